@@ -1,0 +1,201 @@
+"""`[tool.coderefine]` + environment + flags, merged into one frozen Config; what is unknown is refused."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from coderefine.core import Limits
+from coderefine.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+GATES = ("pytest", "ruff", "radon")
+SANDBOXES = ("auto", "strict", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A gate that is any program: `run` is its argv, `format` one of lines (with `regex`), json, sarif.
+
+    `regex` has named groups path, line, rule, message. `findings_exit` lists the exit codes that mean
+    "spoke, with findings"; 0 is clean; any other is a tool error. `timeout` in seconds.
+    """
+
+    name: str
+    run: tuple[str, ...]
+    format: str = "lines"
+    regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<message>.*)$"
+    findings_exit: tuple[int, ...] = (1,)
+    timeout: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a user can choose. A key `max_complexity` is `max-complexity` in TOML and on the command line.
+
+    `timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out".
+    """
+
+    python: str | None = None
+    gates: tuple[str, ...] = GATES
+    commands: tuple[Command, ...] = ()
+    pytest_args: tuple[str, ...] = ()
+    test_timeout: float = 600.0
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    max_complexity: int = 10
+    min_maintainability: float = 10.0
+    protect: tuple[str, ...] = ()
+    max_iterations: int = 6
+    max_requests: int = 12
+    max_tokens: int = 200_000
+    max_cost: float = 1.0
+    timeout: float = 600.0
+    search: bool = True
+    search_time: float = 30.0
+    model: str | None = None
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    temperature: float = 0.2
+    stream: bool = False
+    view: str = "auto"
+    sandbox: str = "auto"
+    author: str | None = None
+    message: str = "fix: {summary}"
+    extra_headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.max_iterations, self.max_requests, self.max_tokens, self.max_cost, self.timeout)
+
+
+def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[str, object] | None = None) -> Config:
+    """Config of the project at `root`: file, then `CODEREFINE_*`, then flags (None means not given).
+
+    Raises ConfigError naming the file, the key and the nearest known one.
+    """
+    environ = os.environ if environ is None else environ
+    given = {**_from_file(root / "pyproject.toml"), **_from_environ(environ)}
+    given |= {name: value for name, value in (flags or {}).items() if value is not None}
+    return _checked(replace(Config(), **given))
+
+
+def _checked(config: Config) -> Config:
+    known = {*GATES, *(command.name for command in config.commands)}
+    for gate in config.gates:
+        if gate not in known:
+            raise ConfigError(
+                f"unknown gate {gate!r}{_hint(gate, known)}; a command gate needs [[tool.coderefine.commands]]"
+            )
+    for name, value, allowed in (
+        ("sandbox", config.sandbox, SANDBOXES),
+        ("view", config.view, ("auto", "overlay", "copy")),
+    ):
+        if value not in allowed:
+            raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    return config
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("coderefine", {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path.name} cannot be read: {error}") from error
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path.name}: [tool.coderefine] must be a table")
+    return {
+        _key(name, f"{path.name}: [tool.coderefine]"): _typed(name, value, path.name) for name, value in table.items()
+    }
+
+
+def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
+    prefix = "CODEREFINE_"
+    given: dict[str, Any] = {}
+    for name, text in environ.items():
+        if name.startswith(prefix):
+            key = _key(name.removeprefix(prefix).lower(), "environment: ")
+            given[key] = _typed(key, _from_text(key, text), name)
+    if "base_url" not in given and environ.get("OPENAI_BASE_URL"):
+        given["base_url"] = environ["OPENAI_BASE_URL"]
+    return given
+
+
+def _from_text(key: str, text: str) -> object:
+    """An environment string as TOML would have it."""
+    kind = _kinds()[key]
+    if kind is bool:
+        return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+    if "tuple" in str(kind):
+        return [part for part in text.split(",") if part]
+    return text
+
+
+def _key(name: str, where: str) -> str:
+    known = {item.name for item in fields(Config)}
+    key = name.replace("-", "_")
+    if key not in known or (name != key and "_" in name):
+        spelled = {item.replace("_", "-") for item in known}
+        raise ConfigError(f"{where} has no key {name!r}{_hint(name.replace('_', '-'), spelled)}")
+    return key
+
+
+def _hint(word: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(word, sorted(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(sorted(known))})"
+
+
+def _kinds() -> dict[str, Any]:
+    return get_type_hints(Config)
+
+
+def _typed(name: str, value: object, where: str) -> object:
+    """`value` as the field wants it; raises ConfigError when it is of another type."""
+    key = name.replace("-", "_")
+    kind = _kinds()[key]
+    if key == "commands":
+        return _commands(value, where)
+    if "tuple" in str(kind):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{where}: {name} must be a list of strings, not {value!r}")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    allowed = {bool: bool, int: int, float: float}.get(kind, dict if key == "extra_headers" else str)
+    if not isinstance(value, allowed) or (kind is int and isinstance(value, bool)):
+        raise ConfigError(f"{where}: {name} must be {allowed.__name__}, not {value!r}")
+    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+        raise ConfigError(f"{where}: {name} must not be negative, but is {value}")
+    return value
+
+
+def _commands(value: object, where: str) -> tuple[Command, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ConfigError(f"{where}: commands must be written as [[tool.coderefine.commands]] tables")
+    return tuple(_command(item, where) for item in value)
+
+
+def _command(table: Mapping[str, Any], where: str) -> Command:
+    known = {item.name.replace("_", "-") for item in fields(Command)}
+    for name in table:
+        if name not in known:
+            raise ConfigError(f"{where}: commands has no key {name!r}{_hint(name, known)}")
+    if not isinstance(table.get("name"), str) or not isinstance(table.get("run"), list):
+        raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
+    given = {key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()}
+    return Command(**given)

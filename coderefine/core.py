@@ -1,0 +1,417 @@
+"""The nouns of coderefine: frozen values and the Protocols that plug-ins satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
+
+
+class Severity(str, Enum):
+    """HARD findings block; SOFT ones inform."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines `first`..`last` of a file, 1-based and inclusive."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+Identity = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One actionable remark.
+
+    `path` is relative to the top of the repository, POSIX separators. `symbol` is the qualified name of
+    the enclosing function or class, or a test id. `weight` is the critic's number (complexity, say).
+    """
+
+    critic: str
+    rule: str
+    path: str
+    message: str
+    span: Span | None = None
+    symbol: str = ""
+    evidence: str = ""
+    instruction: str = ""
+    severity: Severity = Severity.HARD
+    weight: float = 1.0
+
+    @property
+    def identity(self) -> Identity:
+        """What makes two findings the same: never the line or the message, because both drift."""
+        return (self.critic, self.path, self.rule, self.symbol)
+
+    @property
+    def where(self) -> str:
+        """`path:line`, or the path alone."""
+        return f"{self.path}:{self.span.first}" if self.span else self.path
+
+
+class Status(str, Enum):
+    """The outcome of one test, in pytest's words."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    XPASSED = "xpassed"
+
+    @property
+    def bad(self) -> bool:
+        return self in (Status.FAILED, Status.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One traceback frame; `path` repo-relative when inside the repository, absolute otherwise."""
+
+    path: str
+    line: int
+    function: str
+    locals: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a test failed: innermost frame last, values as short reprs, output already cut."""
+
+    message: str
+    exception: str = ""
+    assertion: str = ""
+    frames: tuple[Frame, ...] = ()
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test's result. `seconds` covers set-up, call and tear-down."""
+
+    id: str
+    status: Status
+    seconds: float = 0.0
+    path: str = ""
+    line: int = 0
+    failure: Failure | None = None
+
+
+Coverage = Mapping[str, Mapping[str, frozenset[int]]]
+"""Executed lines: test id -> repo-relative path -> line numbers. Key "" holds import-time lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one critic said about one tree.
+
+    `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
+    `tool` names the program and version that spoke.
+    """
+
+    critic: str
+    findings: tuple[Finding, ...] = ()
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    coverage: Coverage | None = None
+    seconds: float = 0.0
+    complete: bool = True
+    gate: bool = True
+    tool: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Ids of the tests that failed or errored, in collection order."""
+        return tuple(case.id for case in self.cases.values() if case.status.bad)
+
+    @property
+    def clean(self) -> bool:
+        return not any(finding.severity is Severity.HARD for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """New content by repo-relative path, *cumulative from the baseline*; `None` deletes a file.
+
+    Bytes, not text: encodings, line ends and byte-order marks are the file's own business.
+    """
+
+    files: Mapping[str, bytes | None] = EMPTY
+    origin: str = ""
+    summary: str = ""
+
+    def then(self, files: Mapping[str, bytes | None], *, origin: str, summary: str) -> Patch:
+        """This patch with `files` laid over it."""
+        return Patch({**self.files, **files}, origin, summary)
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was spent. `usd` is None once any part of it has an unknown price."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    test_runs: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Cost) -> Cost:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Cost(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            usd,
+            self.seconds + other.seconds,
+            self.test_runs + other.test_runs,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A yes or no with its reason."""
+
+    ok: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One candidate and what became of it. Number 0 is the baseline: the empty patch."""
+
+    number: int
+    patch: Patch
+    checks: tuple[Check, ...] = ()
+    verdict: Verdict = Verdict(ok=True)
+    cost: Cost = Cost()
+
+    def check(self, critic: str) -> Check | None:
+        return next((check for check in self.checks if check.critic == critic), None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for check in self.checks for finding in check.findings)
+
+    @property
+    def cases(self) -> Mapping[str, Case]:
+        check = next((check for check in self.checks if check.cases), None)
+        return check.cases if check else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Ceilings, each checked before it is spent; None is unlimited. `usd` in dollars, `seconds` wall time."""
+
+    iterations: int | None = 6
+    requests: int | None = 12
+    tokens: int | None = 200_000
+    usd: float | None = 1.0
+    seconds: float | None = 600.0
+    test_runs: int | None = None
+
+
+class Stop(str, Enum):
+    """Why a run ended."""
+
+    CLEAN = "clean"
+    ITERATIONS = "iterations"
+    BUDGET = "budget"
+    NO_PROGRESS = "no-progress"
+    CYCLE = "cycle"
+    UNFIXABLE = "unfixable"
+    ENVIRONMENT = "environment"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was proved about the best attempt, and what was not. Test ids throughout."""
+
+    flipped: tuple[str, ...] = ()
+    kept: int = 0
+    lost: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    covered: tuple[int, int] | None = None
+    strength: tuple[int, int] | None = None
+    isolation: str = ""
+    alternatives: tuple[Patch, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left."""
+
+    best: Attempt
+    baseline: Attempt
+    stop: Stop
+    why: str = ""
+    evidence: Evidence = Evidence()
+    remaining: tuple[Finding, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    cost: Cost = Cost()
+
+    @property
+    def clean(self) -> bool:
+        return not any(finding.severity is Severity.HARD for finding in self.remaining)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a critic is asked to look at.
+
+    `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the
+    baseline (None: look at everything). `tests`: run only these ids, in this order (None: all).
+    `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
+    `rich`: build full evidence; `coverage`: record lines per test. `seed`: PYTHONHASHSEED.
+    `timeout`: wall seconds for the whole check.
+    """
+
+    scope: tuple[str, ...] = (".",)
+    changed: frozenset[str] | None = None
+    tests: tuple[str, ...] | None = None
+    first: tuple[str, ...] = ()
+    known: frozenset[str] = frozenset()
+    stop_early: bool = False
+    rich: bool = True
+    coverage: bool = False
+    seed: int | None = None
+    timeout: float = 600.0
+
+
+class Finished(Protocol):
+    """A child process that has ended; output already capped."""
+
+    @property
+    def returncode(self) -> int: ...
+    @property
+    def stdout(self) -> bytes: ...
+    @property
+    def stderr(self) -> bytes: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def timed_out(self) -> bool: ...
+
+
+class View(Protocol):
+    """A private tree: the baseline plus one patch. Whatever runs in it cannot reach the user's tree.
+
+    `top` is the repository's top as children see it (the project's own path under an overlay); `door` is
+    the same folder as *we* may read it from outside. `temp` is a throw-away directory, same path on both sides.
+    """
+
+    @property
+    def top(self) -> Path: ...
+    @property
+    def door(self) -> Path: ...
+    @property
+    def temp(self) -> Path: ...
+    @property
+    def isolation(self) -> str: ...
+
+    def read(self, path: str) -> bytes | None: ...
+
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """`argv` wrapped so that it runs inside the view (for servers started with `proc.start`)."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 600.0,
+        stdin: bytes = b"",
+        pass_fds: Iterable[int] = (),
+    ) -> Finished: ...
+
+
+class Views(Protocol):
+    """Where views come from. Each is fresh: baseline files restored, patch applied, nothing left over."""
+
+    def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
+
+
+class Critic(Protocol):
+    """A gate (deterministic, may block) or advice (never outvotes a gate, never declares success)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def gate(self) -> bool: ...
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Judge the tree of `view`. Raises CriticError when the tool itself could not speak."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All a proposer may know: values, so that a resumed run walks the same way.
+
+    `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
+    so far, refused ones included. `protected` answers whether a path may be written.
+    """
+
+    best: Attempt
+    baseline: Attempt
+    attempts: tuple[Attempt, ...]
+    findings: tuple[Finding, ...]
+    scope: tuple[str, ...]
+    flaky: frozenset[str] = frozenset()
+    seconds_left: float | None = None
+
+    def advanced(self, **changes: object) -> Situation:
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+Proposals = Generator[Patch, Situation, None]
+
+
+class Proposer(Protocol):
+    """Lazily yields the next patch: `situation = yield patch`. Each `next()` may cost money or time."""
+
+    @property
+    def name(self) -> str: ...
+
+    def propose(self, situation: Situation, views: Views) -> Proposals: ...
+
+
+class Publisher(Protocol):
+    """Writes a proved outcome somewhere; returns one line saying what it did."""
+
+    @property
+    def name(self) -> str: ...
+
+    def publish(self, outcome: Outcome) -> str: ...

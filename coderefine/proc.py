@@ -1,0 +1,192 @@
+"""The only place that starts a process: argv tuples, a timeout, a group kill, a clean environment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from coderefine.errors import ProcessError
+
+KEEP = 2_000_000
+"""Bytes kept of each output stream: half from its head, half from its tail."""
+
+SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY)", re.IGNORECASE)
+GRACE = 0.5
+"""Seconds between SIGTERM and SIGKILL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished process. `returncode` is negative for a signal; output is cut to `KEEP` bytes a stream."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    timed_out: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def complaint(self) -> str:
+        """The last line the program said on stderr (or stdout): what a person would read first."""
+        said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
+        return said.splitlines()[-1] if said else f"exit {self.returncode}"
+
+
+def clean_env(
+    extra: Mapping[str, str] | None = None, *, secrets: bool = False, base: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Our environment without `GIT_*` (a hook's index must not leak) and, unless `secrets`, without keys."""
+    source = os.environ if base is None else base
+    kept = {
+        name: value
+        for name, value in source.items()
+        if not name.startswith("GIT_") and (secrets or not SECRET.search(name))
+    }
+    return {**kept, **(extra or {})}
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    pass_fds: Iterable[int] = (),
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    """Start `argv` in a session of its own, so that `kill` reaches its children. Raises ProcessError."""
+    try:
+        return subprocess.Popen(
+            tuple(argv),
+            cwd=cwd,
+            env=dict(env) if env is not None else clean_env(),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=tuple(pass_fds),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ProcessError(f"cannot start {argv[0]}: {error}") from error
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 60.0,
+    stdin: bytes = b"",
+    pass_fds: Iterable[int] = (),
+) -> Result:
+    """Run `argv` to its end, or kill its whole group after `timeout` seconds. Raises ProcessError.
+
+    A finished leader whose children still hold the pipes is given `GRACE`, then the group is killed.
+    """
+    began = time.monotonic()
+    child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
+    with _killed_at_exit(child):
+        readers = [_Reader(stream) for stream in (child.stdout, child.stderr) if stream]
+        feeder = _feed(child, stdin)
+        timed_out = _wait(child, timeout)
+        kill(child)
+        for thread in (*readers, *feeder):
+            thread.join(GRACE * 4)
+    out, err = (reader.value for reader in readers)
+    return Result(tuple(argv), child.returncode, out, err, time.monotonic() - began, timed_out)
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the process group of `child`, the leader too if it still runs; returns once it is reaped."""
+    _signal(child.pid, signal.SIGTERM if child.poll() is None else signal.SIGKILL)
+    if child.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(GRACE)
+    _signal(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
+    """True when `timeout` ran out first."""
+    try:
+        child.wait(timeout)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _killed_at_exit(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Whatever interrupts us (Ctrl-C included), the child's group does not outlive the block."""
+    try:
+        yield
+    finally:
+        if child.returncode is None:
+            kill(child)
+        for stream in (child.stdout, child.stderr):
+            if stream:
+                stream.close()
+
+
+def _feed(child: subprocess.Popen[bytes], data: bytes) -> list[threading.Thread]:
+    if not data or child.stdin is None:
+        return []
+    thread = threading.Thread(target=_write, args=(child.stdin, data), daemon=True)
+    thread.start()
+    return [thread]
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(OSError), stream:
+        stream.write(data)
+
+
+class _Reader(threading.Thread):
+    """Drains a pipe, keeping its head and its tail, so that a flood costs no memory."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__(daemon=True)
+        self._stream = stream
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._dropped = 0
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(self._stream.fileno(), 65536):
+                self._keep(chunk)
+
+    def _keep(self, chunk: bytes) -> None:
+        room = KEEP // 2 - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:] if room > 0 else chunk
+        if len(self._tail) > KEEP:
+            extra = len(self._tail) - KEEP // 2
+            self._dropped += extra
+            del self._tail[:extra]
+
+    @property
+    def value(self) -> bytes:
+        gap = b"\n... %d bytes cut ...\n" % self._dropped if self._dropped else b""
+        return bytes(self._head) + gap + bytes(self._tail)

@@ -1,0 +1,23 @@
+"""Every test runs under a sealed HOME: no user configuration, no keys, fixed identity and dates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A HOME of our own; git identity comes from its .gitconfig because GIT_* is stripped for children."""
+    home = tmp_path_factory.mktemp("home")
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = A U Thor\n\temail = author@example.com\n[init]\n\tdefaultBranch = main\n"
+        "[commit]\n\tgpgSign = false\n[safe]\n\tdirectory = *\n",
+        encoding="utf-8",
+    )
+    for name in ("XDG_CONFIG_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return home
