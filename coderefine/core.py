@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -399,13 +399,36 @@ class Situation:
 Proposals = Generator[Patch, Situation, None]
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Progress, for whoever shows it. `kind` is one of EVENTS; `done` of `total` counts the stage's own unit."""
+
+    kind: str
+    text: str = ""
+    done: int = 0
+    total: int | None = None
+    seconds: float = 0.0
+    cost: Cost | None = None
+
+
+EVENTS = ("stage", "tests", "search", "attempt", "verdict", "request", "spent", "note")
+Listen = Callable[[Event], None]
+
+
 class Proposer(Protocol):
     """Lazily yields the next patch: `situation = yield patch`. Each `next()` may cost money or time."""
 
     @property
     def name(self) -> str: ...
 
-    def propose(self, situation: Situation, views: Views) -> Proposals: ...
+    @property
+    def spent(self) -> Cost:
+        """What this proposer has spent so far in this run."""
+        ...
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """Raises BudgetError before a limit is crossed, ModelError when the model's server says a final no."""
+        ...
 
 
 class Publisher(Protocol):
