@@ -1,0 +1,1 @@
+"""The model as a text service: requests, budgets, prices, redaction, and replies turned into edits."""

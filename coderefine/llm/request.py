@@ -1,0 +1,97 @@
+"""What is asked of a model and what comes back: frozen values, keyed by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from coderefine.errors import JournalError
+
+CHARS_PER_TOKEN = 3.5
+"""Characters of English prose and code per token, low on purpose: an estimate must not fall short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`role` is system, user or assistant."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A JSON schema the answer must satisfy; `name` is what servers call it."""
+
+    name: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question. `purpose` is for people (edit, again, critique); `parts` are (name, characters) for them too.
+
+    `reply_tokens` caps the answer.
+    """
+
+    purpose: str
+    messages: tuple[Message, ...]
+    temperature: float = 0.2
+    model: str | None = None
+    schema: Schema | None = None
+    reply_tokens: int = 8192
+    parts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def chars(self) -> int:
+        return sum(len(message.text) for message in self.messages)
+
+    @property
+    def tokens(self) -> int:
+        """Estimated prompt tokens, a few per message for its frame included."""
+        return int(self.chars / CHARS_PER_TOKEN) + 8 * len(self.messages)
+
+    def key(self, model: str, ordinal: int) -> str:
+        """sha256 over what decides the answer; `ordinal` counts identical requests of one run from 0."""
+        schema = [self.schema.name, self.schema.body] if self.schema else None
+        said = [[message.role, message.text] for message in self.messages]
+        whole = json.dumps([model, said, self.temperature, schema, ordinal], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(whole.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model said. `finish` is the server's word: stop, length, content_filter …
+
+    Token counts are the server's own, or estimates when it sent none (`counted` is then False).
+    """
+
+    text: str
+    finish: str = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    counted: bool = True
+    usd: float | None = None
+
+    def dump(self) -> str:
+        """For the journal."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def load(cls, text: str) -> Answer:
+        """The way back from `dump`. Raises JournalError when the record is damaged."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error
+
+
+class Memory(Protocol):
+    """Where answers are kept between runs; the journal is one."""
+
+    def recall(self, key: str) -> str | None: ...
+    def remember(self, key: str, value: str) -> None: ...
