@@ -93,15 +93,17 @@ def run(
     timeout: float = 60.0,
     stdin: bytes = b"",
     pass_fds: Iterable[int] = (),
+    keep: int | None = KEEP,
 ) -> Result:
     """Run `argv` to its end, or kill its whole group after `timeout` seconds. Raises ProcessError.
 
+    Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs).
     A finished leader whose children still hold the pipes is given `GRACE`, then the group is killed.
     """
     began = time.monotonic()
     child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
     with _killed_at_exit(child):
-        readers = [_Reader(stream) for stream in (child.stdout, child.stderr) if stream]
+        readers = [_Reader(stream, keep) for stream in (child.stdout, child.stderr) if stream]
         feeder = _feed(child, stdin)
         timed_out = _wait(child, timeout)
         kill(child)
@@ -164,9 +166,10 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 class _Reader(threading.Thread):
     """Drains a pipe, keeping its head and its tail, so that a flood costs no memory."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], keep: int | None) -> None:
         super().__init__(daemon=True)
         self._stream = stream
+        self._limit = keep
         self._head = bytearray()
         self._tail = bytearray()
         self._dropped = 0
@@ -178,11 +181,15 @@ class _Reader(threading.Thread):
                 self._keep(chunk)
 
     def _keep(self, chunk: bytes) -> None:
-        room = KEEP // 2 - len(self._head)
+        if self._limit is None:
+            self._head += chunk
+            return
+        half = self._limit // 2
+        room = max(half - len(self._head), 0)
         self._head += chunk[:room]
-        self._tail += chunk[room:] if room > 0 else chunk
-        if len(self._tail) > KEEP:
-            extra = len(self._tail) - KEEP // 2
+        self._tail += chunk[room:]
+        if len(self._tail) > self._limit:
+            extra = len(self._tail) - half
             self._dropped += extra
             del self._tail[:extra]
 

@@ -1,0 +1,100 @@
+"""One git process: its environment, and its complaints as one clear line each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.errors import GitError, ProcessError
+
+KEPT = (
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CEILING_DIRECTORIES",
+)
+"""Who the user is and where their configuration lives; every other `GIT_*` belongs to whoever started us."""
+
+ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+
+COMPLAINTS = (
+    (r"detected dubious ownership", "another user owns it: run `git config --global --add safe.directory {where}`"),
+    (r"not a git repository", "{where} is not inside a git repository: run `git init` there first"),
+    (r"must be run in a work tree", "{where} is a bare repository: clone it first, there are no files here to repair"),
+    (
+        r"\.lock': File exists|another git process",
+        "another git process is at work in {where}: wait for it, or remove {lock} if none is running",
+    ),
+    (r"No space left on device|Disk quota exceeded|File too large", "the disk is full: free some space and try again"),
+    (
+        r"Permission denied|insufficient permission|Read-only file system|Operation not permitted",
+        "permission denied inside {where}: check who owns its files ({said})",
+    ),
+    (
+        r"tell me who you are|unable to auto-detect email|empty ident name|no email was given|no name was given",
+        "git does not know who you are: run `git config --global user.name NAME` and `user.email ADDRESS`",
+    ),
+    (r"gpg failed to sign|failed to write commit object", "git could not sign the commit: {said}"),
+    (r"bad object|corrupt|unable to read|is empty|missing blob|missing tree", "the repository is damaged: {said}"),
+)
+
+
+def environment(extra: Mapping[str, str] | None = None, *, plain: bool = False) -> dict[str, str]:
+    """Our environment for git: no inherited repository, no prompt, English complaints unless `plain`.
+
+    `plain` is for commands that run the user's hooks: their locale stays what it is.
+    """
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    ours = {} if plain else {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    return proc.clean_env({**kept, **ours, "GIT_TERMINAL_PROMPT": "0", **(extra or {})}, secrets=True)
+
+
+def run(
+    args: tuple[str, ...],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+    timeout: float = 120.0,
+    plain: bool = False,
+) -> proc.Result:
+    """Run `git args` in `cwd` to its end; output is not cut. Raises GitError when it cannot start or hangs."""
+    settings = () if plain else ALWAYS
+    try:
+        result = proc.run(
+            ("git", *settings, *args),
+            cwd=cwd,
+            env=environment(env, plain=plain),
+            stdin=stdin,
+            timeout=timeout,
+            keep=None,
+        )
+    except ProcessError as error:
+        if not cwd.is_dir():
+            raise GitError(f"{cwd} is not a folder") from error
+        raise GitError(f"git is needed and could not be started ({error}): install git") from error
+    if result.timed_out:
+        raise GitError(f"git {args[0]} did not end within {timeout:.0f} s in {cwd}")
+    return result
+
+
+def complaint(result: proc.Result, where: Path) -> GitError:
+    """What git said on failing, as one line that says what to do."""
+    said = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
+    last = re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit {result.returncode}"
+    lock = re.search(r"'([^']+\.lock)'", said)
+    for pattern, advice in COMPLAINTS:
+        if re.search(pattern, said):
+            return GitError(
+                "git: " + advice.format(where=where, said=last, lock=lock.group(1) if lock else "its .lock file")
+            )
+    program = next((word for word in result.argv[1:] if word[0] != "-" and "=" not in word), "git")
+    return GitError(f"git {program} failed in {where}: {last}")
