@@ -153,7 +153,7 @@ class Patch:
     Bytes, not text: encodings, line ends and byte-order marks are the file's own business.
     """
 
-    files: Mapping[str, bytes | None] = EMPTY
+    files: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     origin: str = ""
     summary: str = ""
 
