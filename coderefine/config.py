@@ -197,5 +197,7 @@ def _command(table: Mapping[str, Any], where: str) -> Command:
             raise ConfigError(f"{where}: commands has no key {name!r}{_hint(name, known)}")
     if not isinstance(table.get("name"), str) or not isinstance(table.get("run"), list):
         raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
-    given = {key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()}
+    given: dict[str, Any] = {
+        key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()
+    }
     return Command(**given)

@@ -1,0 +1,55 @@
+"""The command line: argv to parts to exit code. Nothing below this package prints or ends the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from coderefine.cli.group import coderefine
+from coderefine.errors import CoderefineError
+
+FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run and exit: 0 checks pass, 1 findings remain, 2 usage or environment, 3 our bug, 130 interrupted."""
+    sys.exit(_guarded(argv))
+
+
+def _guarded(argv: list[str] | None) -> int:
+    """The one error boundary."""
+    import click
+
+    try:
+        return int(coderefine.main(argv, prog_name="coderefine", standalone_mode=False) or 0)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return _say("interrupted; nothing was written", INTERRUPTED)
+    except CoderefineError as error:
+        return _say(str(error), error.exit_code)
+    except BrokenPipeError:
+        # The reader (`| head`) left: not our failure, but not a success to report either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINDINGS
+    except OSError as error:
+        return _say(f"{error.strerror or error}: {error.filename or 'the system refused'}", USAGE)
+    except Exception:  # the boundary: whatever is left is our bug, and must not look like a verdict
+        return _bug()
+
+
+def _say(message: str, code: int) -> int:
+    print(f"coderefine: {message}", file=sys.stderr)
+    return code
+
+
+def _bug() -> int:
+    import traceback
+
+    from coderefine import __version__
+
+    traceback.print_exc()
+    return _say(f"this is a bug in coderefine {__version__}; nothing was written. Please report the lines above", BUG)

@@ -1,0 +1,55 @@
+"""The command group; a command's module is imported only when it is called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+import click
+
+from coderefine import __version__
+
+COMMANDS = {
+    "check": ("coderefine.cli.check", "Run the gates and list what they find."),
+    "fix": ("coderefine.cli.fix", "Repair what the gates find; write only what is proved."),
+    "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),
+    "log": ("coderefine.cli.runs", "List earlier runs."),
+    "show": ("coderefine.cli.runs", "Show one run: attempts, verdicts, evidence."),
+    "undo": ("coderefine.cli.runs", "Take back what a run wrote."),
+    "resume": ("coderefine.cli.fix", "Finish an interrupted run without paying twice."),
+    "doctor": ("coderefine.cli.doctor", "Say what was found on this system and what to do about the rest."),
+    "init": ("coderefine.cli.init", "Write a commented [tool.coderefine] into pyproject.toml."),
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name; loads one when it runs, so that `--version` imports next to nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", message="coderefine %(version)s")
+def coderefine() -> None:
+    """Hand back patches that are proved: critique, refine, verify, write to git."""

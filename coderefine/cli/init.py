@@ -1,0 +1,88 @@
+"""`coderefine init`: a commented [tool.coderefine] in pyproject.toml, the rest of the file untouched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coderefine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.items import Table
+
+KEYS: tuple[tuple[str, object, str], ...] = (
+    ("gates", ["pytest", "ruff", "radon"], "what must pass; [[tool.coderefine.commands]] adds programs"),
+    ("max-complexity", 10, "radon's cyclomatic complexity of a function"),
+    ("search-time", 30.0, "seconds the offline search may take"),
+    ("max-requests", 12, "requests to the model in one run"),
+    ("max-cost", 1.0, "dollars in one run"),
+)
+LATER = (
+    'python = ".venv/bin/python"  # the project\'s interpreter, when it is not found',
+    'model = "gpt-5-mini"  # asked only when a key or a base-url is there',
+    'base-url = "http://localhost:11434/v1"  # any OpenAI-compatible server',
+    'protect = ["schema/**"]  # more files that no patch may touch',
+)
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def init(folder: Path) -> None:
+    """Write a commented [tool.coderefine] into pyproject.toml."""
+    path = folder / "pyproject.toml"
+    document = _read(path)
+    tool = document.setdefault("tool", _super_table())
+    if "coderefine" in tool:
+        raise ConfigError(f"{path} has a [tool.coderefine] table already; edit it there")
+    tool["coderefine"] = _table()
+    _replace(path, document.as_string())
+    click.echo(f"wrote [tool.coderefine] to {path}")
+
+
+def _read(path: Path) -> TOMLDocument:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        text = path.read_bytes().decode("utf-8") if path.exists() else ""
+        return tomlkit.parse(text)
+    except (TOMLKitError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML ({error}); mend it first") from error
+
+
+def _super_table() -> Table:
+    import tomlkit
+
+    return tomlkit.table(is_super_table=True)
+
+
+def _table() -> Table:
+    import tomlkit
+
+    table = tomlkit.table()
+    for key, value, comment in KEYS:
+        table.add(key, value)
+        table[key].comment(comment)
+    for line in LATER:
+        table.add(tomlkit.comment(line))
+    return table
+
+
+def _replace(path: Path, text: str) -> None:
+    """Whole or not at all: a full disk must not leave half a pyproject.toml."""
+    import os
+    import tempfile
+
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".pyproject-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

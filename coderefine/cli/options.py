@@ -1,0 +1,62 @@
+"""Flags, each with its config key: one table serves every command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., object])
+Decorator = Callable[[Function], Function]
+
+GATES = (
+    click.option("--gate", "gates", multiple=True, metavar="NAME", help="Run only this gate (repeatable)."),
+    click.option("--select", multiple=True, metavar="RULES", help="ruff rules to select (comma separated)."),
+    click.option("--ignore", multiple=True, metavar="RULES", help="ruff rules to ignore (comma separated)."),
+    click.option("--max-complexity", type=click.IntRange(1), metavar="N", help="Complexity limit of a function."),
+    click.option("--python", metavar="PATH", help="The project's interpreter."),
+    click.option("--view", type=click.Choice(["auto", "overlay", "copy"]), help="How the private view is made."),
+)
+LOOP = (
+    click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="Rounds with the model."),
+    click.option("--max-requests", type=click.IntRange(0), metavar="N", help="Requests to the model."),
+    click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Tokens, prompt and reply together."),
+    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars."),
+    click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Wall time of the whole run."),
+    click.option("--search/--no-search", default=None, help="Use the offline search engine."),
+    click.option("--search-time", type=click.FloatRange(0), metavar="SECONDS", help="Its share of the time."),
+    click.option("--model", metavar="NAME", help="Model to ask when the offline rungs are spent."),
+    click.option("--base-url", metavar="URL", help="OpenAI-compatible server."),
+    click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),
+    click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),
+    click.option("--show-prompts", is_flag=True, help="Print every request before it is sent."),
+)
+OUTPUT = (
+    click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Report format."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no report; the exit code speaks."),
+)
+PATHS = click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
+
+
+def options(*groups: tuple[Decorator[Callable[..., object]], ...]) -> Decorator[Callable[..., object]]:
+    """A decorator that adds every option of `groups`, in order."""
+
+    def decorate(function: Callable[..., object]) -> Callable[..., object]:
+        for group in reversed(groups):
+            for option in reversed(group):
+                function = option(function)
+        return function
+
+    return decorate
+
+
+def flags(given: dict[str, object]) -> dict[str, object]:
+    """Command-line values as config keys: what was not given is left out, `A,B` becomes a tuple."""
+    return {name: _value(value) for name, value in given.items() if value not in (None, ())}
+
+
+def _value(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(part for item in value for part in str(item).split(",") if part)
+    return value

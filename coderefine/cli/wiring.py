@@ -1,0 +1,59 @@
+"""From arguments to the parts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coderefine.config import Config, load
+from coderefine.core import Critic, Listen, Proposer
+from coderefine.project import Interpreter, Place, Protection, interpreter, locate
+
+if TYPE_CHECKING:
+    from coderefine.llm import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What every command needs to know about the project it works on."""
+
+    place: Place
+    config: Config
+    interpreter: Interpreter
+    protection: Protection
+    listen: Listen
+
+
+def setup(paths: Sequence[str], flags: Mapping[str, object], listen: Listen) -> Setup:
+    """Find the project of `paths` and its interpreter. Raises UsageError, ConfigError, SurroundingsError."""
+    import os
+
+    place = locate([Path(path) for path in paths], Path.cwd())
+    config = load(place.root, os.environ, flags)
+    return Setup(
+        place, config, interpreter(place, config, os.environ), Protection.of(place, config), listen
+    )
+
+
+def critics(parts: Setup) -> tuple[Critic, ...]:
+    from coderefine.critics import build
+
+    return build(parts.place, parts.interpreter, parts.config, parts.listen)
+
+
+def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
+    """The ladder, cheapest first."""
+    from coderefine.proposers.autofix import Autofix
+
+    ladder: list[Proposer] = [Autofix(parts.place, parts.config)]
+    if parts.config.search:
+        from coderefine.proposers.search import Search
+
+        ladder.append(Search(parts.place, parts.interpreter, parts.config, parts.protection, parts.listen))
+    if client is not None:
+        from coderefine.proposers.model import Model
+
+        ladder.append(Model(parts.place, parts.config, client, parts.protection, parts.listen))
+    return tuple(ladder)

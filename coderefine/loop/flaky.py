@@ -1,0 +1,34 @@
+"""Name the tests whose outcome changes on the same tree: they can be neither fixed nor broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from coderefine.core import Ask, Check, Critic, Patch, Views
+from coderefine.loop.critique import critique
+
+OTHER_SEED = 1
+
+
+def find_flaky(views: Views, critic: Critic, baseline: Check, ask: Ask) -> frozenset[str]:
+    """Failing tests of `baseline` that do not fail again.
+
+    They are run once more alone, with another hash seed; those that pass there get a second full run, because a
+    test that fails only in company is order-dependent (a real failure), not flaky.
+    """
+    suspects = _changed(views, critic, baseline, replace(ask, tests=baseline.failing, seed=OTHER_SEED))
+    if not suspects:
+        return frozenset()
+    return suspects & _changed(views, critic, baseline, replace(ask, tests=None))
+
+
+def fails_anyway(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
+    """Those of `ids` that fail on the untouched baseline too, under the hash seed of `ask`."""
+    (check,) = critique(views, (critic,), Patch(), replace(ask, tests=tuple(ids), changed=None))
+    return frozenset(check.failing) & frozenset(ids)
+
+
+def _changed(views: Views, critic: Critic, baseline: Check, ask: Ask) -> frozenset[str]:
+    (again,) = critique(views, (critic,), Patch(), replace(ask, rich=False))
+    return frozenset(id_ for id_ in baseline.failing if id_ in again.cases and not again.cases[id_].status.bad)
