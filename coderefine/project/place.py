@@ -1,0 +1,125 @@
+"""Where the code under repair is: repository top, project root, git directory, asked scope."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine.errors import SurroundingsError, UsageError
+
+MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
+"""A folder with one of these is a project of its own, also inside a larger repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Absolute, symlink-free folders of one run.
+
+    `top` is the repository's working tree; `root` the project in it (equal or below). `git_dir` is the
+    directory all worktrees share, `worktree_dir` the one with this worktree's HEAD and index; both are None
+    without git. `scope` holds the asked paths, relative to `top`, POSIX separators, "." for all.
+    """
+
+    top: Path
+    root: Path
+    git_dir: Path | None = None
+    scope: tuple[str, ...] = (".",)
+    worktree_dir: Path | None = None
+
+    @property
+    def prefix(self) -> str:
+        """`root` relative to `top`: "." or a POSIX path."""
+        return self.root.relative_to(self.top).as_posix()
+
+
+def locate(paths: Sequence[Path], cwd: Path) -> Place:
+    """The place that holds all of `paths` (none: `cwd`). Starts no process.
+
+    Raises UsageError for a missing path, a path in no or in another repository than the first one, or one
+    inside a git directory; SurroundingsError for a `.git` file that leads nowhere.
+    """
+    asked = [_existing(path, cwd) for path in paths] or [cwd.resolve()]
+    folder = Path(os.path.commonpath([_folder(path) for path in asked]))
+    top = _top(_folder(asked[0]))
+    if top is None:
+        return Place(root := _root(folder, None), root, scope=_scope(asked, root))
+    for path in asked:
+        _belongs(path, top)
+    worktree_dir = _worktree_dir(top)
+    return Place(top, _root(folder, top), _common(worktree_dir), _scope(asked, top), worktree_dir)
+
+
+def _existing(path: Path, cwd: Path) -> Path:
+    try:
+        return (cwd / path.expanduser()).resolve(strict=True)
+    except FileNotFoundError:
+        raise UsageError(f"{path} does not exist") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent
+
+
+def _top(folder: Path) -> Path | None:
+    """The nearest folder at or above `folder` whose `.git` is a repository or a pointer to one."""
+    for place in (folder, *folder.parents):
+        if (place / "HEAD").is_file() and (place / "objects").is_dir() and (place / "refs").is_dir():
+            raise UsageError(f"{folder} is inside a git directory; name a path in the working tree")
+        pointer = place / ".git"
+        if pointer.is_file() or (pointer / "HEAD").is_file():
+            return place
+    return None
+
+
+def _belongs(path: Path, top: Path) -> None:
+    other = _top(_folder(path))
+    if other != top:
+        where = f"in the repository {other}" if other else "in no repository"
+        raise UsageError(f"{path} is {where}, the first path in {top}; give paths of one repository")
+
+
+def _worktree_dir(top: Path) -> Path:
+    """The git directory of this very worktree (gitrepository-layout(5): a `.git` file says `gitdir: PATH`)."""
+    pointer = top / ".git"
+    if pointer.is_dir():
+        return pointer.resolve()
+    try:
+        word, _, target = pointer.read_bytes().decode("utf-8", "surrogateescape").partition(":")
+        if word == "gitdir":
+            return (top / target.strip("\r\n").lstrip()).resolve(strict=True)
+    except OSError:
+        pass
+    raise SurroundingsError(f"{pointer} does not lead to a git directory; try `git worktree repair`")
+
+
+def _common(worktree_dir: Path) -> Path:
+    """The directory shared by all worktrees: named by `commondir` in a linked worktree's own directory."""
+    try:
+        shared = (worktree_dir / "commondir").read_bytes().decode("utf-8", "surrogateescape").strip("\r\n")
+    except OSError:
+        return worktree_dir
+    return (worktree_dir / shared).resolve()
+
+
+def _root(folder: Path, top: Path | None) -> Path:
+    """The nearest project at or above `folder`, not above `top`; without one `top`, or `folder` itself."""
+    for place in (folder, *folder.parents):
+        if any((place / name).is_file() for name in MARKERS):
+            return place
+        if place == top:
+            return place
+    return folder
+
+
+def _scope(paths: Iterable[Path], top: Path) -> tuple[str, ...]:
+    """`paths` relative to `top`, without repeats and without what another one holds already."""
+    names = dict.fromkeys(path.relative_to(top).as_posix() for path in paths)
+    return tuple(name for name in names if not any(_holds(other, name) for other in names if other != name))
+
+
+def _holds(folder: str, name: str) -> bool:
+    return folder == "." or name.startswith(folder + "/")

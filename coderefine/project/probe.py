@@ -1,0 +1,63 @@
+"""Asks an interpreter, without importing pytest, who it is and whether it has pytest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.errors import ProcessError
+
+ORACLE = """
+import os, sys
+if sys.path and sys.path[0] == "": del sys.path[0]
+from importlib.machinery import PathFinder
+spec = PathFinder.find_spec("pytest")
+version = "-"
+if spec and spec.origin:
+    version = "?"
+    for name in sorted(os.listdir(os.path.dirname(os.path.dirname(spec.origin)))):
+        if name.startswith("pytest-") and name.endswith((".dist-info", ".egg-info")):
+            version = name.split("-")[1].replace(".dist", "").replace(".egg", "")
+sys.stdout.buffer.write("\\n".join(
+    ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix]).encode("utf-8", "surrogateescape"))
+"""
+"""`importlib.metadata` costs more than the rest together; the folder's name says the version as well."""
+
+OLDEST = (3, 9)
+"""The oldest Python the runner's inside speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an interpreter said; `pytest` is its version, None when it has none. `fault`: why it is no use."""
+
+    version: str = ""
+    pytest: str | None = None
+    prefix: Path = Path()
+    fault: str = ""
+
+
+def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) -> Answer:
+    """Run `python` on the oracle (10-20 ms); never raises, a fault is part of the answer."""
+    if not python.is_file():
+        return Answer(fault="does not exist")
+    if not os.access(python, os.X_OK):
+        return Answer(fault="is not executable")
+    try:
+        result = proc.run((str(python), "-c", ORACLE), env=proc.clean_env(base=environ), timeout=timeout)
+    except ProcessError as error:
+        return Answer(fault=str(error))
+    lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
+    if result.returncode != 0 or len(lines) != 4 or lines[0] != "coderefine":
+        return Answer(fault="did not answer within 20 s" if result.timed_out else f"does not run: {result.complaint}")
+    return _answer(lines)
+
+
+def _answer(lines: list[str]) -> Answer:
+    version, pytest, prefix = lines[1:]
+    if tuple(map(int, version.split(".")[:2])) < OLDEST:
+        return Answer(fault=f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed")
+    return Answer(version, None if pytest == "-" else pytest, Path(prefix))

@@ -1,0 +1,46 @@
+"""The names that protection goes by: reason -> patterns, all in lower case."""
+
+from __future__ import annotations
+
+import re
+
+TEST_FOLDER = re.compile(
+    r"tests?|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
+)
+TEST_FILE = ("conftest.py", "test_*.py", "*_test.py", "tests.py")
+
+NAMES = {
+    "is lint or test configuration": (
+        *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "tox.toml", "noxfile.py"),
+        *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", "codecov.yml", ".codecov.yml"),
+        *("ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini", "pyrightconfig.json", ".flake8", "pylintrc", ".pylintrc"),
+        *(".bandit", ".isort.cfg", "radon.cfg", ".editorconfig", "makefile", "gnumakefile", "justfile"),
+    ),
+    "is a hook": (".pre-commit-*", "lefthook*.yml"),
+    "is CI configuration": (
+        *(".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".cirrus.yml", "appveyor.yml", ".appveyor.yml"),
+        *("jenkinsfile*", "azure-pipelines*", "bitbucket-pipelines.yml", "cloudbuild.y*ml"),
+    ),
+    "is a lock file": (
+        *("*.lock", "pylock*.toml", "package-lock.json", "pnpm-lock.yaml", "conda-lock.yml"),
+        *("pipfile", "requirements*.txt", "requirements*.in", "constraints*.txt", "environment.y*ml"),
+    ),
+    "runs at every start of Python": ("sitecustomize.py", "usercustomize.py", "*.pth"),
+    "is git's own": (".git*",),
+    "holds settings of this machine": (".env", ".env.*"),
+    "is compiled": ("*.pyc", "*.pyo", "*.so", "*.pyd", "*.dll", "*.dylib"),
+}
+
+FOLDERS = {
+    "is git's own": (".git",),
+    "is CI configuration": (".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"),
+    "is a hook": (".githooks", ".git-hooks", ".husky", ".hooks"),
+    "runs at every start of Python": ("sitecustomize", "usercustomize"),
+    "belongs to an environment": (
+        *(".venv", "venv", "site-packages", "node_modules", ".tox", ".nox", "__pypackages__"),
+    ),
+    "is compiled": ("__pycache__",),
+}
+
+RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis"})
+"""Packages the verdict depends on."""

@@ -1,0 +1,138 @@
+"""Which paths a patch may not write, each with its reason."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from coderefine.config import Config
+from coderefine.project.place import Place
+from coderefine.project.protected_names import FOLDERS, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
+from coderefine.project.pytest_settings import USUAL, PytestSettings, read_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What may not be written. Made once per run by `Protection.of`; paths are repo-relative."""
+
+    top: Path
+    prefix: str
+    scope: tuple[str, ...]
+    globs: tuple[str, ...] = ()
+    settings: PytestSettings = USUAL
+    hooks: str | None = None
+
+    @classmethod
+    def of(cls, place: Place, config: Config) -> Protection:
+        """Reads pytest's settings and git's `core.hooksPath`; starts no process."""
+        return cls(place.top, place.prefix, place.scope, config.protect, read_settings(place.root), _hooks(place))
+
+    def reason(self, path: str) -> str | None:
+        """Why `path` may not be written, as "PATH is …"; None when it may."""
+        why = self._form(path) or self._scope(path) or self._name(path) or self._test(path) or self._shadow(path)
+        why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
+        return f"{path} {why}" if why else None
+
+    def is_test(self, path: str) -> bool:
+        """Tests, conftest.py, and everything in a folder of tests (test data)."""
+        parts = _folded(self._inside(path)).split("/")
+        if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]):
+            return True
+        patterns = (*TEST_FILE, *(item for item in map(_folded, self.settings.python_files) if item != "*.py"))
+        return any(fnmatchcase(parts[-1], pattern) for pattern in patterns) or self._in_testpaths("/".join(parts))
+
+    def _inside(self, path: str) -> str:
+        """`path` relative to the project's root, so that a project kept in somebody's tests/ is no test."""
+        return path.removeprefix(self.prefix + "/") if self.prefix != "." else path
+
+    def _in_testpaths(self, path: str) -> bool:
+        """Only folders that look like tests: `testpaths = src` (doctests) must not lock the source away."""
+        for folder in map(_folded, self.settings.testpaths):
+            looks = any(word in folder for word in ("test", "spec", "check"))
+            if looks and (path.startswith(folder + "/") or fnmatchcase(path, folder + "/*")):
+                return True
+        return False
+
+    def _form(self, path: str) -> str | None:
+        parts = path.split("/")
+        if not path or "\0" in path or "\\" in path or ":" in parts[0] or path.startswith(("/", "~")):
+            return "is no plain path inside the repository"
+        if any(part in ("", ".", "..") for part in parts):
+            return "is no plain path inside the repository"
+        here = self.top
+        for part in parts:
+            here = here / part
+            if here.is_symlink():
+                return f"goes through a symbolic link ({here.relative_to(self.top)})"
+        return "is a folder" if here.is_dir() else None
+
+    def _scope(self, path: str) -> str | None:
+        if any(item in (".", path) or path.startswith(item + "/") for item in self.scope):
+            return None
+        return f"is outside the asked scope ({', '.join(self.scope)})"
+
+    def _name(self, path: str) -> str | None:
+        parts = _folded(path).split("/")
+        for why, names in FOLDERS.items():
+            if any(part in names for part in parts[:-1]):
+                return why
+        for why, names in NAMES.items():
+            if any(fnmatchcase(parts[-1], name) for name in names):
+                return why
+        return "is a hook" if self.hooks and _holds(self.hooks, path) else None
+
+    def _test(self, path: str) -> str | None:
+        return "is a test or test data" if self.is_test(path) else None
+
+    def _shadow(self, path: str) -> str | None:
+        """A *new* importable file that would be imported instead of the test runner or the standard library."""
+        parts = PurePosixPath(self._inside(path).removeprefix("src/")).parts
+        first = parts[0].removesuffix(".py")
+        if not path.endswith(".py") or len(parts) > 2 or _exists(self.top / path, len(parts)):
+            return None
+        if first in RUNNERS:
+            return "would shadow the test runner"
+        return "would shadow the standard library" if first in sys.stdlib_module_names else None
+
+
+def _exists(path: Path, depth: int) -> bool:
+    return path.exists() if depth == 1 else path.parent.exists()
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+def _folded(path: str) -> str:
+    """`path` as the most forgiving file system sees it: no case, no compatibility forms, no trailing dots."""
+    text = unicodedata.normalize("NFKC", path).casefold()
+    text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return "/".join(part.rstrip(". ") or part for part in text.split("/"))
+
+
+def _matches(path: str, glob: str) -> bool:
+    """gitignore-like: a bare name matches at any depth, a folder matches what it holds, `**` any depth."""
+    anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
+    names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))
+    if "/" not in anchored:
+        return any(fnmatchcase(PurePosixPath(name).name, anchored) or fnmatchcase(name, anchored) for name in names)
+    return any(fnmatchcase(name, anchored) for name in names)
+
+
+def _hooks(place: Place) -> str | None:
+    """`core.hooksPath` when it lies in the tree (git-config(1)); read by eye, git is not started."""
+    if place.git_dir is None:
+        return None
+    try:
+        text = (place.git_dir / "config").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    found = re.search(r"^\s*hookspath\s*=\s*\"?([^\"\n#;]+)", text, re.IGNORECASE | re.MULTILINE)
+    if not found:
+        return None
+    folder = (place.top / Path(found[1].strip()).expanduser()).resolve()
+    return folder.relative_to(place.top).as_posix() if folder.is_relative_to(place.top) else None
