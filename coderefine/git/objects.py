@@ -23,8 +23,8 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
 
     Raises GitError when the object is missing or damaged.
     """
-    import git  # noqa: PLC0415 - 70 ms that `--version` and `check` must not pay
-    from git.exc import GitCommandError, ODBError  # noqa: PLC0415
+    import git  # 70 ms that `--version` and `check` must not pay
+    from git.exc import GitCommandError, ODBError
 
     wanted = tuple(paths)
     try:
@@ -37,7 +37,7 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
 
 
 def _entry(tree: object, path: str) -> Entry | None:
-    import git  # noqa: PLC0415
+    import git
 
     assert isinstance(tree, git.Tree)
     try:

@@ -1,0 +1,255 @@
+"""One run's record: `<git>/coderefine/runs/RUN/` for its words, `refs/coderefine/RUN/N` for its attempts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from coderefine import __version__
+from coderefine.core import Attempt, Outcome, Patch
+from coderefine.errors import JournalError
+from coderefine.git import Repository, scratch, snapshot
+from coderefine.journal import durable, ledger
+from coderefine.journal.blobs import Blobs
+from coderefine.journal.codec import Json, decode, encode
+from coderefine.journal.nouns import Ending, Meta, Publication
+
+FORMAT = 1
+"""Version of everything written here; a newer one is refused, not guessed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The record of run `run`. Every method that writes returns once the words are on the disk."""
+
+    repository: Repository
+    run: str
+    folder: Path
+
+    @classmethod
+    def create(cls, repository: Repository, meta: Meta) -> Journal:
+        """A new run. Raises JournalError when the git directory cannot be written."""
+        runs = home(repository)
+        durable.make_folder(runs)
+        now = time.time()
+        run = f"{time.strftime('%y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(2)}"
+        journal = cls(repository, run, runs / run)
+        durable.make_folder(journal.folder / "answers")
+        full = replace(meta, created=meta.created or now, version=__version__, top=meta.top or str(repository.top))
+        durable.write(journal.folder / "run.json", _dump({"format": FORMAT, **encode(full, _no_bytes)}))
+        return journal
+
+    @classmethod
+    def load(cls, repository: Repository, run: str = "") -> Journal:
+        """The run named `run`, or the only one whose name starts or ends so; the newest for "".
+
+        Raises JournalError: none, several, or written by a newer coderefine.
+        """
+        names = run_names(repository)
+        fitting = [name for name in names if name == run] or [
+            name for name in names if name.startswith(run) or name.endswith(run)
+        ]
+        if not fitting:
+            raise JournalError(f"no run {run!r}: `coderefine log` lists them" if run else "no run is recorded here yet")
+        if run and len(fitting) > 1:
+            raise JournalError(f"{run!r} fits several runs: {', '.join(fitting[:4])}")
+        return cls(repository, fitting[0], home(repository) / fitting[0])
+
+    @property
+    def meta(self) -> Meta:
+        """How the run was started. Raises JournalError when damaged or from a newer version."""
+        try:
+            found = json.loads((self.folder / "run.json").read_bytes())
+            form = found.pop("format")
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            raise JournalError(f"run {self.run}: {self.folder / 'run.json'} is missing or damaged") from error
+        if form != FORMAT:
+            raise JournalError(f"run {self.run} was recorded by another coderefine ({found.get('version')}): upgrade")
+        return decode(Meta, found, Blobs(self.folder).fetch)
+
+    def records(self) -> Iterator[ledger.Record]:
+        return ledger.read(self.folder / "journal.jsonl")
+
+    def attempt(self, attempt: Attempt) -> None:
+        """Record `attempt`; from number 1 on it also becomes the commit `refs/coderefine/RUN/N`."""
+        self._add("attempt", encode(attempt, self._blobs.keep))
+        if attempt.patch and all(plain_path(path) for path in attempt.patch.files):
+            self._commit(attempt)
+
+    def attempts(self) -> tuple[Attempt, ...]:
+        """Every attempt recorded, the last word on each number, in order of number."""
+        found = {
+            attempt.number: attempt
+            for record in self.records()
+            if record.kind == "attempt"
+            for attempt in (decode(Attempt, record.body, self._blobs.fetch),)
+        }
+        return tuple(found[number] for number in sorted(found))
+
+    def commit(self, number: int) -> str | None:
+        """The commit of attempt `number`; 0 is the baseline it stands on."""
+        return self.repository.resolve(f"refs/coderefine/{self.run}/{number}")
+
+    def recall(self, key: str) -> str | None:
+        """The answer remembered for `key`, or None. Raises JournalError when it is damaged."""
+        path = self._answer(key)
+        try:
+            found = json.loads(path.read_bytes())
+            value, checksum = found["value"], found["sha256"]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise JournalError(f"a remembered answer is damaged: {path}") from error
+        if not isinstance(value, str) or checksum != _checksum(value) or found.get("key") != key:
+            raise JournalError(f"a remembered answer is damaged: {path}")
+        return value
+
+    def remember(self, key: str, value: str) -> None:
+        """Keep `value` for `key`: on the disk when this returns, so that an answer is never paid for twice."""
+        durable.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
+
+    def finish(self, outcome: Outcome) -> None:
+        """Record how the run ended, and any attempt of it not recorded yet."""
+        known = {attempt.number for attempt in self.attempts()}
+        for attempt in (outcome.baseline, outcome.best):
+            if attempt.number not in known:
+                self.attempt(attempt)
+                known.add(attempt.number)
+        ending = Ending(
+            outcome.best.number,
+            outcome.baseline.number,
+            outcome.stop,
+            outcome.why,
+            outcome.evidence,
+            outcome.remaining,
+            outcome.cost,
+        )
+        self._add("outcome", encode(ending, self._blobs.keep))
+
+    def ending(self) -> Ending | None:
+        """How the run ended; None while it runs, or when it was killed."""
+        last = self._last("outcome")
+        return decode(Ending, last.body, self._blobs.fetch) if last else None
+
+    def outcome(self) -> Outcome | None:
+        """The Outcome that `finish` was given, with every recorded attempt."""
+        ending = self.ending()
+        if ending is None:
+            return None
+        attempts = self.attempts()
+        by_number = {attempt.number: attempt for attempt in attempts}
+        return Outcome(
+            by_number[ending.best],
+            by_number[ending.baseline],
+            ending.stop,
+            ending.why,
+            ending.evidence,
+            ending.remaining,
+            attempts,
+            ending.cost,
+        )
+
+    def publishing(self, publication: Publication) -> None:
+        """Write-ahead: what is about to be written, contents before and after included."""
+        self._add("publishing", encode(publication, self._blobs.keep))
+
+    def published(self, publication: Publication) -> None:
+        self._add("published", encode(publication, self._blobs.keep))
+
+    def unpublished(self, publication: Publication) -> None:
+        """What `publishing` announced was taken back, or undone later."""
+        self._add("unpublished", encode(publication, self._blobs.keep))
+
+    def intent(self) -> Publication | None:
+        """A publication that was announced and neither completed nor taken back."""
+        return self._state("publishing")
+
+    def publication(self) -> Publication | None:
+        """What this run wrote, as long as it was not undone."""
+        return self._state("published")
+
+    def _state(self, kind: str) -> Publication | None:
+        last = self._last("publishing", "published", "unpublished")
+        return decode(Publication, last.body, self._blobs.fetch) if last and last.kind == kind else None
+
+    def _last(self, *kinds: str) -> ledger.Record | None:
+        found = [record for record in self.records() if record.kind in kinds]
+        return found[-1] if found else None
+
+    def _add(self, kind: str, body: Json) -> None:
+        ledger.add(self.folder / "journal.jsonl", kind, body)
+
+    @property
+    def _blobs(self) -> Blobs:
+        return Blobs(self.folder / "blobs")
+
+    def _answer(self, key: str) -> Path:
+        return self.folder / "answers" / f"{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
+
+    def _commit(self, attempt: Attempt) -> None:
+        base = self._baseline()
+        with scratch(self.repository, self.folder / "index") as made:
+            made.lay(attempt.patch.files)
+            tree = made.write()
+        commit = self.repository.commit_tree(tree, base, _message(attempt))
+        self._point(attempt.number, commit)
+
+    def _baseline(self) -> str:
+        """The commit of the user's files as they are, made once: RUN/0."""
+        known = self.commit(0)
+        if known and (self.folder / "index").exists():
+            return known
+        tree = snapshot(self.repository, self.folder / "index")
+        head = self.repository.resolve("HEAD")
+        commit = self.repository.commit_tree(tree, head, f"baseline of run {self.run}\n")
+        self._point(0, commit)
+        return commit
+
+    def _point(self, number: int, commit: str) -> None:
+        self.repository.move_ref(f"refs/coderefine/{self.run}/{number}", commit, self.commit(number), "coderefine")
+
+
+def home(repository: Repository) -> Path:
+    """Where all runs of a repository are kept, whichever of its working trees they ran in."""
+    return repository.common_dir / "coderefine" / "runs"
+
+
+def run_names(repository: Repository) -> list[str]:
+    """Names of the recorded runs, newest first."""
+    try:
+        found = [entry.name for entry in home(repository).iterdir() if (entry / "run.json").is_file()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise JournalError(f"{home(repository)} cannot be read: {error.strerror}") from error
+    return sorted(found, reverse=True)
+
+
+def plain_path(path: str) -> bool:
+    """Whether `path` stays inside the repository and out of `.git`: refused patches are recorded too."""
+    parts = PurePosixPath(path).parts
+    inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
+    return inside and all(part.lower() != ".git" for part in parts)
+
+
+def _message(attempt: Attempt) -> str:
+    patch: Patch = attempt.patch
+    verdict = f"{'accepted' if attempt.verdict.ok else 'refused'}: {attempt.verdict.reason}".rstrip(": ")
+    return f"{patch.origin or 'patch'}: {patch.summary or 'no summary'}\n\n{verdict}\n"
+
+
+def _dump(value: Json) -> bytes:
+    return json.dumps(value, indent=1).encode()
+
+
+def _checksum(value: str) -> str:
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _no_bytes(data: bytes) -> str:
+    raise JournalError(f"{len(data)} bytes have no place in run.json")

@@ -1,0 +1,114 @@
+"""All runs of a repository: listed, pruned, and one at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine.core import Stop
+from coderefine.errors import JournalError
+from coderefine.git import Repository
+from coderefine.journal import durable
+from coderefine.journal.nouns import Ending, Meta, Publication
+from coderefine.journal.run import Journal, home, run_names
+
+KEPT = 50
+"""Runs kept when a new one starts; older ones go, with their refs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One line of `coderefine log`. `ending` is None for a run that was killed; `trouble` why it is unreadable."""
+
+    run: str
+    meta: Meta
+    ending: Ending | None = None
+    publication: Publication | None = None
+    attempts: int = 0
+    trouble: str = ""
+
+    @property
+    def stop(self) -> Stop | None:
+        return self.ending.stop if self.ending else None
+
+
+def runs(repository: Repository) -> Iterator[Summary]:
+    """Newest first, read one by one as they are asked for. A damaged run is listed with its `trouble`."""
+    return (_summary(Journal(repository, name, home(repository) / name)) for name in run_names(repository))
+
+
+def _summary(journal: Journal) -> Summary:
+    meta = Meta()
+    try:
+        meta = journal.meta
+        attempts = len({record.body["number"] for record in journal.records() if record.kind == "attempt"})
+        return Summary(journal.run, meta, journal.ending(), journal.publication(), attempts)
+    except JournalError as error:
+        return Summary(journal.run, meta, trouble=str(error))
+
+
+def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
+    """Forget all but the `keep` newest runs, refs included; the names that went."""
+    old = tuple(name for name in run_names(repository)[keep:] if not _pending(repository, name))
+    if not old:
+        return ()
+    refs = [ref for name in old for ref in repository.refs(f"refs/coderefine/{name}/")]
+    repository.delete_refs(refs)
+    for name in old:
+        shutil.rmtree(home(repository) / name, ignore_errors=True)
+    return old
+
+
+def _pending(repository: Repository, run: str) -> bool:
+    """A run whose publication was cut short is still needed to put things right."""
+    try:
+        return Journal(repository, run, home(repository) / run).intent() is not None
+    except JournalError:
+        return False
+
+
+@contextlib.contextmanager
+def lock(repository: Repository) -> Iterator[None]:
+    """Hold this working tree for one run; it is let go when the process ends, however it ends.
+
+    Raises JournalError naming the process that holds it.
+    """
+    folder = repository.git_dir / "coderefine"
+    durable.make_folder(folder)
+    path = folder / "lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    except OSError as error:
+        raise durable.unwritable(path, error) from error
+    try:
+        if not flock(handle):
+            raise JournalError(f"another coderefine is at work in {repository.top}{_holder(path)}: wait for it to end")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def flock(handle: int) -> bool:
+    """Take the lock on an open file without waiting; False when another process holds it."""
+    try:
+        import fcntl  # not on Windows, where runs are not kept apart
+    except ImportError:  # pragma: no cover
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _holder(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        pid = path.read_text("ascii", "replace").strip()
+        return f" (process {pid})" if pid.isdigit() else ""
+    return ""
