@@ -1,0 +1,1 @@
+"""Runs the project's tests with the project's interpreter and reads what its pytest has to say."""

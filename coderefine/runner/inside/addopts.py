@@ -1,0 +1,66 @@
+"""The project's `addopts` without what only changes speed, looks, or which part of the tests is run again."""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Sequence, Tuple
+
+_FLAGS = frozenset(
+    "-x --exitfirst -d -f --looponfail --loadscope-reorder --no-loadscope-reorder --cov-branch --cov-append --no-cov "
+    "--no-cov-on-fail --cov-reset -v --verbose -q --quiet -l --showlocals --no-showlocals --no-header --no-summary "
+    "--full-trace --self-contained-html --pdb --trace --clean-alluredir --nf --new-first --ff --failed-first --lf "
+    "--last-failed --sw --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset --cache-clear --instafail "
+    "--force-sugar --old-summary --picked --testmon --testmon-noselect --testmon-forceselect --setup-show "
+    "--random-order --randomly-dont-reorganize --randomly-dont-reset-seed --disable-warnings "
+    "--disable-pytest-warnings --no-fold-skipped --collect-only --co --profile --profile-svg --json-report "
+    "--json-report-summary --emoji --benchmark-autosave --xfail-tb --force-short-summary".split()
+)
+_VALUES = frozenset(
+    "-n --numprocesses --maxprocesses --max-worker-restart --dist --tx --px --rsyncdir --maxschedchunk --maxfail "
+    "--cov-report --cov-config --cov-fail-under --cov-context --cov-precision -r --tb --durations --durations-min "
+    "--color --code-highlight --show-capture --junitxml --junit-xml --junitprefix --junit-prefix --html --css "
+    "--report-log --alluredir --md-report-output --pastebin --lfnf --last-failed-no-failures --verbosity "
+    "--random-order-bucket --random-order-seed --randomly-seed --json-report-file --json-report-indent "
+    "--json-report-omit --pdbcls --testmon-env --console-output-style".split()
+)
+_MAYBE = frozenset(("--cov",))
+"""Options whose value is optional: the next word belongs to them unless it is an option."""
+_SHORT = frozenset("xvqlfd")
+"""Letters of `_FLAGS` that may be written together, as in `-xvs`."""
+
+
+def sift(words: Sequence[str]) -> Tuple[List[str], List[str]]:
+    """(kept, dropped): the words of `addopts` that change what the tests mean, and the options that do not."""
+    kept: List[str] = []
+    dropped: List[str] = []
+    for group in _groups(words):
+        (dropped if _idle(group[0]) else kept).extend(_split(group, dropped))
+    return kept, dropped
+
+
+def _groups(words: Sequence[str]) -> Iterator[List[str]]:
+    """Each option with its own value."""
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        takes = word in _VALUES or (word in _MAYBE and bool(rest) and not rest[0].startswith("-"))
+        yield [word, rest.pop(0)] if takes and rest else [word]
+
+
+def _idle(word: str) -> bool:
+    name = word.split("=", 1)[0]
+    if name in _FLAGS or name in _VALUES or name in _MAYBE:
+        return True
+    if not word.startswith("-") or word.startswith("--"):
+        return False
+    return word[:2] in ("-n", "-r") or set(word[1:]) <= _SHORT
+
+
+def _split(group: List[str], dropped: List[str]) -> List[str]:
+    """`-xvs` loses its idle letters and keeps `-s`."""
+    word = group[0]
+    letters = word[1:]
+    mixed = word.startswith("-") and not word.startswith("--") and set(letters) <= _SHORT | {"s"} and len(letters) > 1
+    if not mixed or "s" not in letters:
+        return group
+    dropped.append("-" + letters.replace("s", ""))
+    return ["-s"]

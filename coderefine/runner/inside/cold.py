@@ -1,0 +1,135 @@
+"""A whole pytest run in a fresh process, as `python -m pytest` would do it, reported over the wire.
+
+Started by the parent as `python -c BOOT here module fd`; BOOT puts this folder into `sys.modules` under a private
+package name and takes it out of `sys.path` again, so that nothing of ours can shadow anything of the project's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Dict, List
+
+_BEFORE = frozenset(sys.modules)
+
+from . import addopts, evidence, wire  # noqa: E402
+
+
+def main(fd: int) -> None:
+    """Read the job from `fd`, run it, say how it ended; does not return."""
+    os.set_inheritable(fd, False)
+    job = wire.read(fd)
+    if job is None:
+        os._exit(2)
+    said = wire.Wire(fd, job["nonce"])
+    watch(job["stack"], job["signal"])
+    stand(job)
+    code = run(job, said)
+    said.say("end", code=code)
+    leave(code)
+
+
+def watch(fd: int, signal: int) -> None:
+    """Have all threads' stacks written to `fd` when the parent sends `signal` to ask where a test hangs."""
+    import faulthandler
+
+    os.set_inheritable(fd, False)
+    faulthandler.register(signal, file=fd, all_threads=True, chain=False)
+
+
+def stand(job: Dict[str, Any]) -> None:
+    """Stand where `python -m pytest` would stand: working directory, `sys.path`, `sys.argv`, `__main__`."""
+    os.chdir(job["root"])
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, os.getcwd())
+        unshadow(os.getcwd())
+    import pytest
+
+    start = os.path.join(os.path.dirname(str(pytest.__file__)), "__main__.py")
+    main_module = type(sys)("__main__")
+    main_module.__dict__.update(
+        __file__=start, __package__="pytest", __spec__=None, __builtins__=__builtins__, __loader__=None
+    )
+    job["main"] = sys.modules["__main__"]
+    sys.modules["__main__"] = main_module
+    sys.argv = [start, *job["args"]]
+
+
+def unshadow(root: str) -> None:
+    """Forget the standard modules we imported if the project has one of the same name: it must win, as it would."""
+    ours = [name for name in sys.modules if name not in _BEFORE and not name.startswith(__package__ + ".")]
+    tops = {name.split(".")[0] for name in ours}
+    there = {name.split(".")[0] for name in os.listdir(root)}
+    if tops & there:
+        for name in ours:
+            del sys.modules[name]
+
+
+def run(job: Dict[str, Any], said: wire.Wire) -> int:
+    """pytest's exit code for `job`."""
+    import pytest
+
+    from .plugin import Choice, Plugin
+
+    scene = evidence.Scene(job["top"], job["root"])
+    lines = None
+    if job["coverage"]:
+        from .lines import open_recorder
+
+        lines = open_recorder(scene)
+    choice = Choice(job["tests"], job["first"], job["done"], job["avoid"])
+    plugins = [Sifter(said), Plugin(said, scene, choice, job, lines)]
+    return int(pytest.main(list(job["args"]), plugins))
+
+
+class Sifter:
+    """Makes pytest read `addopts` without what is only speed or looks.
+
+    `Config.getini` is replaced on the instance and only while the command line is parsed: later readers see the
+    project's own text.
+    """
+
+    def __init__(self, said: wire.Wire) -> None:
+        self._said = said
+        self._dropped: List[str] = []
+
+    def pytest_addhooks(self, pluginmanager: Any) -> None:
+        config = pluginmanager.get_plugin("pytestconfig")
+        plain = config.getini
+        self._environment()
+
+        def getini(name: str) -> Any:
+            if name != "addopts":
+                return plain(name)
+            kept, dropped = addopts.sift(plain(name))
+            self._dropped = dropped
+            config.__dict__.pop("getini", None)
+            self._tell()
+            return kept
+
+        config.getini = getini
+
+    def _environment(self) -> None:
+        import shlex
+
+        words = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
+        if words:
+            kept, dropped = addopts.sift(words)
+            os.environ["PYTEST_ADDOPTS"] = " ".join(shlex.quote(word) for word in kept)
+            self._said.later("dropped", options=dropped)
+
+    def _tell(self) -> None:
+        if self._dropped:
+            self._said.later("dropped", options=self._dropped)
+
+
+def leave(code: int) -> None:
+    """End at once: exit functions run, but no thread that a test left behind can keep us."""
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)

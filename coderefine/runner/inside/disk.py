@@ -1,0 +1,62 @@
+"""Puts a candidate's files on disk for as long as it is judged: code that reads itself, and programs it starts, see it."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, Mapping, NamedTuple, Optional
+
+
+class Original(NamedTuple):
+    """A file before any candidate: its bytes (None: there was no file) and its mtime in ns."""
+
+    data: Optional[bytes]
+    mtime: int
+
+
+class Disk:
+    """The tree below `top`, which only this server and its children write."""
+
+    def __init__(self, top: str) -> None:
+        self._top = top
+        self._originals: Dict[str, Original] = {}
+        self._stamp = 1_000_000_000
+
+    def original(self, path: str) -> Original:
+        """The file at repo-relative `path` as it was when first asked for."""
+        if path not in self._originals:
+            self._originals[path] = _read(self.full(path))
+        return self._originals[path]
+
+    def full(self, path: str) -> str:
+        return os.path.join(self._top, path)
+
+    def put(self, files: Mapping[str, Optional[bytes]]) -> None:
+        """Write `files`, each with an mtime no compiled file on disk can have: a stale .pyc would hide the edit."""
+        self._stamp += 1
+        for path, data in files.items():
+            self.original(path)
+            _write(self.full(path), data, self._stamp * 1_000_000_000)
+
+    def restore(self, files: Mapping[str, Optional[bytes]]) -> None:
+        for path in files:
+            original = self._originals[path]
+            _write(self.full(path), original.data, original.mtime)
+
+
+def _read(full: str) -> Original:
+    try:
+        with open(full, "rb") as stream:
+            return Original(stream.read(), os.fstat(stream.fileno()).st_mtime_ns)
+    except (FileNotFoundError, NotADirectoryError):
+        return Original(None, 0)
+
+
+def _write(full: str, data: Optional[bytes], mtime: int) -> None:
+    if data is None:
+        if os.path.lexists(full):
+            os.unlink(full)
+        return
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    with open(full, "wb") as stream:
+        stream.write(data)
+    os.utime(full, ns=(mtime, mtime))

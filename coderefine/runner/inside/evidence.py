@@ -1,0 +1,211 @@
+"""Why a test failed, read from the live exception: frames, locals, assertion; cheaper and closer than a traceback."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .values import Describer, cut
+
+FRAMES = 12
+"""Frames kept: the first ones and, when a recursion is deep, the last ones."""
+LOCALS = 10
+"""Locals kept of a frame, in the order the code bound them."""
+TEXT = 2000
+"""Characters of an assertion's explanation."""
+OUTPUT = 1500
+"""Characters of captured output."""
+DEEP = 20_000
+"""Frames walked of a traceback before giving up on its middle."""
+CAUSES = 4
+
+FrameRecord = Tuple[str, int, str, Dict[str, str]]
+FailureRecord = Dict[str, Any]
+
+_MACHINERY = tuple(
+    os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_inside")
+)
+
+
+class Scene:
+    """Where the project stands: turns absolute paths into repo-relative ones.
+
+    `top` is the repository's top as this process sees it; all paths in records are relative to it.
+    """
+
+    def __init__(self, top: str, root: str) -> None:
+        self.top = top
+        self.root = root
+        self._known: Dict[str, str] = {}
+
+    def relative(self, path: str) -> str:
+        """`path` relative to the top with forward slashes; unchanged when it is outside."""
+        known = self._known.get(path)
+        if known is None:
+            full = os.path.normpath(os.path.join(self.root, path))
+            inside = full.startswith(self.top + os.sep)
+            known = self._known[path] = full[len(self.top) + 1 :].replace(os.sep, "/") if inside else full
+        return known
+
+    def ours(self, path: str) -> bool:
+        """Whether `path` is a file of the project and not of an environment inside it."""
+        relative = self.relative(path)
+        return not os.path.isabs(relative) and "site-packages" not in relative and not path.startswith("<")
+
+
+def failure(scene: Scene, error: BaseException, sections: List[Tuple[str, str]], *, rich: bool) -> FailureRecord:
+    """`error` and what was printed meanwhile, as the parent's core.Failure wants it."""
+    describe = Describer()
+    error = _spoken(error)
+    frames = list(_frames(scene, error, describe, rich=rich))
+    text = describe.text(error)
+    return {
+        "message": headline(scene, error, text, frames, describe),
+        "exception": type(error).__name__,
+        "assertion": cut(
+            "\n".join([_explanation(scene, error, text, frames), *_causes(scene, error, describe)]).strip(), TEXT
+        ),
+        "frames": frames,
+        "output": output(sections) if rich else "",
+    }
+
+
+def output(sections: List[Tuple[str, str]]) -> str:
+    """Captured output with its headings, each stream cut head and tail."""
+    parts = ["%s:\n%s" % (name, cut(text.rstrip(), OUTPUT)) for name, text in sections if text.strip()]
+    return cut("\n".join(parts), 2 * OUTPUT)
+
+
+def headline(scene: Scene, error: BaseException, text: str, frames: List[FrameRecord], describe: Describer) -> str:
+    """One line with the interesting values: `assert 3 == 4`, `KeyError: 'x'`."""
+    special = _special(error, describe)
+    if special:
+        return cut(special, 300)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    compared = next((line for line in lines if line.startswith("assert ")), "")
+    if isinstance(error, AssertionError):
+        if not lines:
+            return cut("AssertionError: " + _source(scene, frames), 300)
+        said = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
+        return cut(said if compared in ("", lines[0]) else "%s (%s)" % (said, compared), 300)
+    return cut("%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__, 300)
+
+
+def _special(error: BaseException, describe: Describer) -> str:
+    """Exceptions whose own text does not say what happened; recognised by shape, because they may not be imported."""
+    name = type(error).__name__
+    if name == "FixtureLookupError":
+        return "fixture %r not found" % getattr(error, "argname", "?")
+    if name == "DocTestFailure":
+        example = getattr(error, "example", None)
+        wanted, got = getattr(example, "want", ""), getattr(error, "got", "")
+        return "%s: expected %s, got %s" % (
+            str(getattr(example, "source", "")).strip(),
+            describe(wanted.strip()),
+            describe(got.strip()),
+        )
+    return ""
+
+
+def _spoken(error: BaseException) -> BaseException:
+    """The exception a person would want: pytest and doctest wrap the one that matters."""
+    name = type(error).__name__
+    if name == "MultipleDoctestFailures" and getattr(error, "failures", None):
+        return _spoken(error.failures[0])  # type: ignore[attr-defined]
+    if name == "UnexpectedException" and hasattr(error, "exc_info"):
+        return _spoken(error.exc_info[1])
+    if name == "CollectError" and error.__cause__ is not None:
+        return _spoken(error.__cause__)
+    if name == "ConftestImportFailure":
+        return _spoken(error.cause if hasattr(error, "cause") else error.excinfo[1])  # type: ignore[attr-defined]
+    return error
+
+
+def _explanation(scene: Scene, error: BaseException, text: str, frames: List[FrameRecord]) -> str:
+    if isinstance(error, AssertionError):
+        return text or _source(scene, frames)
+    inner = getattr(error, "exceptions", None)
+    if isinstance(inner, (tuple, list)):
+        return "\n".join("- %s: %s" % (type(item).__name__, item) for item in inner[:CAUSES])
+    return text if "\n" in text.strip() else ""
+
+
+def _causes(scene: Scene, error: BaseException, describe: Describer) -> Iterator[str]:
+    """One line for each exception that led to `error`."""
+    seen = {id(error)}
+    link = _previous(error)
+    while link is not None and id(link) not in seen and len(seen) <= CAUSES:
+        seen.add(id(link))
+        frames = list(_frames(scene, link, describe, rich=False))
+        where = " (%s:%d)" % frames[-1][:2] if frames else ""
+        yield "after %s: %s%s" % (type(link).__name__, cut(describe.text(link), 200), where)
+        link = _previous(link)
+
+
+def _previous(error: BaseException) -> Optional[BaseException]:
+    if error.__cause__ is not None:
+        return error.__cause__
+    return None if error.__suppress_context__ else error.__context__
+
+
+def _frames(scene: Scene, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
+    """Frames of the project, plus the innermost foreign one when the exception came from a library."""
+    walked = [item for item in _walk(error) if not _hidden(item[0])]
+    ours = [item for item in walked if scene.ours(item[0].f_code.co_filename)]
+    last = [item for item in walked[-1:] if item not in ours and not _machinery(item[0].f_code.co_filename)]
+    kept = ours if len(ours) <= FRAMES else ours[: FRAMES // 3] + ours[-(FRAMES - FRAMES // 3) :]
+    for frame, line in kept + last:
+        own = rich and (frame, line) not in last
+        values = _locals(frame, describe) if own else {}
+        yield (scene.relative(frame.f_code.co_filename), line, frame.f_code.co_name, values)
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        yield (scene.relative(error.filename), error.lineno, "<source>", {})
+
+
+def _walk(error: BaseException) -> Iterator[Tuple[Any, int]]:
+    link = error.__traceback__
+    for _ in range(DEEP):
+        if link is None:
+            return
+        yield link.tb_frame, link.tb_lineno or link.tb_frame.f_lineno or 0
+        link = link.tb_next
+
+
+def _machinery(path: str) -> bool:
+    return path.startswith("<") or any(part in path for part in _MACHINERY)
+
+
+def _hidden(frame: Any) -> bool:
+    return "__tracebackhide__" in frame.f_code.co_varnames and bool(frame.f_locals.get("__tracebackhide__"))
+
+
+def _locals(frame: Any, describe: Describer) -> Dict[str, str]:
+    """Values the frame held; modules, classes, functions and pytest's own temporaries left out."""
+    if frame.f_code.co_name == "<module>":
+        return {}
+    shown: Dict[str, str] = {}
+    for name, value in list(frame.f_locals.items()):
+        if len(shown) == LOCALS:
+            break
+        if not name.startswith(("@", "__", ".")) and not _dull(value):
+            shown[name] = describe(value)
+    return shown
+
+
+def _dull(value: Any) -> bool:
+    kind = type(value)
+    return issubclass(kind, type) or kind.__name__ in (
+        "module",
+        "function",
+        "builtin_function_or_method",
+        "method",
+        "ABCMeta",
+    )
+
+
+def _source(scene: Scene, frames: List[FrameRecord]) -> str:
+    """The source line of the innermost frame."""
+    if not frames:
+        return ""
+    return linecache.getline(os.path.join(scene.top, frames[-1][0]), frames[-1][1]).strip()

@@ -1,0 +1,104 @@
+"""Which lines of the project each test executes: `sys.monitoring` where there is one, else a tracer."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Dict, List, Optional, Set
+
+from .evidence import Scene
+
+Lines = Dict[str, List[int]]
+"""Repo-relative path to the executed lines, ascending."""
+
+
+class Recorder:
+    """Collects lines between `begin` and `end`; what comes before the first `begin` is import time."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._ours: Dict[str, bool] = {}
+        self._seen: Dict[str, Set[int]] = {}
+
+    def start(self) -> None:
+        """Begin to record."""
+
+    def begin(self) -> None:
+        """A test starts: what was recorded before is not its own."""
+        self._seen = {}
+
+    def end(self) -> Lines:
+        """The lines since `begin`."""
+        seen, self._seen = self._seen, {}
+        return {self._scene.relative(path): sorted(lines) for path, lines in seen.items() if lines}
+
+    def ours(self, path: str) -> bool:
+        known = self._ours.get(path)
+        if known is None:
+            known = self._ours[path] = self._scene.ours(path)
+        return known
+
+
+class Monitor(Recorder):
+    """Python 3.12+: each line event is switched off after its first time and all are on again for the next test."""
+
+    def start(self) -> None:
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        tool = next(number for number in (3, 4, 2, 1, 5, 0) if monitoring.get_tool(number) is None)
+        monitoring.use_tool_id(tool, "coderefine")
+        self._off = monitoring.DISABLE
+        self._tool = tool
+        self._monitoring = monitoring
+        events = monitoring.events
+        self._line = events.LINE
+        self._known: Dict[int, Any] = {}
+        monitoring.register_callback(tool, events.LINE, self._on_line)
+        monitoring.register_callback(tool, events.PY_START, self._on_start)
+        monitoring.set_events(tool, events.PY_START)
+
+    def begin(self) -> None:
+        super().begin()
+        self._monitoring.restart_events()
+
+    def _on_start(self, code: Any, offset: int) -> Any:
+        if id(code) not in self._known and self.ours(code.co_filename):
+            self._known[id(code)] = code
+            self._monitoring.set_local_events(self._tool, code, self._line)
+        return self._off
+
+    def _on_line(self, code: Any, line: int) -> Any:
+        self._seen.setdefault(code.co_filename, set()).add(line)
+        return self._off
+
+
+class Tracer(Recorder):
+    """Python up to 3.11: a trace function that only enters the project's own frames."""
+
+    def start(self) -> None:
+        threading.settrace(self._enter)
+        sys.settrace(self._enter)
+
+    def begin(self) -> None:
+        super().begin()
+        if sys.gettrace() is None:
+            sys.settrace(self._enter)
+
+    def _enter(self, frame: Any, event: str, argument: Any) -> Optional[Any]:
+        if not self.ours(frame.f_code.co_filename):
+            return None
+        lines = self._seen.setdefault(frame.f_code.co_filename, set())
+        lines.add(frame.f_lineno)
+
+        def step(frame: Any, event: str, argument: Any) -> Any:
+            if event == "line":
+                self._seen.setdefault(frame.f_code.co_filename, set()).add(frame.f_lineno)
+            return step
+
+        return step
+
+
+def open_recorder(scene: Scene) -> Recorder:
+    """A recorder that already records."""
+    recorder: Recorder = Monitor(scene) if hasattr(sys, "monitoring") else Tracer(scene)
+    recorder.start()
+    return recorder

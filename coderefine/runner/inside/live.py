@@ -1,0 +1,118 @@
+"""What of the project is alive after the import: its function objects, and the code that ran meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import types
+from typing import Any, Dict, List, Set, Tuple
+
+from .swap import NotHot, Pairs, same
+
+Key = Tuple[str, int, str]
+"""Where a code object comes from: file name, first line, name. Two lambdas of one line share it."""
+
+
+def key(code: types.CodeType) -> Key:
+    return (code.co_filename, code.co_firstlineno, code.co_name)
+
+
+class Ran:
+    """Remembers which functions of files below `top` have run between `start` and `stop`."""
+
+    def __init__(self, top: str) -> None:
+        self._prefix = top
+        self.keys: Set[Key] = set()
+
+    def __call__(self, code: types.CodeType) -> bool:
+        return key(code) in self.keys
+
+    def start(self) -> None:
+        if hasattr(sys, "monitoring"):
+            _monitor(self._entered)
+        else:
+            threading.settrace(self._traced)
+            sys.settrace(self._traced)
+
+    def stop(self) -> None:
+        if hasattr(sys, "monitoring"):
+            _unmonitor()
+        else:
+            sys.settrace(None)
+            threading.settrace(None)  # type: ignore[arg-type]
+
+    def _entered(self, code: types.CodeType, offset: int) -> Any:
+        self._note(code)
+        return sys.monitoring.DISABLE  # type: ignore[attr-defined]
+
+    def _traced(self, frame: types.FrameType, event: str, arg: object) -> None:
+        self._note(frame.f_code)
+
+    def _note(self, code: types.CodeType) -> None:
+        if code.co_filename.startswith(self._prefix):
+            self.keys.add(key(code))
+
+
+TOOL = 4
+"""Our number among the tools of `sys.monitoring`; 0 to 2 and 5 are spoken for by debuggers and profilers."""
+
+
+def _monitor(entered: Any) -> None:
+    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    monitoring.use_tool_id(TOOL, "coderefine")
+    monitoring.register_callback(TOOL, monitoring.events.PY_START, entered)
+    monitoring.set_events(TOOL, monitoring.events.PY_START)
+
+
+def _unmonitor() -> None:
+    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    monitoring.set_events(TOOL, 0)
+    monitoring.register_callback(TOOL, monitoring.events.PY_START, None)
+    monitoring.free_tool_id(TOOL)
+
+
+class Functions:
+    """Every live function object of files below `top`, by the place of its code.
+
+    Found through the garbage collector, so that wrapped functions, closures, methods, property getters and what
+    a registry holds are all there. Must be built before `gc.freeze()`, which hides objects from it.
+    """
+
+    def __init__(self, top: str, ran: Ran) -> None:
+        self._by_key: Dict[Key, List[types.FunctionType]] = {}
+        for thing in gc.get_objects():
+            kind = type(thing)
+            if kind is types.FunctionType and thing.__code__.co_filename.startswith(top):
+                self._by_key.setdefault(key(thing.__code__), []).append(thing)
+            elif kind in _SUSPENDED:
+                ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))
+
+    def targets(self, pairs: Pairs) -> List[Tuple[types.FunctionType, types.CodeType]]:
+        """(function object, its new code) for all functions that run an old code of `pairs`.
+
+        Raises NotHot when a function at that place runs something else (a decorator rewrote it), or when the
+        function that should be there is not (whoever holds its code is unknown to us).
+        """
+        found = []
+        for old, new in pairs:
+            functions = self._by_key.get(key(old), [])
+            matching = [function for function in functions if same(function.__code__, old)]
+            if len(matching) < len(functions) and old.co_name != "<lambda>":
+                raise NotHot("%s was rewritten after its definition" % old.co_name)
+            if not matching and not _is_nested(old, pairs):
+                raise NotHot("no live function %s" % old.co_name)
+            found.extend((function, new) for function in matching)
+        return found
+
+
+_SUSPENDED = {
+    types.GeneratorType: "gi_code",
+    types.CoroutineType: "cr_code",
+    types.AsyncGeneratorType: "ag_code",
+}
+
+
+def _is_nested(code: types.CodeType, pairs: Pairs) -> bool:
+    """Whether `code` is a constant of another code of `pairs`: it is made anew when that one runs."""
+    return any(code in outer.co_consts for outer, _ in pairs if outer is not code)

@@ -1,0 +1,250 @@
+"""The pytest plugin: tells the parent what is collected, which test runs, and what became of it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+import pytest
+
+from .evidence import FailureRecord, Scene, failure
+from .values import cut
+from .wire import Wire
+
+CaseRecord = Dict[str, Any]
+"""id, status (a core.Status value), seconds, path (repo-relative), line, failure (FailureRecord or None)."""
+
+MARK = "_coderefine_failure"
+"""Attribute by which a report carries its FailureRecord: plain data, so it survives a report's serialisation."""
+
+
+def attach(scene: Scene, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
+    """Give a failed `report` its FailureRecord, from the live exception or, without one, from pytest's own words."""
+    if report.outcome != "failed":
+        return
+    sections = list(report.sections)
+    if error is not None:
+        record = failure(scene, error, sections, rich=rich)
+    else:
+        record = words(str(report.longrepr or "failed without a reason"))
+    setattr(report, MARK, record)
+
+
+def words(text: str, exception: str = "") -> FailureRecord:
+    """A FailureRecord for a failure that has no exception (strict xpass, a hook's report, a dead process)."""
+    lines = text.strip().splitlines() or [""]
+    return {
+        "message": cut(lines[0].strip(), 300),
+        "exception": exception,
+        "assertion": cut(text.strip(), 2000) if len(lines) > 1 else "",
+        "frames": [],
+        "output": "",
+    }
+
+
+def fold(scene: Scene, reports: Sequence[Any]) -> CaseRecord:
+    """The one result of a test from all `reports` of its phases, its subtests and its re-runs.
+
+    A re-run (pytest-rerunfailures) makes what came before it void.
+    """
+    reports = _since_rerun(reports)
+    first = reports[0]
+    decisive = _decisive(reports)
+    path, line, _ = first.location
+    found = getattr(decisive, MARK, None)
+    if found is None and decisive.outcome == "failed":
+        found = words(str(decisive.longrepr or "failed without a reason"))
+    return {
+        "id": first.nodeid,
+        "status": _status(decisive),
+        "seconds": sum(report.duration for report in reports if not hasattr(report, "context")),
+        "path": scene.relative(first.nodeid.split("::")[0]),
+        "line": (line or 0) + 1 if scene.relative(path) == scene.relative(first.nodeid.split("::")[0]) else 0,
+        "failure": _subtests(reports, found) if found else None,
+    }
+
+
+def _since_rerun(reports: Sequence[Any]) -> Sequence[Any]:
+    last = max((index for index, report in enumerate(reports) if report.outcome == "rerun"), default=-1)
+    return reports[last + 1 :] or reports[-1:]
+
+
+def _decisive(reports: Sequence[Any]) -> Any:
+    """The report that says it: a failed call, else another failure, else a skip or xfail, else the call."""
+    failed = [report for report in reports if report.outcome == "failed"]
+    calls = [report for report in failed if report.when == "call"]
+    own = [report for report in calls if getattr(report, MARK, None)]
+    skipped = [report for report in reports if report.outcome == "skipped" and not hasattr(report, "context")]
+    plain = [report for report in reports if report.when == "call" and not hasattr(report, "context")]
+    return (own or calls or failed or skipped or plain or list(reports))[0]
+
+
+def _status(report: Any) -> str:
+    if report.outcome == "failed":
+        return "failed" if report.when == "call" else "error"
+    if hasattr(report, "wasxfail"):
+        return "xfailed" if report.outcome == "skipped" else "xpassed"
+    return "skipped" if report.outcome == "skipped" else "passed"
+
+
+def _subtests(reports: Sequence[Any], found: FailureRecord) -> FailureRecord:
+    """`found` with the number and the name of the failing subtests in front."""
+    failed = [report for report in reports if hasattr(report, "context") and report.outcome == "failed"]
+    if not failed:
+        return found
+    context = failed[0].context
+    values = ", ".join("%s=%s" % pair for pair in dict(getattr(context, "kwargs", {})).items())
+    name = " ".join(part for part in (getattr(context, "msg", None), values) if part)
+    more = ", and %d more" % (len(failed) - 1) if len(failed) > 1 else ""
+    return {**found, "message": cut("subtest (%s)%s: %s" % (name, more, found["message"]), 300)}
+
+
+class Choice:
+    """Which tests run, and in which order."""
+
+    def __init__(
+        self,
+        only: Optional[Sequence[str]],
+        first: Sequence[str] = (),
+        done: Iterable[str] = (),
+        avoid: Iterable[str] = (),
+    ) -> None:
+        self._only = None if only is None else {name: index for index, name in enumerate(only)}
+        self._first = {name: index for index, name in enumerate(first)}
+        self._done = frozenset(done)
+        self._avoid = frozenset(avoid)
+        self._files: Optional[frozenset[str]] = None
+
+    def wants_file(self, root: str, path: str) -> bool:
+        """False for a test file (or folder) none of whose tests is asked for; saves its import."""
+        if self._avoid and os.path.relpath(path, root).replace(os.sep, "/") in self._avoid:
+            return False
+        if self._only is None or os.path.basename(path) in ("__init__.py", "conftest.py"):
+            return True
+        if self._files is None:
+            parts = {os.path.normpath(os.path.join(root, name.split("::")[0])) for name in self._only}
+            self._files = frozenset(parts)
+        return path in self._files or any(item.startswith(path + os.sep) for item in self._files)
+
+    def arrange(self, items: List[Any]) -> List[Any]:
+        """The asked-for `items`; those in `first` in front, the others in collection order."""
+        kept = [item for item in items if item.nodeid not in self._done]
+        if self._only is not None:
+            only = self._only
+            kept = sorted((item for item in kept if item.nodeid in only), key=lambda item: only[item.nodeid])
+        if self._first:
+            last = len(self._first)
+            kept.sort(key=lambda item: self._first.get(item.nodeid, last))
+        return kept
+
+
+class Plugin:
+    """Registered with pytest as an object, never imported by name: the project cannot shadow it."""
+
+    def __init__(self, wire: Wire, scene: Scene, choice: Choice, job: Dict[str, Any], lines: Any = None) -> None:
+        self._wire = wire
+        self._scene = scene
+        self._choice = choice
+        self._rich = bool(job["rich"])
+        self._known = frozenset(job["known"]) if job["stop_early"] else None
+        self._broken: Dict[str, CaseRecord] = {}
+        self._reports: Dict[str, List[Any]] = {}
+        self._lines = lines
+        self._session: Any = None
+
+    # -- start and collection -------------------------------------------------------------------------
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(self) -> Any:
+        """A conftest that cannot be imported is a finding like any module, not a usage error."""
+        outcome = yield
+        error = outcome.excinfo[1] if outcome.excinfo else None
+        if isinstance(error, Exception) and not isinstance(error, pytest.UsageError):
+            path = str(getattr(error, "path", "") or "conftest.py")
+            self._collection_error(self._scene.relative(path), failure(self._scene, error, [], rich=self._rich))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session: Any) -> None:
+        self._session = session
+        config = session.config
+        self._scene.root = str(getattr(config, "rootpath", None) or config.rootdir)
+        self._wire.say("began", pytest=pytest.__version__, root=self._scene.root)
+
+    def pytest_ignore_collect(self, collection_path: Any) -> Optional[bool]:
+        return None if self._choice.wants_file(self._scene.root, str(collection_path)) else True
+
+    def pytest_collectstart(self, collector: Any) -> None:
+        """Said before each module's import, so that the parent knows which one took the process down."""
+        if isinstance(collector, pytest.Module):
+            self._wire.say("collecting", id=collector.nodeid)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: Any) -> Any:
+        """SystemExit while a module is imported would end pytest; here it is that module's error."""
+        outcome = yield
+        if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
+            error = outcome.excinfo[1]
+            text = "SystemExit: %s at import" % error.code
+            report = pytest.CollectReport(collector.nodeid, "failed", text, [])
+            setattr(report, MARK, failure(self._scene, error, [], rich=self._rich))
+            outcome.force_result(report)
+            return
+        report = outcome.get_result()
+        call = getattr(report, "call", None)
+        if report.outcome == "failed" and call is not None and call.excinfo is not None:
+            attach(self._scene, report, call.excinfo.value, rich=self._rich)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.outcome == "failed":
+            found = getattr(report, MARK, None) or words(str(report.longrepr))
+            self._collection_error(report.nodeid, found)
+
+    def _collection_error(self, name: str, found: FailureRecord) -> None:
+        path = self._scene.relative(name.split("::")[0])
+        frames = [frame for frame in found["frames"] if frame[0] == path]
+        record = {"id": name, "status": "error", "seconds": 0.0, "path": path, "failure": found}
+        record["line"] = frames[-1][1] if frames else 0
+        self._broken[name] = record
+        self._wire.say("broken", case=record)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: List[Any]) -> Any:
+        outcome = yield
+        outcome.get_result()
+        collected = [item.nodeid for item in items]
+        items[:] = self._choice.arrange(items)
+        self._wire.say("collected", ids=collected, chosen=[item.nodeid for item in items])
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        if self._known is not None and not self._known.issuperset(self._broken):
+            session.shouldstop = "a module that could be collected no longer can"
+            session.items[:] = []
+
+    # -- running --------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str, location: Tuple[str, Optional[int], str]) -> None:
+        self._wire.say("start", id=nodeid)
+        if self._lines is not None:
+            self._lines.begin()
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, call: Any) -> Any:
+        outcome = yield
+        if call.excinfo is not None:
+            attach(self._scene, outcome.get_result(), call.excinfo.value, rich=self._rich)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.setdefault(report.nodeid, []).append(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        reports = self._reports.pop(nodeid, None)
+        if not reports:
+            return
+        record = fold(self._scene, reports)
+        if self._lines is not None:
+            record["lines"] = self._lines.end()
+        self._wire.later("case", case=record)
+        if self._known is not None and record["status"] in ("failed", "error") and nodeid not in self._known:
+            self._session.shouldstop = "a test failed that did not fail before"

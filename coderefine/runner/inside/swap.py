@@ -1,0 +1,231 @@
+"""Compares code objects without their positions, and says which functions an edit changes."""
+
+from __future__ import annotations
+
+import __future__ as future
+
+import ast
+import importlib.util
+import types
+import warnings
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+CodeType = types.CodeType
+Pairs = List[Tuple[CodeType, CodeType]]
+
+FUNCTION = 0x01 | 0x02
+"""CO_OPTIMIZED | CO_NEWLOCALS: set for functions, lambdas and comprehensions, not for modules and class bodies."""
+SHAPE = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
+"""*args, **kwargs, generator, coroutine, iterable coroutine, async generator: seen by whoever inspects a function."""
+HAS_DOCSTRING = 0x4000000
+
+
+class NotHot(Exception):
+    """The edit cannot be made by swapping code objects; the message says why."""
+
+
+class Block(NamedTuple):
+    """A statement at the top of a module: its first and last line, 1-based and inclusive, decorators included."""
+
+    first: int
+    last: int
+
+
+class Source:
+    """One file as the server imported it: its lines, its statements, and their code objects (compiled once)."""
+
+    def __init__(self, filename: str, data: bytes) -> None:
+        self.filename = filename
+        self.text = importlib.util.decode_source(data)
+        self.lines = self.text.split("\n")
+        tree = ast.parse(self.text)
+        self.blocks = [_block(node) for node in tree.body]
+        self.flags = _future_flags(tree)
+        self._compiled: Dict[Optional[Block], CodeType] = {}
+
+    def pairs(self, data: bytes) -> Pairs:
+        """(old, new) code objects that hold the difference between this file and `data`.
+
+        Only the top-level statement that changed is compiled, when there is just one. Raises NotHot.
+        """
+        try:
+            text = importlib.util.decode_source(data)
+        except (SyntaxError, UnicodeDecodeError) as error:
+            raise NotHot("does not decode: %s" % error) from error
+        lines = text.split("\n")
+        head, old_end, new_end = _changed(self.lines, lines)
+        block = self._around(head, old_end)
+        if block is not None:
+            shifted = block.last + new_end - old_end
+            new = self._compile_block("\n".join(lines[block.first - 1 : shifted]), block)
+            if new is not None:
+                return [(self._old(block), new)]
+        return [(self._old(None), self._compile(text))]
+
+    def _around(self, head: int, end: int) -> Optional[Block]:
+        """The block that holds lines `head`..`end` (0-based, end exclusive), when it shares no line with another."""
+        around = [block for block in self.blocks if block.first <= max(end, head + 1) and head < block.last + 1]
+        if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
+            return None
+        return around[0]
+
+    def _compile_block(self, text: str, block: Block) -> Optional[CodeType]:
+        """None when `text` is not exactly one statement at the block's place: the whole file must be compiled."""
+        if text.rstrip().endswith("\\"):
+            return None
+        try:
+            code = self._compile("\n" * (block.first - 1) + text)
+            body = ast.parse(text).body
+        except NotHot:
+            return None
+        return code if len(body) == 1 and _block(body[0]).first == 1 else None
+
+    def _old(self, block: Optional[Block]) -> CodeType:
+        if block not in self._compiled:
+            text = self.text
+            if block is not None:
+                text = "\n" * (block.first - 1) + "\n".join(self.lines[block.first - 1 : block.last])
+            self._compiled[block] = self._compile(text)
+        return self._compiled[block]
+
+    def _compile(self, text: str) -> CodeType:
+        """A warning from the compiler becomes NotHot: under `filterwarnings = error` it would fail the import."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                return compile(text, self.filename, "exec", self.flags, True)
+            except (SyntaxError, ValueError, Warning, RecursionError, MemoryError, OverflowError) as error:
+                raise NotHot("does not compile cleanly: %s" % type(error).__name__) from error
+
+
+def _block(node: ast.stmt) -> Block:
+    first = min([node.lineno] + [item.lineno for item in getattr(node, "decorator_list", ())])
+    return Block(first, node.end_lineno or node.lineno)
+
+
+def _future_flags(tree: ast.Module) -> int:
+    flags = 0
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for alias in node.names:
+                flags |= getattr(future, alias.name).compiler_flag
+    return flags
+
+
+def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
+    """(first differing line, its end in `old`, its end in `new`), 0-based, ends exclusive."""
+    shortest = min(len(old), len(new))
+    head = 0
+    while head < shortest and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < shortest - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return head, len(old) - tail, len(new) - tail
+
+
+def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pairs:
+    """Every (old, new) function whose code, nested code included, differs. Raises NotHot.
+
+    `ran(code)` says whether that code ran while the project was imported and collected: what it left behind
+    cannot be undone, so a change of its own instructions is not hot. A change only in a function nested in it is.
+    """
+    found: Pairs = []
+    _walk(old, new, ran, found)
+    return found
+
+
+def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: Pairs) -> bool:
+    """True when the two differ anywhere; pairs of functions are added innermost first."""
+    if _shallow(old) != _shallow(new):
+        _may_swap(old, new, ran)
+        found.append((old, new))
+        return True
+    differs = False
+    for inner_old, inner_new in zip(_nested(old), _nested(new)):
+        differs = _walk(inner_old, inner_new, ran, found) or differs
+    if differs and old.co_flags & FUNCTION == FUNCTION:
+        found.append((old, new))
+    return differs
+
+
+def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> None:
+    if old.co_flags & FUNCTION != FUNCTION or ran(old):
+        raise NotHot("%s ran while the project was imported" % old.co_name)
+    if _signature(old) != _signature(new):
+        raise NotHot("the signature or kind of %s changes" % old.co_name)
+    if _docstring(old) != _docstring(new):
+        raise NotHot("the docstring of %s changes" % old.co_name)
+
+
+def _signature(code: CodeType) -> Tuple[Any, ...]:
+    """What a decorator could have read of a function, and what a live closure fixes."""
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return (
+        code.co_name,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_varnames[:count],
+        code.co_freevars,
+        code.co_flags & SHAPE,
+    )
+
+
+def _docstring(code: CodeType) -> Optional[str]:
+    if not code.co_consts or not isinstance(code.co_consts[0], str):
+        return None
+    return code.co_consts[0] if code.co_flags & HAS_DOCSTRING or not _marks_docstrings() else None
+
+
+def _marks_docstrings() -> bool:
+    """Python 3.13 marks functions that have a docstring; before, the first constant is it or None."""
+    return bool((lambda: None).__code__.co_consts[:1] != (None,) and _documented.__code__.co_flags & HAS_DOCSTRING)
+
+
+def _documented() -> None:
+    """Here for `_marks_docstrings`."""
+
+
+def same(one: CodeType, two: CodeType) -> bool:
+    """Equal but for positions, nested code included."""
+    if one is two:
+        return True
+    if _shallow(one) != _shallow(two):
+        return False
+    return all(same(left, right) for left, right in zip(_nested(one), _nested(two)))
+
+
+def _nested(code: CodeType) -> List[CodeType]:
+    return [const for const in code.co_consts if isinstance(const, CodeType)]
+
+
+def _shallow(code: CodeType) -> Tuple[Any, ...]:
+    return (
+        code.co_code,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        code.co_flags,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_name,
+        getattr(code, "co_qualname", ""),
+        getattr(code, "co_exceptiontable", b""),
+        tuple(_constant(const) for const in code.co_consts),
+    )
+
+
+def _constant(value: Any) -> Any:
+    """A key that tells 1 from True and 0.0 from -0.0; code objects are compared elsewhere."""
+    if isinstance(value, CodeType):
+        return CodeType
+    if isinstance(value, tuple):
+        return (tuple, tuple(_constant(item) for item in value))
+    if isinstance(value, frozenset):
+        return (frozenset, frozenset(_constant(item) for item in value))
+    if isinstance(value, (float, complex)):
+        return (type(value), repr(value))
+    return (type(value), repr(value) if isinstance(value, slice) else value)

@@ -1,0 +1,129 @@
+"""Short reprs of hostile values: bounded in length and time, and they never raise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, List
+
+LENGTH = 120
+"""Characters of one value."""
+ITEMS = 6
+"""Elements shown of a container."""
+DEPTH = 3
+HUGE = 10_000
+"""A container subclass longer than this is never asked for its own repr: it would run in C, unstoppable."""
+
+_PLAIN = frozenset({type(None), bool, float, complex, range, slice, type(Ellipsis), type(NotImplemented)})
+_BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
+
+
+class _TooSlowError(BaseException):
+    """Raised inside a foreign `__repr__` whose time is up; not an Exception, so that it is not swallowed."""
+
+
+class Describer:
+    """Makes reprs within one budget of seconds for all foreign `__repr__` calls together."""
+
+    def __init__(self, seconds: float = 0.05) -> None:
+        self._left = seconds
+
+    def __call__(self, value: Any, depth: int = DEPTH) -> str:
+        """`value` in at most LENGTH characters."""
+        try:
+            return cut(self._describe(value, depth), LENGTH)
+        except Exception as error:
+            return "<%s, no repr: %s>" % (type(value).__name__, type(error).__name__)
+
+    def text(self, value: BaseException) -> str:
+        """`str(value)` under the same guard."""
+        return self._guarded(lambda: str(value)) or ""
+
+    def _describe(self, value: Any, depth: int) -> str:
+        kind = type(value)
+        if kind in (str, bytes):
+            return repr(value) if len(value) <= LENGTH else repr(cut_any(value, LENGTH - 10))
+        if kind is int:
+            return repr(value) if value.bit_length() < 1000 else "<int of %d bits>" % value.bit_length()
+        if kind in _PLAIN:
+            return repr(value)
+        if kind in _BRACKETS:
+            return self._sequence(value, _BRACKETS[kind], depth)
+        if kind is dict:
+            return self._mapping(value, depth)
+        return self._foreign(value, kind, depth)
+
+    def _sequence(self, value: Any, brackets: str, depth: int) -> str:
+        if not value and brackets == "{}":
+            return "%s()" % type(value).__name__
+        if depth <= 0 and value:
+            return "%s…%s" % (brackets[0], brackets[1])
+        parts = []
+        for item in value:
+            if len(parts) == ITEMS:
+                parts.append("… %d more" % (len(value) - ITEMS))
+                break
+            parts.append(self(item, depth - 1))
+        comma = "," if brackets == "()" and len(value) == 1 else ""
+        return brackets[0] + ", ".join(parts) + comma + brackets[1]
+
+    def _mapping(self, value: Any, depth: int) -> str:
+        if depth <= 0 and value:
+            return "{…}"
+        parts: List[str] = []
+        for key, item in value.items():
+            if len(parts) == ITEMS:
+                parts.append("… %d more" % (len(value) - ITEMS))
+                break
+            parts.append("%s: %s" % (self(key, depth - 1), self(item, depth - 1)))
+        return "{" + ", ".join(parts) + "}"
+
+    def _foreign(self, value: Any, kind: type, depth: int) -> str:
+        if kind.__repr__ is object.__repr__:
+            return self._attributes(value, kind, depth)
+        if isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) > HUGE:
+            return "<%s of %d items>" % (kind.__name__, len(value))
+        return self._guarded(lambda: repr(value)) or self._attributes(value, kind, depth)
+
+    def _attributes(self, value: Any, kind: type, depth: int) -> str:
+        """What an object with nothing to say for itself holds; never its address, which changes every run."""
+        fields = getattr(value, "__dict__", None)
+        if type(fields) is not dict or depth <= 0:
+            return "<%s>" % kind.__name__
+        shown = ["%s=%s" % (name, self(item, depth - 2)) for name, item in list(fields.items())[:ITEMS]]
+        return "<%s>" % " ".join([kind.__name__, *shown])
+
+    def _guarded(self, make: Any) -> str:
+        """`make()`, a foreign call, stopped at the next line it executes once the budget is spent; "" on failure."""
+        if self._left <= 0:
+            return ""
+        began = time.perf_counter()
+        end = began + self._left
+        before = sys.gettrace()
+
+        def watch(frame: Any, event: str, argument: Any) -> Any:
+            if time.perf_counter() > end:
+                raise _TooSlowError
+            return watch
+
+        try:
+            sys.settrace(watch)
+            made = make()
+        except (Exception, _TooSlowError):
+            made = ""
+        finally:
+            sys.settrace(before)
+            self._left -= time.perf_counter() - began
+        return made if isinstance(made, str) else ""
+
+
+def cut(text: str, limit: int) -> str:
+    """`text` in at most about `limit` characters: its head and its tail."""
+    return str(cut_any(text, limit)) if len(text) > limit else text
+
+
+def cut_any(value: Any, limit: int) -> Any:
+    """Head and tail of a str or bytes that is too long."""
+    head, tail = limit * 2 // 3, limit // 3
+    gap = " … " if isinstance(value, str) else b" ... "
+    return value[:head] + gap + value[-tail:]

@@ -1,0 +1,71 @@
+"""Child side of the wire: length-prefixed JSON frames over an inherited socket, every one with the run's nonce.
+
+A frame is a 4-byte big-endian length and that many bytes of ASCII JSON. Only the process that opened the wire may
+speak: a child that a test forks inherits the socket but not the right to use it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, List, Optional
+
+HEADER = 4
+LIMIT = 64_000_000
+"""Bytes of the longest frame either side accepts."""
+
+Message = Dict[str, Any]
+
+
+def pack(message: Message) -> bytes:
+    """`message` as one frame."""
+    body = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    return len(body).to_bytes(HEADER, "big") + body
+
+
+def read(fd: int) -> Optional[Message]:
+    """The next frame from `fd`, blocking; None once the other side has gone."""
+    head = _exactly(fd, HEADER)
+    if head is None:
+        return None
+    body = _exactly(fd, int.from_bytes(head, "big"))
+    return None if body is None else dict(json.loads(body))
+
+
+def _exactly(fd: int, count: int) -> Optional[bytes]:
+    data = b""
+    while len(data) < count:
+        chunk = os.read(fd, min(count - len(data), 1 << 20))
+        if not chunk:
+            return None
+        data += chunk
+    return data
+
+
+class Wire:
+    """Says messages to the parent. `later` may be lost with the process; `say` flushes what was kept."""
+
+    def __init__(self, fd: int, nonce: str) -> None:
+        self._fd = fd
+        self._nonce = nonce
+        self._owner = os.getpid()
+        self._waiting: List[bytes] = []
+
+    def adopt(self) -> None:
+        """Called in a fork of ours (not of a test's): this process may speak, and has nothing to say yet."""
+        self._owner = os.getpid()
+        self._waiting = []
+
+    def later(self, kind: str, **fields: Any) -> None:
+        """Keep a message until the next `say`: one system call for both."""
+        self._waiting.append(pack({"kind": kind, "nonce": self._nonce, **fields}))
+
+    def say(self, kind: str, **fields: Any) -> None:
+        """Send what was kept and this message. Raises OSError when a test has closed the wire."""
+        self.later(kind, **fields)
+        data, self._waiting = b"".join(self._waiting), []
+        if os.getpid() != self._owner:
+            return
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
