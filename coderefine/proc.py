@@ -103,7 +103,7 @@ def run(
     began = time.monotonic()
     child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
     with _killed_at_exit(child):
-        readers = [_Reader(stream, keep) for stream in (child.stdout, child.stderr) if stream]
+        readers = [Reader(stream, keep) for stream in (child.stdout, child.stderr) if stream]
         feeder = _feed(child, stdin)
         timed_out = _wait(child, timeout)
         kill(child)
@@ -163,7 +163,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
         stream.write(data)
 
 
-class _Reader(threading.Thread):
+class Reader(threading.Thread):
     """Drains a pipe, keeping its head and its tail, so that a flood costs no memory."""
 
     def __init__(self, stream: IO[bytes], keep: int | None) -> None:
