@@ -1,0 +1,104 @@
+"""Private views as a copy beside the project, for systems that refuse overlay mounts."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.core import Patch
+from coderefine.errors import WorkspaceError
+from coderefine.project import Place
+from coderefine.workspace.lay import lay, read
+from coderefine.workspace.mirror import Mirror
+from coderefine.workspace.scratch import remove, scratch
+from coderefine.workspace.spare_git import spare_git
+from coderefine.workspace.surroundings import relocated, surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class CopyView:
+    """See core.View. Children run at another path than the project's, and with the network."""
+
+    place: Place
+    top: Path
+    temp: Path
+
+    @property
+    def door(self) -> Path:
+        return self.top
+
+    @property
+    def isolation(self) -> str:
+        return "copy"
+
+    def outside(self, path: Path) -> Path:
+        """Where we find what children call `path`: the same place."""
+        return path
+
+    def read(self, path: str) -> bytes | None:
+        return read(self.top, self.top, path)
+
+    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
+        return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        return relocated(surroundings(self.temp, extra), self.place, self.top)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 600.0,
+        stdin: bytes = b"",
+        pass_fds: Iterable[int] = (),
+    ) -> proc.Result:
+        where = self.top / cwd
+        return proc.run(argv, cwd=where, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
+
+
+@dataclass(slots=True)
+class CopyViews:
+    """Copies that are free again are restored and used for the next view; views may overlap."""
+
+    place: Place
+    folder: Path
+    free: list[Mirror] = field(default_factory=list)
+    made: int = 0
+
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[CopyView]:  # noqa: ARG002
+        mirror = self._restored()
+        temp = Path(tempfile.mkdtemp(prefix="tmp-", dir=self.folder))
+        try:
+            lay(mirror.copy, patch)
+            yield CopyView(self.place, mirror.copy, temp)
+        finally:
+            remove(temp)
+            self.free.append(mirror)
+
+    def _restored(self) -> Mirror:
+        mirror = self.free.pop() if self.free else self._made()
+        try:
+            mirror.restore()
+            spare_git(self.place, mirror.copy)
+        except OSError as error:
+            what = error.filename or mirror.copy
+            raise WorkspaceError(f"cannot copy the tree ({what}): {error.strerror or error}") from error
+        return mirror
+
+    def _made(self) -> Mirror:
+        self.made += 1
+        return Mirror(self.place.top, self.folder / f"copy-{self.made}" / self.place.top.name)
+
+
+@contextlib.contextmanager
+def copy_views(place: Place) -> Iterator[CopyViews]:
+    """Copies in a temporary folder that goes with them."""
+    with scratch() as folder:
+        yield CopyViews(place, folder)

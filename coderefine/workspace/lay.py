@@ -1,0 +1,140 @@
+"""Writes a patch into a private tree, and reads from it, without ever following a link out of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from coderefine.core import Patch
+from coderefine.errors import WorkspaceError
+
+OLDER_BYTECODE = 2
+"""Seconds added to a patched file's time: CPython matches a .pyc by whole seconds and size (PEP 552)."""
+
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
+
+def lay(door: Path, patch: Patch) -> None:
+    """Write `patch` into the tree at `door`. Raises WorkspaceError naming the path that would not go."""
+    for path, content in patch.files.items():
+        _written(door, path, content)
+
+
+def _written(door: Path, path: str, content: bytes | None) -> None:
+    try:
+        _lay(door, path, content)
+    except OSError as error:
+        raise WorkspaceError(f"cannot write {path} in the private view: {error.strerror or error}") from error
+
+
+def _lay(door: Path, path: str, content: bytes | None) -> None:
+    with _parent(door, path, make=content is not None) as (folder, name):
+        old = _facts(folder, name)
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            raise WorkspaceError(f"{path} is no regular file; a patch may not replace it")
+        if old is not None:
+            os.unlink(name, dir_fd=folder)
+        if content is not None:
+            _create(folder, name, content, old)
+        if name.endswith(".py"):
+            _forget_bytecode(folder, name[:-3])
+
+
+def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) -> None:
+    """A new inode: read-only files can be replaced, hard links elsewhere keep their content."""
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o666, dir_fd=folder)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        if old is not None:
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+        when = old.st_mtime + OLDER_BYTECODE if old is not None else time.time()
+        os.utime(file.fileno(), (when, when))
+
+
+def _forget_bytecode(folder: int, stem: str) -> None:
+    """Also unchecked .pyc files (PEP 552) and pytest's rewritten ones must not hide a patch."""
+    with contextlib.suppress(OSError):
+        cache = os.open("__pycache__", os.O_RDONLY | os.O_DIRECTORY | NOFOLLOW, dir_fd=folder)
+        try:
+            for name in os.listdir(cache):  # noqa: PTH208
+                if name.startswith(f"{stem}.") and name.endswith(".pyc"):
+                    os.unlink(name, dir_fd=cache)
+        finally:
+            os.close(cache)
+
+
+def _facts(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def _parent(door: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+    """The opened folder of `path`, walked step by step so that no step is a link, and the file's name."""
+    *folders, name = plain(path)
+    handle = os.open(door, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for step in folders:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(step, dir_fd=handle)
+            inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle, name
+    finally:
+        os.close(handle)
+
+
+def plain(path: str) -> tuple[str, ...]:
+    """The steps of a repo-relative path. Raises WorkspaceError for anything that could leave the tree."""
+    steps = PurePosixPath(path).parts
+    if not steps or path.startswith("/") or "\0" in path or any(step == ".." for step in steps):
+        raise WorkspaceError(f"{path!r} is no path inside the repository")
+    return steps
+
+
+def read(top: Path, door: Path, path: str) -> bytes | None:
+    """Content of a file as children at `top` see it; None when there is none. Links are followed inside only."""
+    target = _resolved(top, door, list(plain(path)))
+    if target is None:
+        return None
+    try:
+        return target.read_bytes() if stat.S_ISREG(target.lstat().st_mode) else None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise WorkspaceError(f"cannot read {path} in the private view: {error.strerror or error}") from error
+
+
+def _resolved(top: Path, door: Path, steps: list[str]) -> Path | None:
+    """`steps` below `door` with links resolved as seen from `top`; None when they lead out or in circles."""
+    here: list[str] = []
+    for _ in range(400):
+        if not steps:
+            return door.joinpath(*here)
+        step = steps.pop(0)
+        if step == "..":
+            if not here:
+                return None
+            here.pop()
+            continue
+        here.append(step)
+        place = door.joinpath(*here)
+        if place.is_symlink():
+            target = PurePosixPath(place.readlink())
+            if target.is_absolute():
+                if not target.is_relative_to(top.as_posix()):
+                    return None
+                here, target = [], target.relative_to(top.as_posix())
+            else:
+                here.pop()
+            steps = [*target.parts, *steps]
+    return None

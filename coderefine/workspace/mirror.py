@@ -1,0 +1,125 @@
+"""Keeps a copy of a tree equal to it: a file is copied again when it changed on either side."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coderefine.workspace.clone import clone
+from coderefine.workspace.scratch import remove
+
+SKIPPED = frozenset(
+    {".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+    | {"__pypackages__", ".direnv", ".conda", ".git", ".hg", ".svn", ".eggs"}
+)
+"""Environments and caches: large, rebuilt when needed, never imported from a copy."""
+
+Print = tuple[int, int, int, int, int]
+
+
+@dataclass(slots=True)
+class Mirror:
+    """The copy at `copy` of the tree at `origin`; `known` holds both sides' fingerprints after the last `restore`."""
+
+    origin: Path
+    copy: Path
+    known: dict[str, tuple[Print, Print]] = field(default_factory=dict)
+
+    def restore(self) -> None:
+        """Make the copy equal to the origin. Raises OSError (disk full, no permission)."""
+        fresh: dict[str, tuple[Print, Print]] = {}
+        with contextlib.suppress(FileExistsError):
+            self.copy.mkdir(parents=True)
+        there = dict(_walk(self.origin, ""))
+        self._drop_extras(there)
+        for name, facts in there.items():
+            fresh[name] = self._restored(name, facts)
+        self._folder_times(there)
+        self.known = fresh
+
+    def _drop_extras(self, there: dict[str, os.stat_result]) -> None:
+        for name, facts in list(_walk(self.copy, "", every=True)):
+            other = there.get(name)
+            if name.split("/", 1)[0] != ".git" and (
+                other is None or stat.S_IFMT(other.st_mode) != stat.S_IFMT(facts.st_mode)
+            ):
+                remove(self.copy / name)
+
+    def _restored(self, name: str, facts: os.stat_result) -> tuple[Print, Print]:
+        target = self.copy / name
+        known = self.known.get(name)
+        if known and known[0] == _print(facts) and known[1] == _print_of(target):
+            return known
+        if stat.S_ISDIR(facts.st_mode):
+            with contextlib.suppress(FileExistsError):
+                target.mkdir()
+            target.chmod(stat.S_IMODE(facts.st_mode) | stat.S_IRWXU)
+            return (_print(facts), _folder_print(target.lstat()))
+        with contextlib.suppress(FileNotFoundError):
+            target.unlink()
+        if stat.S_ISLNK(facts.st_mode):
+            target.symlink_to(self._link(name))
+        else:
+            clone(self.origin / name, target, facts)
+        return (_print(facts), _print(target.lstat()))
+
+    def _link(self, name: str) -> str:
+        """A link's target such that it stays in the copy when it pointed into the tree, and still works when not."""
+        link = self.origin / name
+        target = link.readlink()
+        full = Path(os.path.normpath(link.parent / target))
+        if full.is_relative_to(self.origin):
+            return str(self.copy / full.relative_to(self.origin)) if target.is_absolute() else str(target)
+        return str(full)
+
+    def _folder_times(self, there: dict[str, os.stat_result]) -> None:
+        for name, facts in there.items():
+            if stat.S_ISDIR(facts.st_mode):
+                with contextlib.suppress(OSError):
+                    os.utime(self.copy / name, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+    """Folders before their content; only files, folders and links. `every`: also what is never copied."""
+    with os.scandir(top / below) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        name = f"{below}/{entry.name}" if below else entry.name
+        facts = entry.stat(follow_symlinks=False)
+        folder = stat.S_ISDIR(facts.st_mode)
+        if not every and (_skipped(entry, folder=folder) or not _copyable(facts)):
+            continue
+        yield name, facts
+        if folder and name != ".git":
+            yield from _walk(top, name, every=every)
+
+
+def _skipped(entry: os.DirEntry[str], *, folder: bool) -> bool:
+    if not folder:
+        return False
+    return entry.name in SKIPPED or os.path.lexists(os.path.join(entry.path, "pyvenv.cfg"))  # noqa: PTH118
+
+
+def _copyable(facts: os.stat_result) -> bool:
+    return stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
+
+
+def _print(facts: os.stat_result) -> Print:
+    if stat.S_ISDIR(facts.st_mode):
+        return _folder_print(facts)
+    return (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_mode)
+
+
+def _folder_print(facts: os.stat_result) -> Print:
+    return (0, 0, 0, facts.st_ino, facts.st_mode)
+
+
+def _print_of(path: Path) -> Print | None:
+    try:
+        return _print(path.lstat())
+    except OSError:
+        return None

@@ -1,0 +1,157 @@
+"""One set of Linux namespaces per view: own mounts, own processes, own network, all gone with their holder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.errors import ProcessError, WorkspaceError
+
+INSIDE = Path(__file__).with_name("namespaces_inside.py")
+SIZE = "25%"
+"""Of memory, for the writes of one view and, again, for its children's temporary files."""
+
+READY = 20.0
+"""Seconds a holder may take to report."""
+
+KEPT = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,net_bind_service,sys_chroot,setfcap,net_raw"
+"""What root keeps inside: enough that its tests behave as outside, nothing that reaches out of the view."""
+
+ENTER = 'cd -- "$1" && shift && exec "$@"'
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """Live namespaces. `pid` is their first process as seen from outside."""
+
+    pid: int
+    privileged: bool
+    network: bool
+
+    @property
+    def door(self) -> Path:
+        """The inside's root folder, seen from outside."""
+        return Path(f"/proc/{self.pid}/root")
+
+    def argv(self, argv: Sequence[str], cwd: Path) -> tuple[str, ...]:
+        """`argv` run inside, in `cwd`, without the power to change mounts."""
+        net = () if self.network else ("-n",)
+        enter = ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
+        return (*enter, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
+
+
+_SAME_USER = ("-U", "--preserve-credentials")
+
+
+def _dropped(*, privileged: bool) -> tuple[str, ...]:
+    """An ordinary user loses all capabilities at exec anyway; root only through the bounding set."""
+    if privileged:
+        kept = ",".join(f"+{name}" for name in KEPT.split(","))
+        return ("setpriv", "--bounding-set", f"-all,{kept}", "--inh-caps", "-all", "--")
+    if os.getuid() == 0:
+        return (
+            "setpriv",
+            "--no-new-privs",
+            "--bounding-set",
+            "-all",
+            "--inh-caps",
+            "-all",
+            "--ambient-caps",
+            "-all",
+            "--",
+        )
+    return ("setpriv", "--no-new-privs", "--")
+
+
+@contextlib.contextmanager
+def namespaces(scratch: Path, targets: Sequence[Path], *, network: bool) -> Iterator[Namespaces]:
+    """Namespaces in which every folder of `targets` is covered by a private overlay.
+
+    `scratch` has the folders `store` and `children` (the children's temporary folder). Root tries first
+    without a user namespace, where files of other owners stay reachable. Raises WorkspaceError, one line.
+    """
+    missing = [name for name in ("unshare", "nsenter", "setpriv") if shutil.which(name) is None]
+    if not sys.platform.startswith("linux") or missing:
+        raise WorkspaceError(f"no namespaces here: {', '.join(missing) or sys.platform}; install util-linux")
+    holder, pid, privileged = _started(scratch, targets, network=network)
+    try:
+        yield Namespaces(pid, privileged, network)
+    finally:
+        _end(holder)
+
+
+def _started(scratch: Path, targets: Sequence[Path], *, network: bool) -> tuple[subprocess.Popen[bytes], int, bool]:
+    faults = []
+    for privileged in (True, False) if os.getuid() == 0 else (False,):
+        try:
+            holder, pid = _hold(scratch, targets, network=network, privileged=privileged)
+        except (WorkspaceError, ProcessError) as error:  # noqa: PERF203
+            faults.append(str(error))
+        else:
+            return holder, pid, privileged
+    raise WorkspaceError(f"namespaces refused: {faults[-1]}")
+
+
+def _hold(
+    scratch: Path, targets: Sequence[Path], *, network: bool, privileged: bool
+) -> tuple[subprocess.Popen[bytes], int]:
+    user = () if privileged else ("-U", "--map-current-user", "--keep-caps")
+    net = () if network else ("-n",)
+    python = (sys.executable, "-I", "-S", str(INSIDE), "on" if network else "off", str(scratch), SIZE)
+    holder = proc.start(
+        ("unshare", *user, "-m", *net, "-p", "-f", "--kill-child", *python, *map(str, targets)),
+        cwd="/",
+        env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
+        stdin=subprocess.PIPE,
+    )
+    try:
+        return holder, _ready(holder)
+    except BaseException:
+        _end(holder)
+        raise
+
+
+def _ready(holder: subprocess.Popen[bytes]) -> int:
+    said = _line(holder, time.monotonic() + READY)
+    word, _, rest = said.decode("utf-8", "replace").strip().partition(" ")
+    if word == "ready":
+        return int(rest)
+    raise WorkspaceError(rest or _complaint(holder))
+
+
+def _line(holder: subprocess.Popen[bytes], deadline: float) -> bytes:
+    assert holder.stdout is not None
+    said = b""
+    while not said.endswith(b"\n"):
+        ready, _, _ = select.select([holder.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        chunk = os.read(holder.stdout.fileno(), 4096) if ready else b""
+        if not chunk:
+            break
+        said += chunk
+    return said
+
+
+def _complaint(holder: subprocess.Popen[bytes]) -> str:
+    proc.kill(holder)
+    said = holder.stderr.read().decode("utf-8", "replace").strip() if holder.stderr else ""
+    return said.splitlines()[-1] if said else "no answer from unshare"
+
+
+def _end(holder: subprocess.Popen[bytes]) -> None:
+    """End of stdin ends process 1, and with it every process inside; unshare follows."""
+    for stream in (holder.stdin, holder.stdout, holder.stderr):
+        if stream is not None:
+            stream.close()
+    try:
+        holder.wait(5.0)
+    except subprocess.TimeoutExpired:
+        proc.kill(holder)

@@ -1,0 +1,93 @@
+"""Runs first inside the new namespaces: mounts overlays, brings `lo` up, and holds it all until stdin ends.
+
+Started by `unshare … python -I -S namespaces_inside.py NET SCRATCH SIZE TARGET…`; standard library only, few imports,
+because its start is most of what opening a view costs. Says one line on stdout: `ready PID` (as seen from
+outside) or `error TEXT`. It is process 1 of the PID namespace: when it ends, the kernel ends all the others.
+"""
+
+# ruff: noqa: PTH101, PTH102, PTH115, PTH118, UP031
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import ctypes
+import os
+import sys
+
+MS_NOSUID_NODEV = 2 | 4
+MS_NOSUID_NODEV_NOEXEC = 2 | 4 | 8
+SIOCSIFFLAGS = 0x8914
+IFF_UP_RUNNING = b"\x41\x00"
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source: bytes, target: bytes, kind: bytes, flags: int, options: bytes | None) -> None:
+    """mount(2) with raw bytes: no option parser of a mount program stands between."""
+    if libc.mount(source, target, kind, ctypes.c_ulong(flags), options) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, "%s on %s: %s" % (kind.decode(), os.fsdecode(target), os.strerror(code)))
+
+
+def cover(number: int, target: bytes, handle: int) -> None:
+    """Overlay `target` over itself. `/proc/self/fd/N` spares us overlayfs's escapes for , : and backslash."""
+    upper, work = b"u%d" % number, b"w%d" % number
+    os.mkdir(upper)
+    os.mkdir(work)
+    facts = os.stat(handle)
+    os.chown(upper, facts.st_uid, facts.st_gid)
+    os.chmod(upper, facts.st_mode & 0o7777)
+    layers = b"lowerdir=/proc/self/fd/%d,upperdir=%s,workdir=%s" % (handle, upper, work)
+    mount(b"overlay", target, b"overlay", 0, b"userxattr," + layers)
+    os.close(handle)
+
+
+def stage(scratch: bytes, size: bytes) -> None:
+    """Where the writes go: a tmpfs; on kernels before 6.6, whose tmpfs has no user xattrs, the disk."""
+    store, temp = os.path.join(scratch, b"store"), os.path.join(scratch, b"children")
+    mount(b"tmpfs", temp, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
+    mount(b"tmpfs", store, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
+    os.chdir(store)
+    try:
+        os.setxattr(b".", b"user.coderefine", b"1")
+    except OSError:
+        os.chdir(scratch)
+        os.mkdir(b"disk")
+        os.chdir(b"disk")
+
+
+def loopback() -> None:
+    """`lo` up, so that tests may talk to servers of their own."""
+    request = ctypes.create_string_buffer(b"lo".ljust(16, b"\0") + IFF_UP_RUNNING, 40)
+    handle = libc.socket(2, 2, 0)
+    libc.ioctl(handle, ctypes.c_ulong(SIOCSIFFLAGS), request)
+    os.close(handle)
+
+
+def prepare(network: bytes, scratch: bytes, size: bytes, targets: list[bytes]) -> bytes:
+    outside = os.readlink(b"/proc/self")  # this /proc is still the outer one
+    handles = [os.open(target, os.O_PATH | os.O_DIRECTORY) for target in targets]
+    stage(scratch, size)
+    for number, target in enumerate(targets):
+        cover(number, target, handles[number])
+    mount(b"proc", b"/proc", b"proc", MS_NOSUID_NODEV_NOEXEC, None)
+    if network == b"off":
+        loopback()
+    os.chdir(b"/")
+    return outside
+
+
+def main() -> None:
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # orphans are reaped by the kernel
+    network, scratch, size, *targets = map(os.fsencode, sys.argv[1:])
+    try:
+        answer = b"ready " + prepare(network, scratch, size, targets)
+    except OSError as error:
+        answer = b"error " + os.fsencode(str(error).replace("\n", " "))
+    os.write(1, answer + b"\n")
+    os.close(1)
+    os.read(0, 1)
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,100 @@
+"""Private views at the project's own path: overlay mounts in namespaces of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.core import Patch
+from coderefine.project import Place
+from coderefine.workspace.lay import lay, read
+from coderefine.workspace.namespaces import Namespaces, namespaces
+from coderefine.workspace.scratch import scratch
+from coderefine.workspace.surroundings import surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayView:
+    """See core.View. `temp` is a plain folder; children get a tmpfs of limited size as TMPDIR."""
+
+    top: Path
+    inside: Namespaces
+    scratch: Path
+
+    @property
+    def door(self) -> Path:
+        return self.outside(self.top)
+
+    @property
+    def temp(self) -> Path:
+        return self.scratch / "shared"
+
+    @property
+    def isolation(self) -> str:
+        return "overlay" if self.inside.network else "overlay, network off"
+
+    def outside(self, path: Path) -> Path:
+        """Where we find what children call `path`."""
+        return self.inside.door / path.relative_to(path.anchor)
+
+    def read(self, path: str) -> bytes | None:
+        return read(self.top, self.door, path)
+
+    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
+        return self.inside.argv(argv, self.top / cwd)
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        return surroundings(self.scratch / "children", extra)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 600.0,
+        stdin: bytes = b"",
+        pass_fds: Iterable[int] = (),
+    ) -> proc.Result:
+        wrapped = self.argv(argv, cwd=cwd)
+        return proc.run(wrapped, cwd="/", env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayViews:
+    """Every view has namespaces and layers of its own, so nothing can be left over."""
+
+    place: Place
+
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[OverlayView]:
+        with scratch() as folder:
+            for name in ("store", "children", "shared"):
+                (folder / name).mkdir()
+            with namespaces(folder, targets(self.place), network=network) as inside:
+                view = OverlayView(self.place.top, inside, folder)
+                lay(view.door, patch)
+                yield view
+
+
+def targets(place: Place) -> tuple[Path, ...]:
+    """What gets an overlay: the tree, git directories outside of it, and mounts below those, outermost first."""
+    roots = [place.top]
+    for folder in (place.git_dir, place.worktree_dir):
+        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
+            roots.append(folder)
+    below = [mount for mount in _mounts() if any(mount != root and mount.is_relative_to(root) for root in roots)]
+    return (*roots, *sorted(set(below), key=lambda path: len(path.parts)))
+
+
+def _mounts() -> Iterator[Path]:
+    """Mount points of this process that are folders (proc(5): mountinfo escapes blanks in octal)."""
+    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+        name = re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])
+        path = Path(name.decode("utf-8", "surrogateescape"))
+        if path.is_dir():
+            yield path

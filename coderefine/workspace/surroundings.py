@@ -1,0 +1,33 @@
+"""The environment variables of what runs in a private view."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.project import Place
+
+DROPPED = ("PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTEST_ADDOPTS_FILE", "OLDPWD", "PWD")
+"""A bytecode folder shared by all views could serve one patch the bytecode of another."""
+
+
+def surroundings(temp: Path, extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Our environment without `GIT_*` and secrets, temporary files sent to `temp`."""
+    env = proc.clean_env()
+    for name in DROPPED:
+        env.pop(name, None)
+    return {**env, "TMPDIR": str(temp), "TMP": str(temp), "TEMP": str(temp), **(extra or {})}
+
+
+def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
+    """`env` with a PYTHONPATH that puts the copy first: an editable install would import the original."""
+    root = copy / place.prefix
+    front = [path for path in (root / "src", root) if path.is_dir()]
+    given = [_moved(Path(item), place.top, copy) for item in env.get("PYTHONPATH", "").split(os.pathsep) if item]
+    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(str, (*front, *given))))}
+
+
+def _moved(path: Path, top: Path, copy: Path) -> Path:
+    return copy / path.relative_to(top) if path.is_relative_to(top) else path
