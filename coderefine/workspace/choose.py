@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from coderefine.core import Views
+from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
-from coderefine.workspace.copied import copy_views
-from coderefine.workspace.overlay import OverlayViews
+from coderefine.workspace.copied import CopyViews, copy_views
+from coderefine.workspace.overlay import OverlayView, OverlayViews
 from coderefine.workspace.scratch import sweep
+
+KINDS = ("auto", "overlay", "copy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Isolation:
 COPY_MISSES = (
     "tests run in a copy at another path, where absolute paths and generated files may point to the original",
     "the network cannot be switched off for tests",
-    "a test's background process that starts its own session can outlive the view",
+    "a test's background process that hides its origin can outlive the view",
 )
 
 
@@ -35,34 +37,71 @@ COPY_MISSES = (
 def open_views(place: Place, *, kind: str = "auto") -> Iterator[Views]:
     """Where private views of `place` come from. `kind` is auto, overlay or copy.
 
-    Raises WorkspaceError when `kind` is overlay and the system refuses; auto then takes the copy.
+    The first view decides for auto. `open` raises WorkspaceError when the kind asked for is refused.
     """
+    if kind not in KINDS:
+        raise WorkspaceError(f"view must be one of {', '.join(KINDS)}, not {kind!r}")
     sweep()
-    if kind not in ("auto", "overlay", "copy"):
-        raise WorkspaceError(f"view must be auto, overlay or copy, not {kind!r}")
-    if kind == "overlay" or (kind == "auto" and not _refusal(place)):
-        yield OverlayViews(place)
-    else:
-        with copy_views(place) as views:
-            yield views
+    with contextlib.ExitStack() as stack:
+        if kind == "copy":
+            yield stack.enter_context(copy_views(place))
+        elif kind == "overlay":
+            yield OverlayViews(place)
+        else:
+            yield _FirstDecides(place, stack)
 
 
 def describe(place: Place) -> Isolation:
     """What `open_views(place)` would use, tried for real (one view is opened and closed)."""
-    why = _refusal(place)
-    if not why:
-        return Isolation("overlay", network_off=True, pid_namespace=True)
-    return Isolation("copy", network_off=False, pid_namespace=False, missing=(_advice(why), *COPY_MISSES))
-
-
-def _refusal(place: Place) -> str:
-    """Why no overlay view can be opened and written here; "" when it can."""
     try:
         with OverlayViews(place).open() as view:
-            result = view.run(("true",), timeout=20.0)
+            _enter(view)
     except WorkspaceError as error:
-        return str(error)
-    return "" if result.returncode == 0 else f"commands cannot enter the namespaces: {result.complaint}"
+        missing = (_advice(str(error)), *COPY_MISSES)
+        return Isolation("copy", network_off=False, pid_namespace=False, missing=missing)
+    return Isolation("overlay", network_off=True, pid_namespace=True)
+
+
+@dataclass(slots=True)
+class _FirstDecides:
+    """Overlay views, unless the first one is refused: then copies, for good, which keep the reason."""
+
+    place: Place
+    stack: contextlib.ExitStack
+    chosen: OverlayViews | CopyViews | None = field(default=None)
+
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+        if self.chosen is not None:
+            with self.chosen.open(patch, network=network) as view:
+                yield view
+            return
+        with contextlib.ExitStack() as opened:
+            yield self._first(opened, patch, network=network)
+
+    def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View:
+        overlay = OverlayViews(self.place)
+        try:
+            with contextlib.ExitStack() as trial:
+                view = trial.enter_context(overlay.open(network=network))
+                _enter(view)
+                opened.push(trial.pop_all())
+        except WorkspaceError as error:
+            return self._instead(opened, patch, str(error), network=network)
+        self.chosen = overlay
+        view.lay(patch)
+        return view
+
+    def _instead(self, opened: contextlib.ExitStack, patch: Patch, why: str, *, network: bool) -> View:
+        self.chosen = self.stack.enter_context(copy_views(self.place, why))
+        return opened.enter_context(self.chosen.open(patch, network=network))
+
+
+def _enter(view: OverlayView) -> None:
+    """Mounting is one thing, entering another: some sandboxes allow only the first."""
+    result = view.run(("true",), timeout=20.0)
+    if result.returncode != 0:
+        raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")
 
 
 def _advice(why: str) -> str:

@@ -16,6 +16,7 @@ from coderefine.workspace.lay import lay, read
 from coderefine.workspace.mirror import Mirror
 from coderefine.workspace.scratch import remove, scratch
 from coderefine.workspace.spare_git import spare_git
+from coderefine.workspace.strays import MARK, kill_strays
 from coderefine.workspace.surroundings import relocated, surroundings
 
 
@@ -26,6 +27,7 @@ class CopyView:
     place: Place
     top: Path
     temp: Path
+    why: str = ""
 
     @property
     def door(self) -> Path:
@@ -33,7 +35,7 @@ class CopyView:
 
     @property
     def isolation(self) -> str:
-        return "copy"
+        return f"copy ({self.why})" if self.why else "copy"
 
     def outside(self, path: Path) -> Path:
         """Where we find what children call `path`: the same place."""
@@ -46,7 +48,8 @@ class CopyView:
         return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        return relocated(surroundings(self.temp, extra), self.place, self.top)
+        marked = {**surroundings(self.temp / "children", extra), MARK: str(self.temp)}
+        return relocated(marked, self.place, self.top)
 
     def run(
         self,
@@ -68,6 +71,7 @@ class CopyViews:
 
     place: Place
     folder: Path
+    why: str = ""
     free: list[Mirror] = field(default_factory=list)
     made: int = 0
 
@@ -76,9 +80,11 @@ class CopyViews:
         mirror = self._restored()
         temp = Path(tempfile.mkdtemp(prefix="tmp-", dir=self.folder))
         try:
+            (temp / "children").mkdir()
             lay(mirror.copy, patch)
-            yield CopyView(self.place, mirror.copy, temp)
+            yield CopyView(self.place, mirror.copy, temp, self.why)
         finally:
+            kill_strays(str(temp))
             remove(temp)
             self.free.append(mirror)
 
@@ -98,7 +104,7 @@ class CopyViews:
 
 
 @contextlib.contextmanager
-def copy_views(place: Place) -> Iterator[CopyViews]:
-    """Copies in a temporary folder that goes with them."""
+def copy_views(place: Place, why: str = "") -> Iterator[CopyViews]:
+    """Copies in a temporary folder that goes with them. `why`: what keeps us from something better."""
     with scratch() as folder:
-        yield CopyViews(place, folder)
+        yield CopyViews(place, folder, why)

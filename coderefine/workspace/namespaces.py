@@ -15,6 +15,7 @@ from pathlib import Path
 
 from coderefine import proc
 from coderefine.errors import ProcessError, WorkspaceError
+from coderefine.workspace.mirror import SKIPPED
 
 INSIDE = Path(__file__).with_name("namespaces_inside.py")
 SIZE = "25%"
@@ -104,6 +105,8 @@ def _started(scratch: Path, targets: Sequence[Path], *, network: bool) -> tuple[
 def _hold(
     scratch: Path, targets: Sequence[Path], *, network: bool, privileged: bool
 ) -> tuple[subprocess.Popen[bytes], int]:
+    if not privileged:
+        _mapped(targets)
     user = () if privileged else ("-U", "--map-current-user", "--keep-caps")
     net = () if network else ("-n",)
     python = (sys.executable, "-I", "-S", str(INSIDE), "on" if network else "off", str(scratch), SIZE)
@@ -118,6 +121,14 @@ def _hold(
     except BaseException:
         _end(holder)
         raise
+
+
+def _mapped(targets: Sequence[Path]) -> None:
+    """A user namespace of one user knows one uid and one gid: folders of others could not be written (EOVERFLOW)."""
+    for folder in (inner for target in targets for inner in (target, *filter(Path.is_dir, target.iterdir()))):
+        facts = folder.lstat()
+        if (facts.st_uid, facts.st_gid) != (os.getuid(), os.getgid()) and folder.name not in SKIPPED:
+            raise WorkspaceError(f"{folder} belongs to uid {facts.st_uid}, gid {facts.st_gid}, not to you alone")
 
 
 def _ready(holder: subprocess.Popen[bytes]) -> int:

@@ -41,6 +41,10 @@ class OverlayView:
         """Where we find what children call `path`."""
         return self.inside.door / path.relative_to(path.anchor)
 
+    def lay(self, patch: Patch) -> None:
+        """Write `patch` into this view."""
+        lay(self.door, patch)
+
     def read(self, path: str) -> bytes | None:
         return read(self.top, self.door, path)
 
@@ -77,7 +81,7 @@ class OverlayViews:
                 (folder / name).mkdir()
             with namespaces(folder, targets(self.place), network=network) as inside:
                 view = OverlayView(self.place.top, inside, folder)
-                lay(view.door, patch)
+                view.lay(patch)
                 yield view
 
 
