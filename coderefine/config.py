@@ -20,6 +20,9 @@ else:
 
 GATES = ("pytest", "ruff", "radon")
 SANDBOXES = ("auto", "strict", "off")
+VIEWS = ("auto", "overlay", "copy")
+DEFAULT_MODEL = "gpt-5-mini"
+"""Asked when a key or a server is given and no model is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,14 @@ def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[st
     environ = os.environ if environ is None else environ
     given = {**_from_file(root / "pyproject.toml"), **_from_environ(environ)}
     given |= {name: value for name, value in (flags or {}).items() if value is not None}
-    return _checked(replace(Config(), **given))
+    return _with_model(_checked(replace(Config(), **given)), environ)
+
+
+def _with_model(config: Config, environ: Mapping[str, str]) -> Config:
+    """A key or a server without a model name means the default model."""
+    if config.model is None and (environ.get(config.api_key_env) or config.base_url):
+        return replace(config, model=DEFAULT_MODEL)
+    return config
 
 
 def _checked(config: Config) -> Config:
@@ -98,7 +108,7 @@ def _checked(config: Config) -> Config:
             )
     for name, value, allowed in (
         ("sandbox", config.sandbox, SANDBOXES),
-        ("view", config.view, ("auto", "overlay", "copy")),
+        ("view", config.view, VIEWS),
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
