@@ -12,7 +12,7 @@ _FLAGS = frozenset(
     "--force-sugar --old-summary --picked --testmon --testmon-noselect --testmon-forceselect --setup-show "
     "--random-order --randomly-dont-reorganize --randomly-dont-reset-seed --disable-warnings "
     "--disable-pytest-warnings --no-fold-skipped --collect-only --co --profile --profile-svg --json-report "
-    "--json-report-summary --emoji --benchmark-autosave --xfail-tb --force-short-summary".split()
+    "--json-report-summary --emoji --benchmark-autosave --xfail-tb --force-short-summary".split()  # noqa: SIM905
 )
 _VALUES = frozenset(
     "-n --numprocesses --maxprocesses --max-worker-restart --dist --tx --px --rsyncdir --maxschedchunk --maxfail "
@@ -20,7 +20,7 @@ _VALUES = frozenset(
     "--color --code-highlight --show-capture --junitxml --junit-xml --junitprefix --junit-prefix --html --css "
     "--report-log --alluredir --md-report-output --pastebin --lfnf --last-failed-no-failures --verbosity "
     "--random-order-bucket --random-order-seed --randomly-seed --json-report-file --json-report-indent "
-    "--json-report-omit --pdbcls --testmon-env --console-output-style".split()
+    "--json-report-omit --pdbcls --testmon-env --console-output-style".split()  # noqa: SIM905
 )
 _MAYBE = frozenset(("--cov",))
 """Options whose value is optional: the next word belongs to them unless it is an option."""

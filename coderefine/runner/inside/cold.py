@@ -17,7 +17,7 @@ from . import addopts, evidence, wire  # noqa: E402
 
 def main(fd: int) -> None:
     """Read the job from `fd`, run it, say how it ended; does not return."""
-    os.set_inheritable(fd, False)
+    os.set_inheritable(fd, False)  # noqa: FBT003
     job = wire.read(fd)
     if job is None:
         os._exit(2)
@@ -33,7 +33,7 @@ def watch(fd: int, signal: int) -> None:
     """Have all threads' stacks written to `fd` when the parent sends `signal` to ask where a test hangs."""
     import faulthandler
 
-    os.set_inheritable(fd, False)
+    os.set_inheritable(fd, False)  # noqa: FBT003
     faulthandler.register(signal, file=fd, all_threads=True, chain=False)
 
 
@@ -52,7 +52,7 @@ def stand(job: Dict[str, Any]) -> None:
     )
     job["main"] = sys.modules["__main__"]
     sys.modules["__main__"] = main_module
-    sys.argv = [start, *job["args"]]
+    sys.argv = [start]
 
 
 def unshadow(root: str) -> None:
@@ -79,7 +79,9 @@ def run(job: Dict[str, Any], said: wire.Wire) -> int:
         lines = open_recorder(scene)
     choice = Choice(job["tests"], job["first"], job["done"], job["avoid"])
     plugins = [Sifter(said), Plugin(said, scene, choice, job, lines)]
-    return int(pytest.main(list(job["args"]), plugins))
+    kept, _ = addopts.sift(job["extra"])
+    sys.argv = [sys.argv[0], *job["args"], *kept]
+    return int(pytest.main(sys.argv[1:], plugins))
 
 
 class Sifter:

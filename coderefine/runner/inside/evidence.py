@@ -154,6 +154,8 @@ def _frames(scene: Scene, error: BaseException, describe: Describer, *, rich: bo
     walked = [item for item in _walk(error) if not _hidden(item[0])]
     ours = [item for item in walked if scene.ours(item[0].f_code.co_filename)]
     last = [item for item in walked[-1:] if item not in ours and not _machinery(item[0].f_code.co_filename)]
+    if isinstance(error, SyntaxError):
+        last = []
     kept = ours if len(ours) <= FRAMES else ours[: FRAMES // 3] + ours[-(FRAMES - FRAMES // 3) :]
     for frame, line in kept + last:
         own = rich and (frame, line) not in last
@@ -195,7 +197,9 @@ def _locals(frame: Any, describe: Describer) -> Dict[str, str]:
 
 def _dull(value: Any) -> bool:
     kind = type(value)
-    return issubclass(kind, type) or kind.__name__ in (
+    if issubclass(kind, type) or str(getattr(kind, "__module__", "")).startswith("_pytest."):
+        return True
+    return kind.__name__ in (
         "module",
         "function",
         "builtin_function_or_method",

@@ -60,7 +60,7 @@ class Monitor(Recorder):
         super().begin()
         self._monitoring.restart_events()
 
-    def _on_start(self, code: Any, offset: int) -> Any:
+    def _on_start(self, code: Any, _: int) -> Any:
         if id(code) not in self._known and self.ours(code.co_filename):
             self._known[id(code)] = code
             self._monitoring.set_local_events(self._tool, code, self._line)
@@ -83,13 +83,13 @@ class Tracer(Recorder):
         if sys.gettrace() is None:
             sys.settrace(self._enter)
 
-    def _enter(self, frame: Any, event: str, argument: Any) -> Optional[Any]:
+    def _enter(self, frame: Any, *_: Any) -> Optional[Any]:
         if not self.ours(frame.f_code.co_filename):
             return None
         lines = self._seen.setdefault(frame.f_code.co_filename, set())
         lines.add(frame.f_lineno)
 
-        def step(frame: Any, event: str, argument: Any) -> Any:
+        def step(frame: Any, event: str, _: Any) -> Any:
             if event == "line":
                 self._seen.setdefault(frame.f_code.co_filename, set()).add(frame.f_lineno)
             return step

@@ -58,8 +58,8 @@ def fold(scene: Scene, reports: Sequence[Any]) -> CaseRecord:
         "id": first.nodeid,
         "status": _status(decisive),
         "seconds": sum(report.duration for report in reports if not hasattr(report, "context")),
-        "path": scene.relative(first.nodeid.split("::")[0]),
-        "line": (line or 0) + 1 if scene.relative(path) == scene.relative(first.nodeid.split("::")[0]) else 0,
+        "path": scene.relative(first.nodeid.split("::", 1)[0]),
+        "line": (line or 0) + 1 if scene.relative(path) == scene.relative(first.nodeid.split("::", 1)[0]) else 0,
         "failure": _subtests(reports, found) if found else None,
     }
 
@@ -122,7 +122,7 @@ class Choice:
         if self._only is None or os.path.basename(path) in ("__init__.py", "conftest.py"):
             return True
         if self._files is None:
-            parts = {os.path.normpath(os.path.join(root, name.split("::")[0])) for name in self._only}
+            parts = {os.path.normpath(os.path.join(root, name.split("::", 1)[0])) for name in self._only}
             self._files = frozenset(parts)
         return path in self._files or any(item.startswith(path + os.sep) for item in self._files)
 
@@ -168,7 +168,8 @@ class Plugin:
         self._session = session
         config = session.config
         self._scene.root = str(getattr(config, "rootpath", None) or config.rootdir)
-        self._wire.say("began", pytest=pytest.__version__, root=self._scene.root)
+        prefix = self._scene.relative(self._scene.root + os.sep + "x")[:-1]
+        self._wire.say("began", pytest=pytest.__version__, pid=os.getpid(), prefix=prefix)
 
     def pytest_ignore_collect(self, collection_path: Any) -> Optional[bool]:
         return None if self._choice.wants_file(self._scene.root, str(collection_path)) else True
@@ -200,7 +201,7 @@ class Plugin:
             self._collection_error(report.nodeid, found)
 
     def _collection_error(self, name: str, found: FailureRecord) -> None:
-        path = self._scene.relative(name.split("::")[0])
+        path = self._scene.relative(name.split("::", 1)[0])
         frames = [frame for frame in found["frames"] if frame[0] == path]
         record = {"id": name, "status": "error", "seconds": 0.0, "path": path, "failure": found}
         record["line"] = frames[-1][1] if frames else 0
@@ -216,15 +217,21 @@ class Plugin:
         self._wire.say("collected", ids=collected, chosen=[item.nodeid for item in items])
 
     def pytest_collection_finish(self, session: Any) -> None:
+        if self._lines is not None:
+            self._wire.later("lines", lines=self._lines.end())
         if self._known is not None and not self._known.issuperset(self._broken):
-            session.shouldstop = "a module that could be collected no longer can"
             session.items[:] = []
+            self._stop("a module that could be collected no longer can")
+
+    def _stop(self, why: str) -> None:
+        self._session.shouldstop = why
+        self._wire.later("stopped")
 
     # -- running --------------------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: Tuple[str, Optional[int], str]) -> None:
-        self._wire.say("start", id=nodeid)
+        self._wire.say("start", id=nodeid, line=(location[1] or 0) + 1)
         if self._lines is not None:
             self._lines.begin()
 
@@ -247,4 +254,9 @@ class Plugin:
             record["lines"] = self._lines.end()
         self._wire.later("case", case=record)
         if self._known is not None and record["status"] in ("failed", "error") and nodeid not in self._known:
-            self._session.shouldstop = "a test failed that did not fail before"
+            self._stop("a test failed that did not fail before")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Flushes the last result before fixtures of the session and other plugins can take the process down."""
+        self._wire.say("finishing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, List
+from typing import Any, Dict, List
 
 LENGTH = 120
 """Characters of one value."""
@@ -15,7 +15,7 @@ HUGE = 10_000
 """A container subclass longer than this is never asked for its own repr: it would run in C, unstoppable."""
 
 _PLAIN = frozenset({type(None), bool, float, complex, range, slice, type(Ellipsis), type(NotImplemented)})
-_BRACKETS = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
+_BRACKETS: Dict[Any, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
 class _TooSlowError(BaseException):
@@ -58,7 +58,7 @@ class Describer:
             return "%s()" % type(value).__name__
         if depth <= 0 and value:
             return "%s…%s" % (brackets[0], brackets[1])
-        parts = []
+        parts: List[str] = []
         for item in value:
             if len(parts) == ITEMS:
                 parts.append("… %d more" % (len(value) - ITEMS))
@@ -79,7 +79,8 @@ class Describer:
         return "{" + ", ".join(parts) + "}"
 
     def _foreign(self, value: Any, kind: type, depth: int) -> str:
-        if kind.__repr__ is object.__repr__:
+        plain: Any = object.__repr__
+        if kind.__repr__ is plain:
             return self._attributes(value, kind, depth)
         if isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) > HUGE:
             return "<%s of %d items>" % (kind.__name__, len(value))
@@ -101,7 +102,7 @@ class Describer:
         end = began + self._left
         before = sys.gettrace()
 
-        def watch(frame: Any, event: str, argument: Any) -> Any:
+        def watch(*_: Any) -> Any:
             if time.perf_counter() > end:
                 raise _TooSlowError
             return watch

@@ -1,0 +1,182 @@
+"""The cold runner: all tests in a fresh process of the project's own interpreter, as `python -m pytest` runs them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from coderefine.config import Config
+from coderefine.core import Ask, Check, Event, Failure, Listen, View
+from coderefine.errors import CriticError
+from coderefine.project import Interpreter, Place
+from coderefine.runner import stacks
+from coderefine.runner.sitting import Ended, Limits, sit
+from coderefine.runner.tally import Tally
+
+RESTARTS = 8
+"""Processes a check may lose to tests that crash or hang before it gives up on the rest."""
+EVERY = 0.1
+"""Seconds between two progress events."""
+ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
+
+NO_TESTS = 5
+USAGE = 4
+INTERNAL = 3
+
+
+def run_tests(  # noqa: PLR0917
+    view: View, place: Place, interpreter: Interpreter, config: Config, ask: Ask, listen: Listen = lambda _: None
+) -> Check:
+    """Run the project's tests inside `view`; a Check with cases, coverage and notes, and no findings yet.
+
+    A test that takes the process down or hangs is an ERROR case of its own, and the others run in a new
+    process. Raises CriticError when pytest itself could not speak.
+    """
+    return _Cold(view, place, interpreter, config, ask, listen).check()
+
+
+def test_limit(timeout: float) -> float:
+    """Wall seconds one test may take in a check of `timeout` seconds, as long as nothing is known of the tests."""
+    return max(10.0, timeout / 20)
+
+
+@dataclass(slots=True)
+class _Cold:
+    """One check: as many sittings as it takes."""
+
+    view: View
+    place: Place
+    interpreter: Interpreter
+    config: Config
+    ask: Ask
+    listen: Listen
+    gave_up: str = ""
+
+    def check(self) -> Check:
+        began = time.monotonic()
+        tally = Tally()
+        deadline = began + self.ask.timeout
+        heard = _reporter(tally, self.listen)
+        limit = test_limit(self.ask.timeout)
+        for _ in range(RESTARTS + 1):
+            limits = Limits(limit, max(60.0, 2 * limit), deadline)
+            ended = sit(self.view, str(self.interpreter.path), self._job(tally), tally, limits, heard)
+            if self._over(tally, ended):
+                break
+            if ended.hung:
+                limit = min(limit, max(5.0, 10 * tally.slowest))
+        else:
+            self.gave_up = f"gave up after {RESTARTS + 1} crashes: {len(tally.left)} tests not run"
+        return self._summed_up(tally, time.monotonic() - began)
+
+    def _job(self, tally: Tally) -> Mapping[str, object]:
+        root = self.view.top / self.place.prefix
+        return {
+            "root": str(root),
+            "top": str(self.view.top),
+            "args": ARGS,
+            "extra": self.config.pytest_args,
+            "tests": self.ask.tests,
+            "first": self.ask.first,
+            "done": tuple(tally.cases),
+            "avoid": tuple(tally.broken),
+            "known": sorted(self.ask.known),
+            "stop_early": self.ask.stop_early,
+            "rich": self.ask.rich,
+            "coverage": self.ask.coverage,
+            "seed": self.ask.seed,
+        }
+
+    def _over(self, tally: Tally, ended: Ended) -> bool:
+        """Whether the check is finished; otherwise the one to blame is recorded. Raises CriticError."""
+        if tally.code is not None and not tally.running and not tally.importing:
+            _spoken(tally, ended)
+            return True
+        name = tally.blame(_why(tally, ended, self.view, self.ask.timeout))
+        if not name:
+            raise CriticError(f"pytest crashed{_when(tally)} ({ended.how}): {_last(ended)}")
+        if ended.hung == "check":
+            self.gave_up = f"stopped after {self.ask.timeout:g} s: {len(tally.left)} tests not run"
+            return True
+        return self.ask.stop_early and name not in self.ask.known
+
+    def _summed_up(self, tally: Tally, seconds: float) -> Check:
+        notes = [self.gave_up] if self.gave_up else []
+        if tally.dropped:
+            notes.append(f"left out of addopts: {' '.join(tally.dropped)}")
+        if not tally.cases and not tally.broken:
+            notes.append("no tests")
+        complete = self.ask.tests is None and not tally.stopped and not tally.left and not self.gave_up
+        return Check(
+            "pytest",
+            cases=tally.ordered(),
+            coverage=tally.coverage if self.ask.coverage else None,
+            seconds=seconds,
+            complete=complete,
+            tool=f"pytest {tally.pytest or self.interpreter.pytest or '?'}",
+            notes=tuple(notes),
+        )
+
+
+def _spoken(tally: Tally, ended: Ended) -> None:
+    """Raise CriticError unless pytest's exit code goes with what was heard."""
+    if tally.code == INTERNAL:
+        raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
+    if tally.code == USAGE and not tally.broken:
+        raise CriticError(f"pytest refused to start: {_line(ended.stderr, 'rror:')}")
+    if tally.chosen is None and not tally.broken and tally.code != NO_TESTS:
+        raise CriticError(f"pytest ended before it had collected the tests (exit {tally.code}): {_last(ended)}")
+
+
+def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:
+    """What to say of a test (or module) in which the process ended or was ended."""
+    doing = "ran" if tally.running else "was imported"
+    frames = stacks.frames(ended.dump or ended.stderr, view.top)
+    seconds = time.monotonic() - tally.since
+    if ended.hung:
+        limit = f" (the whole check may take {timeout:g} s)" if ended.hung == "check" else ""
+        return Failure(f"still running after {seconds:.0f} s: killed{limit}", "Hang", frames=frames)
+    if tally.code is not None:
+        said = _line(ended.stdout + ended.stderr, "!!!").strip("! ")
+        return Failure(f"ended the whole test run while it {doing}: {said}", "Exit", frames=frames)
+    _, fatal, rest = ended.stderr.rpartition("Fatal Python error:")
+    detail = f": {rest.strip().splitlines()[0]}" if fatal and rest.strip() else ""
+    said = fatal + rest[:400] if fatal else ended.stderr[-400:]
+    return Failure(f"the test process died while it {doing} ({ended.how}){detail}", "Crash", "", frames, said.strip())
+
+
+def _when(tally: Tally) -> str:
+    if tally.chosen is None:
+        return " before it had collected the tests"
+    return " before the first test" if not tally.cases else " after the last test"
+
+
+def _line(text: str, mark: str) -> str:
+    """The last line that has `mark` in it, from there on; without one, the last line of all."""
+    found = [line for line in text.splitlines() if mark in line and "usage:" not in line]
+    if not found:
+        return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+    line = found[-1]
+    return line[line.index(mark) + len(mark) :].strip() or line.strip()
+
+
+def _last(ended: Ended) -> str:
+    return _line(ended.stderr or ended.stdout, "\0")
+
+
+def _reporter(tally: Tally, listen: Listen) -> Callable[[], None]:
+    """Says how far the tests are, at most ten times a second."""
+    last = 0.0
+
+    def heard() -> None:
+        nonlocal last
+        now = time.monotonic()
+        if tally.chosen is not None and (now - last > EVERY or not tally.left):
+            last = now
+            listen(Event("tests", done=len(tally.cases), total=len(tally.cases) + len(tally.left)))
+
+    return heard
+
+
+__all__ = ["run_tests", "test_limit"]

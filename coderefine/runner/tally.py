@@ -1,0 +1,119 @@
+"""What has been heard of a check so far, over all the processes it took."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from coderefine.core import Case, Failure, Status
+from coderefine.errors import RunnerError
+from coderefine.runner import records
+from coderefine.runner.wire import Message
+
+
+@dataclass(slots=True)
+class Tally:
+    """Grows with each message. `running` and `importing` name what would be to blame if the process died now."""
+
+    cases: dict[str, Case] = field(default_factory=dict)
+    broken: dict[str, Case] = field(default_factory=dict)
+    coverage: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
+    collected: tuple[str, ...] = ()
+    chosen: tuple[str, ...] | None = None
+    dropped: list[str] = field(default_factory=list)
+    pytest: str = ""
+    prefix: str = ""
+    pid: int = 0
+    running: str = ""
+    line: int = 0
+    importing: str = ""
+    since: float = 0.0
+    slowest: float = 0.0
+    code: int | None = None
+    stopped: bool = False
+
+    def fresh(self) -> None:
+        """A new process starts."""
+        self.running = self.importing = ""
+        self.chosen = self.code = None
+        self.since = time.monotonic()
+
+    def hear(self, message: Message) -> None:
+        """Take one message in. Raises RunnerError when it is of no known kind."""
+        take = getattr(self, f"_{message.get('kind')}", None)
+        if take is None:
+            raise RunnerError(f"the test process said something unknown: {message.get('kind')!r}")
+        take(message)
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Chosen tests without a result."""
+        return tuple(name for name in self.chosen or () if name not in self.cases)
+
+    def ordered(self) -> dict[str, Case]:
+        """All results: what could not be collected, then the tests in collection order."""
+        place = {name: index for index, name in enumerate(self.collected)}
+        names = sorted(self.cases, key=lambda name: place.get(name, len(place)))
+        return {**self.broken, **{name: self.cases[name] for name in names}}
+
+    def blame(self, failure: Failure) -> str:
+        """Record `failure` against what was running or being imported; its id, "" when there was nothing."""
+        name = self.running or self.importing
+        if not name:
+            return ""
+        path, _, _ = name.partition("::")
+        seconds = time.monotonic() - self.since
+        line = self.line if self.running else 0
+        case = Case(name, Status.ERROR, seconds, self.prefix + path, line, failure)
+        (self.cases if self.running else self.broken)[name] = case
+        return name
+
+    def _began(self, message: Message) -> None:
+        self.pytest = str(message["pytest"])
+        self.pid = int(message["pid"])
+        self.prefix = str(message["prefix"])
+        self.since = time.monotonic()
+
+    def _dropped(self, message: Message) -> None:
+        self.dropped += [word for word in message["options"] if word not in self.dropped]
+
+    def _collecting(self, message: Message) -> None:
+        self.importing = str(message["id"])
+        self.since = time.monotonic()
+
+    def _broken(self, message: Message) -> None:
+        case = records.case(message["case"])
+        self.broken[case.id] = case
+
+    def _collected(self, message: Message) -> None:
+        ids: Any = message["ids"]
+        self.collected = self.collected or tuple(ids)
+        self.chosen = tuple(message["chosen"])
+        self.importing = ""
+
+    def _lines(self, message: Message) -> None:
+        self.coverage.setdefault("", records.lines(message["lines"]))
+
+    def _start(self, message: Message) -> None:
+        self.running = str(message["id"])
+        self.line = int(message["line"])
+        self.since = time.monotonic()
+
+    def _case(self, message: Message) -> None:
+        record = message["case"]
+        case = records.case(record)
+        self.cases[case.id] = case
+        self.running = ""
+        self.slowest = max(self.slowest, case.seconds)
+        if "lines" in record:
+            self.coverage[case.id] = records.lines(record["lines"])
+
+    def _stopped(self, _: Message) -> None:
+        self.stopped = True
+
+    def _finishing(self, _: Message) -> None:
+        """Only there to bring the last result before the session's end can take the process down."""
+
+    def _end(self, message: Message) -> None:
+        self.code = int(message["code"])

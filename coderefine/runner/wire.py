@@ -1,0 +1,120 @@
+"""Parent side of the wire to the project's interpreter: how it is started, and the frames it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coderefine.errors import RunnerError
+
+Message = Mapping[str, Any]
+
+INSIDE = Path(__file__).with_name("inside")
+HEADER = 4
+LIMIT = 64_000_000
+PATIENCE = 30.0
+"""Seconds a started child may take to read its job."""
+
+BOOT = """
+import sys
+if not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]
+_, here, module, fd = sys.argv
+package = type(sys)("_coderefine_inside")
+package.__path__ = [here]
+sys.modules[package.__name__] = package
+__import__(package.__name__ + "." + module, fromlist=["main"]).main(int(fd))
+"""
+"""Loads our files as a package of a private name, with neither our folder nor the current one in `sys.path`."""
+
+
+def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:
+    """The command line that runs `main(fd)` of `inside/MODULE.py` with the project's `python`."""
+    return (str(python), "-c", BOOT, str(INSIDE), module, str(fd))
+
+
+class Wire:
+    """A socket pair: `theirs` is for the child (pass_fds), the rest for us. Use as a context manager.
+
+    Every frame must carry `nonce`, which the child learns in its first frame: what a test writes to a
+    descriptor it guessed is no result.
+    """
+
+    def __init__(self) -> None:
+        self.nonce = os.urandom(16).hex()
+        self._ours, self._theirs = socket.socketpair()
+        self._ours.settimeout(PATIENCE)
+        self._buffer = bytearray()
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ours.close()
+        self._theirs.close()
+
+    @property
+    def theirs(self) -> int:
+        return self._theirs.fileno()
+
+    def fileno(self) -> int:
+        return self._ours.fileno()
+
+    def handed_over(self) -> None:
+        """The child has started: only its copy of the descriptor keeps the wire open now."""
+        self._theirs.close()
+
+    def tell(self, **message: object) -> bool:
+        """Send a frame with the nonce in it; False when nobody listens any more."""
+        body = json.dumps({**message, "nonce": self.nonce}).encode("ascii")
+        try:
+            self._ours.sendall(len(body).to_bytes(HEADER, "big") + body)
+        except OSError:
+            return False
+        return True
+
+    def hear(self, seconds: float) -> list[Message] | None:
+        """The frames that arrive within `seconds`, as soon as there are any; None when the child has gone.
+
+        Raises RunnerError for what is no frame of this run.
+        """
+        ready, _, _ = select.select([self._ours], [], [], max(0.0, seconds))
+        if not ready:
+            return []
+        try:
+            chunk = self._ours.recv(1 << 18)
+        except ConnectionError:
+            chunk = b""
+        if not chunk:
+            return None
+        self._buffer += chunk
+        return self._frames()
+
+    def _frames(self) -> list[Message]:
+        found: list[Message] = []
+        start = 0
+        while len(self._buffer) - start >= HEADER:
+            body = start + HEADER
+            end = body + int.from_bytes(self._buffer[start:body], "big")
+            if end - body > LIMIT:
+                raise RunnerError("the test process broke the wire: something else wrote to it")
+            if len(self._buffer) < end:
+                break
+            found.append(self._parsed(bytes(self._buffer[body:end])))
+            start = end
+        del self._buffer[:start]
+        return found
+
+    def _parsed(self, body: bytes) -> Message:
+        try:
+            message = json.loads(body)
+        except ValueError as error:
+            raise RunnerError(f"the test process broke the wire: {error}") from error
+        if not isinstance(message, dict) or message.get("nonce") != self.nonce:
+            raise RunnerError("the test process sent a frame that is not its own: forged results are refused")
+        return message

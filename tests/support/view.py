@@ -1,0 +1,39 @@
+"""A View that is no view: runs in place, for tests of what runs inside one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from coderefine import proc
+
+
+class DirectView:
+    """The tree at `top` itself; `argv` changes into it as a real view's would."""
+
+    isolation = "none"
+
+    def __init__(self, top: Path, temp: Path | None = None) -> None:
+        self.top = self.door = top.resolve()
+        self.temp = temp or top
+
+    def read(self, path: str) -> bytes | None:
+        file = self.door / path
+        return file.read_bytes() if file.is_file() else None
+
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+        return tuple(argv)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 600.0,
+        stdin: bytes = b"",
+        pass_fds: Iterable[int] = (),
+    ) -> proc.Result:
+        return proc.run(
+            argv, cwd=self.top / cwd, env=proc.clean_env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds
+        )
