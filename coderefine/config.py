@@ -66,6 +66,7 @@ class Config:
     search: bool = True
     search_time: float = 30.0
     model: str | None = None
+    critic_model: str | None = None
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float = 0.2

@@ -62,7 +62,9 @@ class Redactor:
             from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
             from detect_secrets.plugins.keyword import KeywordDetector
 
-            kinds = [kind for kind in get_mapping_from_secret_type_to_class().values() if kind.__name__ not in NOISY]
+            kinds: list[Any] = [
+                kind for kind in get_mapping_from_secret_type_to_class().values() if kind.__name__ not in NOISY
+            ]
             self._patterns = tuple(_patterns(kind() for kind in kinds))
             self._keyword = KeywordDetector()
 
@@ -79,5 +81,6 @@ def _essence(match: re.Match[str]) -> str:
 
 
 def _plausible(value: str) -> bool:
-    """Whether a literal beside a word like "password" looks like one: no blanks, no template, not our own."""
-    return len(value) >= SHORTEST and not re.search(r"[\s{}<>()]|^REDACTED_SECRET_|^\$", value)
+    """Whether a literal beside a word like "password" looks like one: no word, blanks, template or mark of ours."""
+    word = value.isalpha() and len(value) < 12
+    return len(value) >= SHORTEST and not word and not re.search(r"[\s{}<>()]|^REDACTED_SECRET_|^\$", value)

@@ -1,0 +1,204 @@
+"""Lays the blocks of a reply over files: every one in exactly one place, or none at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from coderefine.errors import ReplyError
+from coderefine.llm.nearest import nearest
+from coderefine.llm.reply import Block, NothingToApplyError
+from coderefine.source import Source, decode
+
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+Lines = tuple[str, ...]
+"""Lines with their ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files that edits apply to.
+
+    `read` gives a file's bytes, None when there is none; `creatable` says why a new file may not be made
+    there (None: it may); `shown` are the paths that the model was shown.
+    """
+
+    read: Callable[[str], bytes | None]
+    creatable: Callable[[str], str | None] = lambda _: None
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a block goes: lines `first` to `last` (exclusive) of the file, and what comes there."""
+
+    block: Block
+    first: int
+    last: int
+    lines: Lines
+
+
+def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
+    """New bytes by path.
+
+    Raises ReplyError naming the first block that has no single place, with what is really there; it can be
+    sent back to the model. Raises NothingToApplyError when the files would stay as they are.
+    """
+    grouped: dict[str, list[Block]] = {}
+    for block in blocks:
+        grouped.setdefault(_resolve(block, tree), []).append(block)
+    outcomes = [_attempt(path, group, tree) for path, group in grouped.items()]
+    faults = [str(outcome) for outcome in outcomes if isinstance(outcome, ReplyError)]
+    if faults:
+        raise ReplyError(_verdict(faults, len(blocks)))
+    files = {
+        path: data for outcome in outcomes if not isinstance(outcome, ReplyError) for path, data in outcome.items()
+    }
+    changed = {path: data for path, data in files.items() if data != tree.read(path)}
+    if not changed:
+        raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
+    return changed
+
+
+def _attempt(path: str, blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes] | ReplyError:
+    try:
+        return _file(path, blocks, tree)
+    except ReplyError as fault:
+        return fault
+
+
+def _verdict(faults: list[str], blocks: int) -> str:
+    rest = blocks - len(faults)
+    fine = f" The other {rest} {'block was' if rest == 1 else 'blocks were'} fine." if rest > 0 else ""
+    return "\n".join(faults) + f"\nNothing was applied.{fine} Send all blocks again, corrected."
+
+
+def _resolve(block: Block, tree: Tree) -> str:
+    """The path a block means: as written, else the only shown file whose path ends like it."""
+    path = block.path
+    if not path and len(tree.shown) == 1:
+        return tree.shown[0]
+    if not path:
+        raise ReplyError(f"Block {block.number} names no file. Write its path on the line above SEARCH.")
+    parts = PurePosixPath(path)
+    if tree.read(path) is None or parts.is_absolute():
+        near = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
+        if len(near) == 1:
+            return near[0]
+    if parts.is_absolute() or ".." in parts.parts or re.match(r"^[A-Za-z]:", path):
+        raise ReplyError(f"Block {block.number}: {path} is outside the repository. Use the paths you were shown.")
+    return path
+
+
+def _file(path: str, blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
+    data = tree.read(path)
+    if data is None:
+        return {path: _created(path, blocks, tree)}
+    source = decode(data)
+    if source is None:
+        raise ReplyError(f"{path} is no text file and cannot be edited.")
+    lines = tuple(LINE.findall(source.text))
+    places = sorted((_place(block, path, lines) for block in blocks), key=lambda place: place.first)
+    _check_apart(places, path)
+    for place in reversed(places):
+        lines = lines[: place.first] + place.lines + lines[place.last :]
+    return {path: _encoded(source, "".join(lines), path)}
+
+
+def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:
+    block = blocks[0]
+    if not block.creates:
+        known = f" Files shown: {', '.join(tree.shown)}." if tree.shown else ""
+        raise ReplyError(f"Block {block.number}: there is no file {path}.{known}")
+    if len(blocks) > 1:
+        raise ReplyError(f"Blocks {block.number} and {blocks[1].number} both write the new file {path}; use one.")
+    reason = tree.creatable(path)
+    if reason:
+        raise ReplyError(f"Block {block.number}: {path} may not be created: {reason}.")
+    return block.splits[0][1].encode()
+
+
+def _place(block: Block, path: str, lines: Lines) -> Place:
+    """The one place of `block`. Raises ReplyError when there is none or more than one."""
+    if block.creates:
+        return _whole(block, path, lines)
+    found = [(at, search, new) for search, new in _readings(block) for at in _matches(search, lines)]
+    if len(found) == 1:
+        at, search, new = found[0]
+        last = at + len(search)
+        return Place(block, at, last, _ended(new, lines[at:last]))
+    if found:
+        raise ReplyError(
+            f"Block {block.number} ({path}): SEARCH matches {len(found)} places "
+            f"(lines {', '.join(str(at + 1) for at, _, _ in found[:8])}). Add neighbouring lines until it is unique."
+        )
+    raise ReplyError(_missing(block, path, lines))
+
+
+def _whole(block: Block, path: str, lines: Lines) -> Place:
+    if any(line.strip() for line in lines):
+        raise ReplyError(
+            f"Block {block.number}: {path} exists, so SEARCH must hold the lines to change; "
+            "an empty SEARCH is for new files."
+        )
+    return Place(block, 0, len(lines), tuple(_split(block.splits[0][1], keep=True)))
+
+
+def _readings(block: Block) -> list[tuple[Lines, Lines]]:
+    return [(_split(search), _split(new)) for search, new in block.splits if search.strip()]
+
+
+def _split(text: str, *, keep: bool = False) -> Lines:
+    lines = tuple(LINE.findall(text))
+    return lines if keep else tuple(line.rstrip("\r\n") for line in lines)
+
+
+def _matches(search: Lines, lines: Lines) -> list[int]:
+    """Indices where the lines of `search` stand one after the other, line ends aside."""
+    bare = [line.rstrip("\r\n") for line in lines]
+    length = len(search)
+    return [
+        at for at in range(len(bare) - length + 1) if bare[at] == search[0] and tuple(bare[at : at + length]) == search
+    ]
+
+
+def _ended(new: Lines, old: Lines) -> Lines:
+    """`new` with the line ends of what it replaces; a missing final line end stays missing."""
+    ends = [line[len(line.rstrip("\r\n")) :] for line in old]
+    usual = next((end for end in ends if end), "\n")
+    last = ends[-1] if ends else usual
+    return tuple(line + (usual if index < len(new) - 1 else last) for index, line in enumerate(new))
+
+
+def _check_apart(places: Sequence[Place], path: str) -> None:
+    for one, other in pairwise(places):
+        if other.first < one.last:
+            raise ReplyError(
+                f"Blocks {one.block.number} and {other.block.number} ({path}) overlap; make them one block."
+            )
+
+
+def _missing(block: Block, path: str, lines: Lines) -> str:
+    """Why SEARCH was not found: already applied, or the closest real lines."""
+    head = f"Block {block.number} ({path}): "
+    search, new = block.splits[0]
+    wanted = _split(new)
+    if wanted and any(line.strip() for line in wanted) and _matches(wanted, lines):
+        return f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out."
+    found = nearest(_split(search), _split("".join(lines)))
+    if found is None:
+        return f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown."
+    space = " It differs only in whitespace." if found.whitespace else ""
+    return f"{head}SEARCH was not found.{space} These lines are really there (from line {found.line}):\n{found.text}"
+
+
+def _encoded(source: Source, text: str, path: str) -> bytes:
+    try:
+        return source.encode(text)
+    except UnicodeEncodeError as error:
+        odd = text[error.start : error.end]
+        raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None

@@ -1,0 +1,123 @@
+"""What the tools said, in the words a model needs: values, frames and locals; noise and repetition cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine.core import Case, Failure, Finding, Frame
+from coderefine.llm.steady import cut, steady, steady_output
+
+IN_FULL = 5
+"""Failures told in full; the others of the same kind get a line."""
+
+LINES = 25
+"""Lines for findings that are not told in full."""
+
+EACH = 1600
+OUTPUT = 600
+LOCALS = 8
+FRAMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Where the words come from: the repository's top, and each failing test's result."""
+
+    top: Path
+    cases: Mapping[str, Case]
+
+
+def tell(findings: Sequence[Finding], witness: Witness) -> str:
+    """All `findings` as text, failing tests first, at most about 10,000 characters."""
+    tests = [finding for finding in findings if finding.critic == "pytest"]
+    others = [finding for finding in findings if finding.critic != "pytest"]
+    chosen = _one_of_each_kind(tests, witness)[:IN_FULL]
+    rest = [finding for finding in tests if finding not in chosen]
+    told = [_failed(finding, witness) for finding in chosen]
+    told += _lines("also FAILED", rest, witness)
+    told += _lines("", others, witness)
+    return "\n".join(told)
+
+
+def _one_of_each_kind(tests: Iterable[Finding], witness: Witness) -> list[Finding]:
+    """The first failure of each kind first; a kind is exception, innermost frame and the message's words."""
+    kinds: dict[object, Finding] = {}
+    for finding in tests:
+        kinds.setdefault(_kind(finding, witness), finding)
+    return list(kinds.values())
+
+
+def _kind(finding: Finding, witness: Witness) -> object:
+    case = witness.cases.get(finding.symbol)
+    failure = case.failure if case else None
+    if failure is None:
+        return finding.message
+    frame = failure.frames[-1] if failure.frames else None
+    return (failure.exception, frame and (frame.path, frame.function), _test_function(finding.symbol))
+
+
+def _test_function(test: str) -> str:
+    return test.split("[", maxsplit=1)[0]
+
+
+def _failed(finding: Finding, witness: Witness) -> str:
+    case = witness.cases.get(finding.symbol)
+    name = finding.symbol or finding.where
+    if case is None or case.failure is None:
+        body = "\n".join(part for part in (finding.message, finding.evidence) if part)
+        return f"FAILED {name}\n{cut(steady(body, witness.top), EACH)}"
+    return f"FAILED {name}\n{_failure(case.failure, case.path, witness.top)}"
+
+
+def _failure(failure: Failure, test_path: str, top: Path) -> str:
+    lines = [cut(steady(_said(failure), top), EACH)]
+    lines += [_frame(frame, top) for frame in _telling(failure.frames, test_path)]
+    if failure.output.strip():
+        lines.append(f"printed: {cut(steady_output(failure.output.strip(), top), OUTPUT)}")
+    return "\n".join(line for line in lines if line)
+
+
+def _said(failure: Failure) -> str:
+    """Exception, message and assertion, each thing once."""
+    message = failure.message.strip()
+    kind = failure.exception if failure.exception and failure.exception not in message else ""
+    said = f"{kind}: {message}" if kind and message else kind or message
+    detail = failure.assertion.strip()
+    if not detail or detail in said:
+        return said
+    return detail if message and message in detail else f"{said}\n{detail}"
+
+
+def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
+    """The frames worth a line, innermost last: those in the project; the test's own only for its locals."""
+    inside = [frame for frame in frames if not Path(frame.path).is_absolute()]
+    telling = [frame for frame in inside if frame.path != test_path or frame.locals]
+    return telling[-FRAMES:]
+
+
+def _frame(frame: Frame, top: Path) -> str:
+    shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:LOCALS]]
+    values = f": {', '.join(shown)}" if shown else ""
+    return steady(f"  {frame.path}:{frame.line} {frame.function}{values}", top)
+
+
+def _short(value: str, most: int = 80) -> str:
+    flat = re.sub(r"\s+", " ", value)
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+
+
+def _lines(word: str, findings: Sequence[Finding], witness: Witness) -> list[str]:
+    told = [_line(word, finding, witness) for finding in findings[:LINES]]
+    missing = len(findings) - len(told)
+    return [*told, f"… and {missing} more"] if missing > 0 else told
+
+
+def _line(word: str, finding: Finding, witness: Witness) -> str:
+    case = witness.cases.get(finding.symbol)
+    said = case.failure.message if case and case.failure else finding.message
+    where = finding.symbol if word else f"{finding.where} {finding.rule}"
+    advice = f" ({finding.instruction})" if finding.instruction and not word else ""
+    return steady(f"{word} {where}: {_short(said, 160)}{_short(advice, 160)}".strip(), witness.top)

@@ -1,0 +1,160 @@
+"""Tells the server's failures apart: try again, send it differently, or stop with one clear line."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from coderefine.errors import ModelError
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+OPTIONAL = ("temperature", "max_completion_tokens", "stream_options", "response_format")
+"""Parts of a request that some servers do not know; each is left out once a server says so."""
+
+CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
+QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
+FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
+TRANSIENT = frozenset({408, 409, 425, 429})
+
+
+class TransientError(Exception):
+    """Worth another try. `after`: seconds the server asks to wait; `billed`: the answer was under way."""
+
+    def __init__(self, reason: str, after: float | None = None, *, billed: bool = False) -> None:
+        super().__init__(reason)
+        self.after = after
+        self.billed = billed
+
+
+class UnsupportedError(Exception):
+    """The server does not know this optional part of the request."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom we speak to, for the messages."""
+
+    model: str
+    url: str
+    key_name: str
+
+
+def judge(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
+    """What `error`, raised by openai or below it, means: TransientError, UnsupportedError or ModelError.
+
+    `sent` names the optional parts that the request had.
+    """
+    import openai
+
+    if isinstance(error, openai.APITimeoutError):
+        return TransientError("the server did not answer in time")
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__
+        broken = type(cause).__name__ in {"RemoteProtocolError", "ReadError"}
+        return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=broken)
+    if isinstance(error, openai.APIStatusError):
+        return _by_status(error, target, sent)
+    if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
+        return TransientError("the server sent malformed JSON", billed=True)
+    return TransientError(f"the server broke the stream: {_line(str(error))}", billed=True)
+
+
+def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> Exception:
+    said = _said(error)
+    final = _final(error, said, target)
+    if final:
+        return ModelError(final)
+    if error.status_code in TRANSIENT or error.status_code >= 500:
+        return TransientError(f"the server answered {error.status_code}: {said}", retry_after(error.response.headers))
+    part = _unsupported(error, said, sent)
+    if part:
+        return UnsupportedError(part)
+    return ModelError(f"the model's server refused the request ({error.status_code}): {said}")
+
+
+def _final(error: APIStatusError, said: str, target: Target) -> str | None:
+    """The line for an answer that no repetition will change, None for the others."""
+    status, whole, model = error.status_code, f"{error.code} {said}", target.model
+    lines = (
+        (
+            status == 401,
+            f"the model's server refused the key (401); set {target.key_name} to one valid at {target.url}",
+        ),
+        (
+            status == 402 or (status in (403, 429) and bool(QUOTA.search(whole))),
+            f"the account behind {target.key_name} has no credit left ({status}): {said}",
+        ),
+        (
+            status in (400, 403, 422) and bool(FILTER.search(whole)),
+            f"the provider's content filter refused the request ({status}): {said}",
+        ),
+        (status == 403, f"the key in {target.key_name} may not use model {model!r} (403): {said}"),
+        (status == 404, f"{target.url} knows no model {model!r} (404); check --model and base-url: {said}"),
+        (
+            status == 413 or (status in (400, 422) and bool(CONTEXT.search(whole))),
+            f"the request is longer than {model!r} can read; choose a model with a larger context: {said}",
+        ),
+    )
+    return next((line for holds, line in lines if holds), None)
+
+
+def _unsupported(error: APIStatusError, said: str, sent: frozenset[str]) -> str | None:
+    if error.status_code not in (400, 422):
+        return None
+    named = [part for part in OPTIONAL if part in sent and (part == error.param or part in said)]
+    if named:
+        return named[0]
+    if "response_format" in sent and re.search(r"json_schema|structured|response.?format", said):
+        return "response_format"
+    return None
+
+
+def _said(error: APIStatusError) -> str:
+    """The server's own words, in one short line."""
+    body = error.body
+    message = body.get("message") if isinstance(body, dict) else body
+    if isinstance(message, str) and not message.lstrip().startswith("<"):
+        return _line(message)
+    return "no reason given"
+
+
+def _line(text: str, most: int = 200) -> str:
+    plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def retry_after(headers: object) -> float | None:
+    """Seconds to wait as `Retry-After` says (a number or an HTTP date, RFC 9110 section 10.2.3)."""
+    get = getattr(headers, "get", lambda _: None)
+    precise, plain = get("retry-after-ms"), get("retry-after")
+    try:
+        if precise:
+            return max(0.0, float(precise) / 1000)
+        if plain:
+            return max(0.0, float(plain))
+    except ValueError:
+        return _until(str(plain))
+    return None
+
+
+def _until(date: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def check_filter(finish: str) -> None:
+    """Raises ModelError for an answer that the provider's filter cut."""
+    if finish == "content_filter":
+        raise ModelError("the provider's content filter stopped the answer; use another model or a narrower path")

@@ -1,0 +1,85 @@
+"""A Python file as a model needs it: the relevant functions in full, the others as signatures."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+SHORT = 3
+"""Body lines up to which leaving a function out would save nothing."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A function: qualified name, lines `first`..`last` with decorators, and the line its body starts at."""
+
+    name: str
+    first: int
+    body: int
+    last: int
+
+
+def functions(text: str) -> tuple[Part, ...]:
+    """The functions and methods of `text`, nested ones within their outer one; empty when it does not parse."""
+    tree = parsed(text)
+    return tuple(_parts(tree, "")) if tree else ()
+
+
+def parsed(text: str) -> ast.Module | None:
+    """The syntax tree of `text`, None when Python cannot read it."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _parts(node: ast.AST, prefix: str) -> Iterator[Part]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            first = min([child.lineno, *(item.lineno for item in child.decorator_list)])
+            yield Part(prefix + child.name, first, child.body[0].lineno, child.end_lineno or child.lineno)
+        elif isinstance(child, ast.ClassDef):
+            yield from _parts(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            yield from _parts(child, prefix)
+
+
+def outline(text: str, keep: Collection[str]) -> str:
+    """`text` with the bodies of all functions but `keep` (qualified names) left out; kept lines are verbatim."""
+    lines = text.split("\n")
+    for part in sorted(functions(text), key=lambda part: -part.first):
+        count = part.last - part.body + 1
+        if part.name not in keep and count > SHORT and part.body > part.first:
+            line = lines[part.body - 1]
+            indent = line[: len(line) - len(line.lstrip())]
+            lines[part.body - 1 : part.last] = [f"{indent}... {count} lines"]
+    return "\n".join(lines)
+
+
+def at_lines(text: str, wanted: Collection[int]) -> frozenset[str]:
+    """Names of the functions that hold any of the 1-based lines `wanted`."""
+    return frozenset(part.name for part in functions(text) if any(part.first <= line <= part.last for line in wanted))
+
+
+def called(text: str, names: Collection[str]) -> frozenset[str]:
+    """Names of the functions of `text` whose last part is in `names`; a class's name brings its methods."""
+    return frozenset(
+        part.name
+        for part in functions(text)
+        if names & frozenset(part.name.split("."))  # type: ignore[operator]
+    )
+
+
+def used(source: str) -> frozenset[str]:
+    """Every name and attribute that occurs in `source`; empty when it does not parse."""
+    tree = parsed(source)
+    if tree is None:
+        return frozenset()
+    return frozenset(
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name | ast.Attribute)
+    )

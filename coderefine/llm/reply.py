@@ -1,0 +1,130 @@
+"""Reads the search/replace blocks out of a model's reply; `edits.py` lays them over the files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from coderefine.errors import ReplyError
+
+SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b.*$")
+DIVIDER = re.compile(r"^ *={5,9} *$")
+REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
+FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
+THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+PREFIX = re.compile(r"^(?:#+ |// |[-*] |\d+[.)] )?(?:(?:file|path)(?:name)?: ?)?", re.IGNORECASE)
+
+FORMAT = (
+    "Answer with one sentence of diagnosis and then edits, each exactly so:\n"
+    "path/to/file.py\n<<<<<<< SEARCH\nlines as they are\n=======\nlines as they should be\n>>>>>>> REPLACE"
+)
+
+
+class NothingToApplyError(ReplyError):
+    """The reply holds no edit at all: empty, prose only, or a block that changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One edit. `splits` has every way to read it as (search, replace): code may hold a divider line too."""
+
+    number: int
+    path: str
+    splits: tuple[tuple[str, str], ...]
+
+    @property
+    def creates(self) -> bool:
+        """Whether it asks for a new file: an empty search."""
+        return not self.splits[0][0].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """`prose` is the diagnosis: whatever stands before the first block."""
+
+    prose: str
+    blocks: tuple[Block, ...]
+
+
+def parse_reply(text: str) -> Reply:
+    """The blocks of `text`, in order.
+
+    Raises NothingToApplyError when there are none, ReplyError when one is not whole.
+    """
+    lines = THOUGHT.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    starts = [index for index, line in enumerate(lines) if SEARCH.match(line)]
+    if not starts:
+        raise NothingToApplyError(_why_none(lines))
+    blocks: list[Block] = []
+    done = 0
+    for start in starts:
+        if start >= done:
+            path = _path_above(lines, done, start) or (blocks[-1].path if blocks else "")
+            done, splits = _body(lines, start, len(blocks) + 1)
+            blocks.append(Block(len(blocks) + 1, path, splits))
+    return Reply(_prose(lines[: starts[0]]), tuple(blocks))
+
+
+def _why_none(lines: list[str]) -> str:
+    if not any(line.strip() for line in lines):
+        return f"The reply is empty. {FORMAT}"
+    if any(FENCE.match(line) for line in lines):
+        return f"A whole file or a bare code fence is not an edit; nothing was applied. {FORMAT}"
+    return f"The reply holds no SEARCH/REPLACE block. {FORMAT}"
+
+
+def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """Index after the block that starts at `start`, and the ways to split it."""
+    end = next((index for index in range(start + 1, len(lines)) if REPLACE.match(lines[index])), None)
+    if end is None:
+        raise ReplyError(
+            f"Block {number} has no >>>>>>> REPLACE line: the reply was cut or is malformed. Send it whole."
+        )
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    body = _dedent(lines[start + 1 : end], indent)
+    dividers = [index for index, line in enumerate(body) if DIVIDER.match(line)]
+    if not dividers:
+        raise ReplyError(f"Block {number} has no ======= line between SEARCH and REPLACE. Send all blocks again.")
+    return end + 1, tuple((_join(body[:index]), _join(body[index + 1 :])) for index in dividers)
+
+
+def _dedent(lines: list[str], indent: int) -> list[str]:
+    """A block inside a list item is indented as a whole; take that away, and nothing else."""
+    margin = " " * indent
+    whole = indent and all(line.startswith(margin) or not line.strip() for line in lines)
+    return [line[indent:] for line in lines] if whole else lines
+
+
+def _join(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _path_above(lines: list[str], first: int, start: int) -> str:
+    """The path named right above a block, before or after the line that opens its fence; "" if none is."""
+    for line in reversed(lines[max(first, start - 4) : start]):
+        fence = FENCE.match(line)
+        words = fence[2].split() if fence else [line]
+        path = _path(words[-1]) if words else ""
+        if path:
+            return path
+        if line.strip() and not fence:
+            return ""
+    return ""
+
+
+def _path(line: str) -> str:
+    """`line` as a repo-relative POSIX path, "" when it does not look like one."""
+    word = PREFIX.sub("", line.strip().strip("*")).strip().strip("`'\"*<>").rstrip(":").strip("`'\"*")
+    word = word.replace("\\", "/")
+    while word.startswith("./"):
+        word = word[2:]
+    looks = bool(word) and ("." in word or "/" in word) and not word.endswith((".", "/")) and len(word) < 300
+    return word if looks and (" " not in word or re.search(r"\.\w{1,8}$", word)) else ""
+
+
+def _prose(lines: list[str]) -> str:
+    """What was said before the first block, without fences and without its path line."""
+    kept = [line for line in lines if not FENCE.match(line)]
+    while kept and (not kept[-1].strip() or _path(kept[-1])):
+        kept.pop()
+    return "\n".join(kept).strip()

@@ -1,0 +1,87 @@
+"""Answers as JSON: asked with a schema where the server knows it, read and checked by us in any case."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from coderefine.errors import ReplyError
+from coderefine.llm.client import Client
+from coderefine.llm.reply import THOUGHT
+from coderefine.llm.request import Message, Request, Schema
+
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def record(name: str, **fields: Mapping[str, Any]) -> Schema:
+    """The schema of an object with exactly `fields`, as strict servers want it."""
+    body = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return Schema(name, body)
+
+
+def ask_json(client: Client, request: Request) -> Mapping[str, Any]:
+    """The answer to `request` as its schema wants it, asked once more when it is not.
+
+    Raises ReplyError when the second answer does not fit either; else what `Client.ask` raises.
+    """
+    text = client.ask(request).text
+    try:
+        return read(text, request.schema)
+    except ReplyError as fault:
+        said = Message("assistant", text[:2000] or "(nothing)")
+        again = (*request.messages, said, Message("user", f"{fault} Answer with the JSON object alone."))
+        return read(client.ask(replace(request, purpose="again", messages=again)).text, request.schema)
+
+
+def read(text: str, schema: Schema | None) -> Mapping[str, Any]:
+    """The JSON object in `text`, prose and fences around it ignored. Raises ReplyError saying what is wrong."""
+    value = _object(THOUGHT.sub("", text))
+    faults = list(_faults(value, schema.body, "the object")) if schema else []
+    if faults:
+        raise ReplyError(f"The JSON does not fit: {'; '.join(faults[:5])}.")
+    return value
+
+
+def _object(text: str) -> dict[str, Any]:
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"\{", text):
+        value = _decoded(decoder, text, match.start())
+        if value is not None:
+            return value
+    raise ReplyError("The reply holds no JSON object.")
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, start: int) -> dict[str, Any] | None:
+    try:
+        value, _ = decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _faults(value: object, schema: Mapping[str, Any], where: str) -> Iterator[str]:
+    """What of `value` the schema does not allow: types, required fields, enums, items."""
+    kind = schema.get("type", "object")
+    if not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
+        yield f"{where} must be {kind}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where} must be one of {', '.join(map(str, schema['enum']))}"
+    if isinstance(value, dict):
+        yield from (f"{where} lacks {name!r}" for name in schema.get("required", ()) if name not in value)
+        for name, inner in schema.get("properties", {}).items():
+            if name in value:
+                yield from _faults(value[name], inner, repr(name))
+    if isinstance(value, list) and "items" in schema:
+        for number, item in enumerate(value):
+            yield from _faults(item, schema["items"], f"{where} item {number}")

@@ -1,0 +1,133 @@
+"""One round trip through the openai package: the only module that touches it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from coderefine.llm.failures import Target, TransientError, judge
+from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
+
+if TYPE_CHECKING:
+    from openai import OpenAI, Stream
+    from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How to reach it. `timeout`: seconds of silence that end a request."""
+
+    base_url: str | None
+    key: str
+    headers: Mapping[str, str]
+    timeout: float = 120.0
+
+
+class Wire:
+    """An open connection to one server; remembers which optional parts of a request it refused."""
+
+    def __init__(self, server: Server, target: Target, *, stream: bool) -> None:
+        self._target = target
+        self._stream = stream
+        self._client = _connect(server)
+        self._timeout = server.timeout
+        self._left_out: set[str] = set() if server.base_url is None else {"max_completion_tokens"}
+
+    def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None) -> Answer:
+        """The answer to one request. Raises what `failures.judge` makes of an error.
+
+        `seconds`: what is left of the run's time.
+        """
+        import openai
+
+        arguments = self._arguments(request, model, reply_tokens)
+        arguments["timeout"] = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
+        try:
+            result = self._client.chat.completions.create(**arguments)
+            if self._stream:
+                return _gather(cast("Stream[ChatCompletionChunk]", result), request, seconds)
+            return _read(cast("ChatCompletion", result), request)
+        except (openai.OpenAIError, ValueError) as error:
+            raise judge(error, self._target, frozenset(arguments)) from error
+
+    def leave_out(self, part: str) -> None:
+        """Never send this optional part to this server again."""
+        self._left_out.add(part)
+
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that the server offers. Raises what `failures.judge` makes of an error."""
+        import openai
+
+        try:
+            return tuple(model.id for model in self._client.with_options(timeout=5.0).models.list())
+        except (openai.OpenAIError, ValueError) as error:
+            raise judge(error, self._target, frozenset()) from error
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _arguments(self, request: Request, model: str, reply_tokens: int) -> dict[str, Any]:
+        cap = "max_tokens" if "max_completion_tokens" in self._left_out else "max_completion_tokens"
+        given: dict[str, Any] = {
+            "model": model,
+            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+            "temperature": request.temperature,
+            cap: reply_tokens,
+        }
+        if request.schema:
+            schema = {"name": request.schema.name, "schema": request.schema.body, "strict": True}
+            given["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self._stream:
+            given |= {"stream": True, "stream_options": {"include_usage": True}}
+        return {name: value for name, value in given.items() if name not in self._left_out}
+
+
+def _connect(server: Server) -> OpenAI:
+    import openai
+
+    return openai.OpenAI(
+        api_key=server.key or "none",
+        base_url=server.base_url or "https://api.openai.com/v1",
+        default_headers=dict(server.headers),
+        max_retries=0,
+    )
+
+
+def _read(result: ChatCompletion, request: Request) -> Answer:
+    """A whole answer. openai hands over whatever came, so its shape is checked here."""
+    try:
+        choice = result.choices[0]
+        text = choice.message.content or getattr(choice.message, "refusal", None) or ""
+        finish = choice.finish_reason or "stop"
+    except (AttributeError, IndexError, TypeError) as error:
+        raise TransientError("the server sent no chat completion", billed=True) from error
+    return _counted(str(text), str(finish), getattr(result, "usage", None), request)
+
+
+def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
+    """A streamed answer. Without a finish reason it was cut, however politely the connection ended."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    pieces: list[str] = []
+    finish, usage = None, None
+    with stream:
+        for chunk in stream:
+            usage = getattr(chunk, "usage", None) or usage
+            for choice in getattr(chunk, "choices", None) or ():
+                pieces.append(choice.delta.content or getattr(choice.delta, "refusal", None) or "")
+                finish = choice.finish_reason or finish
+            if deadline is not None and time.monotonic() > deadline:
+                raise TransientError("the time limit passed while the answer was streaming", billed=True)
+    if finish is None:
+        raise TransientError("the stream was cut", billed=True)
+    return _counted("".join(pieces), finish, usage, request)
+
+
+def _counted(text: str, finish: str, usage: Any, request: Request) -> Answer:
+    prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+    if not isinstance(prompt, int) or not isinstance(completion, int):
+        return Answer(text, finish, request.tokens, int(len(text) / CHARS_PER_TOKEN) + 1, counted=False)
+    details = getattr(usage, "prompt_tokens_details", None)
+    cached = getattr(details, "cached_tokens", None)
+    return Answer(text, finish, prompt, completion, cached if isinstance(cached, int) else 0)

@@ -1,0 +1,1 @@
+"""Where patches come from, cheapest first: one module per proposer."""

@@ -1,0 +1,5 @@
+"""The model as a proposer."""
+
+from coderefine.proposers.model.proposer import Model
+
+__all__ = ["Model"]

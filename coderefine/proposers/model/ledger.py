@@ -1,0 +1,55 @@
+"""Failed attempts in a line each: what was changed, and what became of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from coderefine.core import Attempt, Patch, Situation
+from coderefine.llm.context import text_of
+from coderefine.llm.steady import cut, steady_output
+from coderefine.proposers.model.tree import Overlay
+
+LAST = 8
+"""Attempts remembered in a prompt, the newest ones."""
+
+CHANGE = 240
+REASON = 200
+
+
+def failed(situation: Situation) -> tuple[Attempt, ...]:
+    """The attempts that were refused or judged no better, oldest first."""
+    return tuple(item for item in situation.attempts if item.patch and not item.verdict and item.number)
+
+
+def ledger(situation: Situation, start: Overlay) -> str:
+    """A line for each of the last failed attempts; empty without any. `start` is the tree without a patch."""
+    known = frozenset(_changes(situation.best.patch, start))
+    lines = [_line(attempt, start, known) for attempt in failed(situation)[-LAST:]]
+    return "\n".join(lines)
+
+
+def _line(attempt: Attempt, start: Overlay, known: frozenset[str]) -> str:
+    changes = [change for change in _changes(attempt.patch, start) if change not in known]
+    files = ", ".join(sorted(attempt.patch.files))
+    changed = cut(" ".join(changes), CHANGE).replace("\n", " ")
+    return f"#{attempt.number} {files}: {changed} → {outcome(attempt, start)}"
+
+
+def outcome(attempt: Attempt, start: Overlay) -> str:
+    """Why the attempt failed, with the words of the first test that fails in it."""
+    reason = attempt.verdict.reason or "no better than before"
+    case = next((case for case in attempt.cases.values() if case.status.bad), None)
+    if case and case.failure:
+        test = case.id.rsplit("::", 1)[-1]
+        reason = f"{reason}; {test}: {case.failure.message}"
+    return cut(steady_output(" ".join(reason.split()), start.top), REASON).replace("\n", " ")
+
+
+def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
+    """Removed and added lines, marked - and +, blank ones left out."""
+    for path, data in sorted(patch.files.items()):
+        old, new = start.text(path) or "", text_of(data) or ""
+        for line in difflib.ndiff(old.splitlines(), new.splitlines()) if len(old) < 50_000 else ():
+            if line[0] in "+-" and line[2:].strip():
+                yield f"{line[0]}{line[2:].strip()}"

@@ -1,0 +1,52 @@
+"""Asks a model for the repair: one request when the first answer is right."""
+
+from __future__ import annotations
+
+from coderefine.config import Config
+from coderefine.core import Cost, Event, Listen, Proposals, Situation, Views
+from coderefine.llm.client import Client
+from coderefine.project import Place, Protection
+from coderefine.proposers.model.plan import PLAN
+from coderefine.proposers.model.talk import Talk
+
+
+class Model:
+    """The proposer that costs money. `client` carries budget, memory and transport, and is closed by its owner."""
+
+    name = "model"
+
+    def __init__(
+        self, place: Place, config: Config, client: Client, protection: Protection, listen: Listen = lambda _: None
+    ) -> None:
+        self._place = place
+        self._config = config
+        self._client = client
+        self._protection = protection
+        self._listen = listen
+
+    @property
+    def spent(self) -> Cost:
+        return self._client.spent
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """Patches until the model has nothing new to say; the plan starts over whenever the best improves.
+
+        Raises BudgetError before a limit is crossed and ModelError for a server's final no.
+        """
+        del views  # text is read from the user's tree and laid under the patch in memory; nothing is run
+        talk = Talk(self._place, self._config, self._client, self._protection)
+        improved = True
+        while improved:
+            improved = False
+            best = situation.best.number
+            talk.forget()
+            for move in PLAN:
+                patch = talk.patch(move, situation)
+                if patch is not None:
+                    situation = yield patch
+                elif talk.hopeless:
+                    self._listen(Event("note", "the model has nothing usable to say"))
+                    return
+                if situation.best.number != best:
+                    improved = True
+                    break
