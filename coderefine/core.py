@@ -340,8 +340,12 @@ class View(Protocol):
 
     def read(self, path: str) -> bytes | None: ...
 
-    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
         """`argv` wrapped so that it runs inside the view (for servers started with `proc.start`)."""
+        ...
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment for what `argv` starts: no secrets, temporary files sent to a place of the view's."""
         ...
 
     def run(

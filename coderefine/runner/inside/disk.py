@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import shutil
 from typing import Dict, Mapping, NamedTuple, Optional
 
 
@@ -41,6 +43,23 @@ class Disk:
         for path in files:
             original = self._originals[path]
             _write(self.full(path), original.data, original.mtime)
+
+    def sweep(self, scratch: str) -> None:
+        """Empty the children's temporary folder."""
+        try:
+            names = os.listdir(scratch)
+        except FileNotFoundError:
+            os.makedirs(scratch)
+            return
+        for name in names:
+            shutil.rmtree(os.path.join(scratch, name), ignore_errors=True)
+            if os.path.lexists(os.path.join(scratch, name)):
+                os.unlink(os.path.join(scratch, name))
+
+
+def decoded(files: Mapping[str, Optional[str]]) -> Dict[str, Optional[bytes]]:
+    """Files as they come over the wire: base64 text, or null for a file to delete."""
+    return {path: None if text is None else base64.b64decode(text) for path, text in files.items()}
 
 
 def _read(full: str) -> Original:

@@ -18,6 +18,10 @@ def key(code: types.CodeType) -> Key:
     return (code.co_filename, code.co_firstlineno, code.co_name)
 
 
+Target = Tuple[types.FunctionType, types.CodeType]
+"""A live function and the code it is to run."""
+
+
 class Ran:
     """Remembers which functions of files below `top` have run between `start` and `stop`."""
 
@@ -88,7 +92,7 @@ class Functions:
             elif kind in _SUSPENDED:
                 ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))
 
-    def targets(self, pairs: Pairs) -> List[Tuple[types.FunctionType, types.CodeType]]:
+    def targets(self, pairs: Pairs) -> List[Target]:
         """(function object, its new code) for all functions that run an old code of `pairs`.
 
         Raises NotHot when a function at that place runs something else (a decorator rewrote it), or when the

@@ -1,0 +1,244 @@
+"""One forked child: started, limited, watched, and killed together with everything it started."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import select
+import signal
+import sys
+import time
+import warnings
+from typing import Callable, List, NamedTuple, Optional
+
+NONE = 0
+"""Byte of a test that has no result."""
+STEP = 0.02
+"""Seconds between two looks at the CPU time of a child that takes longer than its limit."""
+PATIENCE = 12.0
+"""A child that sleeps or waits for a busy processor gets its CPU limit times this as wall time."""
+FLOOR = 0.5
+"""Least wall seconds before a child counts as hanging."""
+
+
+class Limits(NamedTuple):
+    """`cpu` seconds; `memory`, `file` bytes (None: as the server)."""
+
+    cpu: float
+    memory: Optional[int] = None
+    file: Optional[int] = None
+
+
+class Ended(NamedTuple):
+    """`ok` only when the child said so itself, with the nonce. `cpu`, `wall` in seconds; `died` in words."""
+
+    ok: bool
+    extra: bytes
+    cpu: float
+    wall: float
+    died: str
+    hung: bool
+
+
+class Board:
+    """Shared memory in which a child notes results as they come: they survive its death.
+
+    The first 4 bytes hold the number of the running test plus one.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._map = mmap.mmap(-1, 4 + max(size, 1))
+        self.size = size
+
+    def clear(self) -> None:
+        self._map.seek(0)
+        self._map.write(b"\0" * (4 + self.size))
+
+    def begin(self, number: int) -> None:
+        self._map[0:4] = (number + 1).to_bytes(4, "big")
+
+    def note(self, number: int, status: int) -> None:
+        self._map[4 + number] = status
+
+    @property
+    def running(self) -> int:
+        """Number of the test that was begun last; -1 before the first."""
+        return int.from_bytes(self._map[0:4], "big") - 1
+
+    @property
+    def results(self) -> bytes:
+        return self._map[4 : 4 + self.size]
+
+
+def fork(work: Callable[[], bytes], limits: Limits) -> Ended:
+    """Run `work` in a forked child under `limits`; its return value comes back as `extra`."""
+    nonce = os.urandom(16)
+    receive, send = os.pipe()
+    began = time.monotonic()
+    pid = _fork()
+    if pid == 0:
+        os.close(receive)
+        _live(work, limits, send, nonce)
+    os.close(send)
+    try:
+        data, hung = _listen(pid, receive, limits)
+    finally:
+        os.close(receive)
+        status, cpu = _bury(pid)
+    ok = data.startswith(nonce) and not hung
+    died = "" if ok else "took too long" if hung else _obituary(status)
+    return Ended(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, died, hung)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def _live(work: Callable[[], bytes], limits: Limits, send: int, nonce: bytes) -> None:
+    """The child's whole life; whatever happens, it does not return into the server's code."""
+    code = 70
+    try:
+        os.setsid()
+        _restrict(limits)
+        owner = os.getpid()
+        data = work()
+        if os.getpid() == owner:
+            _write(send, nonce + len(data).to_bytes(8, "big") + data)
+            code = 0
+    finally:
+        os._exit(code)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _restrict(limits: Limits) -> None:
+    import resource
+
+    seconds = int(limits.cpu * 2) + 2
+    for kind, value in (
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_AS, limits.memory),
+        (resource.RLIMIT_FSIZE, limits.file),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        if value is not None:
+            hard = resource.getrlimit(kind)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (value, value))
+
+
+def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
+    """What the child says until it is complete, the child is gone, or its time is up: (data, hung)."""
+    data = b""
+    began = time.monotonic()
+    waited = limits.cpu
+    while True:
+        ready, _, _ = select.select([receive], [], [], waited)
+        if ready:
+            chunk = os.read(receive, 1 << 16)
+            data += chunk
+            if not chunk or _complete(data):
+                return data, False
+            continue
+        if _dead(pid):
+            return data, False
+        waited = STEP
+        wall = time.monotonic() - began
+        if _cpu(pid) > limits.cpu or wall > max(limits.cpu * PATIENCE, FLOOR):
+            return data, True
+
+
+def _complete(data: bytes) -> bool:
+    return len(data) >= 24 and len(data) >= 24 + int.from_bytes(data[16:24], "big")
+
+
+def _dead(pid: int) -> bool:
+    """Whether the child has ended, without reaping it: a grandchild may still hold the pipe open."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except (AttributeError, ChildProcessError):
+        return False
+
+
+def _cpu(pid: int) -> float:
+    """CPU seconds of process `pid` (clock_getcpuclockid(3) spelled out); 0 where there is no such clock."""
+    if not sys.platform.startswith("linux"):
+        return 0.0
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+def _bury(pid: int) -> "tuple[int, float]":
+    """Kill the child's session and all that escaped it; (wait status, CPU seconds of child and its children)."""
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    _, status, usage = os.wait4(pid, 0)
+    kill_orphans()
+    return status, usage.ru_utime + usage.ru_stime
+
+
+def kill_orphans() -> None:
+    """Kill what the child started in other sessions: as subreaper we inherit it. Needs no /proc when there is none."""
+    for _ in range(1000):
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        family = _descendants(os.getpid())
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in family:
+                try:
+                    os.kill(pid, number)
+                except OSError:
+                    pass
+        time.sleep(0.001)
+
+
+def _descendants(root: int) -> List[int]:
+    """All processes below `root`, from /proc."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, "rb") as stream:
+                    parents[int(name)] = int(stream.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                pass
+    found, edge = [], {root}
+    while edge:
+        edge = {pid for pid, parent in parents.items() if parent in edge}
+        found += edge
+    return found
+
+
+def _obituary(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return "killed by signal %d" % os.WTERMSIG(status)
+    return "ended by itself with exit %d" % os.WEXITSTATUS(status)
+
+
+def be_subreaper() -> None:
+    """Orphans of our children become our children (Linux); elsewhere only their sessions are killed."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def settle() -> None:
+    """Make forking cheap: nothing that exists now is looked at by the children's garbage collector."""
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,74 @@
+"""The servers inside a view: one that has pytest loaded (warm), one that has collected the project too (hot).
+
+The first process loads pytest, confines itself and forks both; it starts them anew when they die. Each speaks on
+a socket of its own and forks a child per candidate. Started like the cold runner: `python -c BOOT here server FDS`.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from typing import Any, Callable, Dict, List
+
+from . import child, cold, hot, session, warm, wire
+
+Message = Dict[str, Any]
+AGAIN = 3
+"""Exit code of a server that wants to be started anew."""
+HASTY = 20
+"""Starts of one server before it is given up."""
+
+
+def main(warm_fd: int) -> None:
+    """Serve two sockets until the parent closes them; does not return. The other one is named in the job."""
+    job = wire.read(warm_fd)
+    if job is None:
+        os._exit(2)
+    hot_fd = int(job["hot"])
+    for fd in (warm_fd, hot_fd):
+        os.set_inheritable(fd, False)
+    job["scratch"] = os.path.join(tempfile.gettempdir(), "coderefine-worker")
+    os.makedirs(job["scratch"], exist_ok=True)
+    os.environ["TMPDIR"] = tempfile.tempdir = job["scratch"]
+    cold.stand(job)
+    session.silence()
+    roles: List[Callable[[], None]] = [
+        lambda: warm.serve(warm_fd, wire.Wire(warm_fd, job["nonce"]), job),
+        lambda: hot.serve(hot_fd, wire.Wire(hot_fd, job["hot_nonce"]), job),
+    ]
+    _keep(roles, [warm_fd, hot_fd])
+
+
+def _keep(roles: List[Callable[[], None]], fds: List[int]) -> None:
+    """Fork every role; fork it again when it dies before its socket is closed."""
+    starts = [0] * len(roles)
+    running = {_start(roles, fds, number): number for number in range(len(roles))}
+    while running:
+        pid, status = os.wait()
+        number = running.pop(pid, -1)
+        if number < 0 or status == 0:
+            continue
+        starts[number] += 1
+        if starts[number] < HASTY:
+            time.sleep(0.01)
+            running[_start(roles, fds, number)] = number
+    os._exit(0)
+
+
+def _start(roles: List[Callable[[], None]], fds: List[int], number: int) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    for other, fd in enumerate(fds):
+        if other != number:
+            os.close(fd)
+    child.be_subreaper()
+    code = 1
+    try:
+        roles[number]()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    finally:
+        os._exit(code)

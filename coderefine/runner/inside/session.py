@@ -1,0 +1,118 @@
+"""The pytest plugin of the servers: collects like any pytest run, then runs chosen items in forked children."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import pytest
+
+from . import plugin
+from .child import Board
+
+STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
+"""Statuses by their byte on the board."""
+BAD = (2, 3)
+
+
+class Session:
+    """Registered as a pytest plugin; `work(session)` is called in place of pytest's own loop over the items."""
+
+    def __init__(self, work: Callable[["Session"], None]) -> None:
+        self._work = work
+        self._reports: Dict[str, List[Any]] = {}
+        self.items: List[Any] = []
+        self.broken: Dict[str, str] = {}
+        self.config: Any = None
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.outcome == "failed":
+            self.broken[report.nodeid] = str(report.longrepr)[:2000]
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: Any) -> Any:
+        """SystemExit while a module is imported would end pytest; here it is that module's error."""
+        outcome = yield
+        if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
+            outcome.force_result(pytest.CollectReport(collector.nodeid, "failed", "SystemExit at import", []))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> bool:
+        self.items = list(session.items)
+        self.config = session.config
+        self._work(self)
+        return True
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self._reports.setdefault(report.nodeid, []).append(report)
+
+    def run(self, numbers: Sequence[int], board: Board, *, known: frozenset, keep_going: bool) -> List[float]:
+        """Run the items `numbers` in this order; seconds of each. Results go to `board`.
+
+        Without `keep_going` the first bad result outside `known` ends the run.
+        """
+        seconds = []
+        for place, number in enumerate(numbers):
+            following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
+            item = self.items[number]
+            board.begin(number)
+            began = time.perf_counter()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            seconds.append(time.perf_counter() - began)
+            status = self._status(item.nodeid)
+            board.note(number, status)
+            if status in BAD and number not in known and not keep_going:
+                break
+        return seconds
+
+    def _status(self, name: str) -> int:
+        reports = self._reports.pop(name, None)
+        return STATUSES.index(plugin._status(plugin._decisive(plugin._since_rerun(reports)))) if reports else 0
+
+
+def light(session: Any) -> None:
+    """Switch off what only a reader would miss: rendering tracebacks, and the terminal's lines.
+
+    pytest_runtest_makereport itself stays: unittest, skipping and subtests speak through it.
+    """
+    from _pytest import nodes
+
+    nodes.Node._repr_failure_py = _no_traceback  # type: ignore[method-assign,assignment]
+    manager = session.config.pluginmanager
+    terminal = manager.get_plugin("terminalreporter")
+    for name in ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish"):
+        caller = getattr(manager.hook, name)
+        if any(found.plugin is terminal for found in caller.get_hookimpls()):
+            caller._remove_plugin(terminal)
+
+
+def _no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:
+    return "%s (not rendered)" % type(excinfo.value).__name__
+
+
+def silence() -> None:
+    """Standard streams to /dev/null: a flood costs nothing, and a closed stream of ours hurts nobody."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    if null > 2:
+        os.close(null)
+    sys.stdout.flush()
+
+
+def pytest_main(job: Dict[str, Any], run: Session) -> int:
+    """pytest's exit code; comes back only when `run`'s work does."""
+    from . import cold
+
+    return int(pytest.main(list(job["args"]), [cold.Sifter(Quiet()), run]))
+
+
+class Quiet:
+    """Takes what the Sifter would tell the parent: the cold baseline has told it already."""
+
+    def say(self, kind: str, **fields: Any) -> None:
+        pass
+
+    later = say

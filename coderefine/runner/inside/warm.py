@@ -1,0 +1,107 @@
+"""The warm server: pytest and third-party modules are loaded, nothing of the project; a fork collects and runs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import Any, Dict, List, Optional
+
+from . import child, cold, disk, session, wire
+
+Message = Dict[str, Any]
+
+
+def serve(fd: int, said: wire.Wire, job: Message) -> None:
+    """Answer the parent's messages until it closes the socket."""
+    tree = disk.Disk(job["top"])
+    said.adopt()
+    said.say("ready")
+    while True:
+        message = wire.read(fd)
+        if message is None:
+            return
+        if message["kind"] == "preload":
+            said.say("preloaded", polluted=preload(message["modules"], job["top"]))
+            child.settle()
+        else:
+            said.say("judged", **judge(message, job, tree))
+
+
+def preload(modules: List[str], top: str) -> List[str]:
+    """Import `modules`; the names of the project's own modules that came with them (there must be none)."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in modules:
+            try:
+                importlib.import_module(name)
+            except Exception:  # noqa: BLE001 - whatever a module does on import, its own test run will show
+                sys.modules.pop(name, None)
+    return [name for name, module in sys.modules.items() if ours(getattr(module, "__file__", None), top)]
+
+
+def ours(path: Optional[str], top: str) -> bool:
+    """Whether `path` is a file of the project, and not of an environment inside it."""
+    return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
+
+
+def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
+    """Run the asked-for tests on the patched tree: statuses by test id."""
+    files = disk.decoded(message["files"])
+    limits = child.Limits(message["limit"], message.get("memory"), message.get("file"))
+    tree.put(files)
+    try:
+        ended = child.fork(lambda: _run(message, job), limits)
+    finally:
+        tree.restore(files)
+        tree.sweep(job["scratch"])
+    record = json.loads(ended.extra) if ended.ok else {}
+    return {
+        "number": message["number"],
+        "statuses": record.get("statuses", {}),
+        "missing": record.get("missing", []),
+        "broken": record.get("broken", {}),
+        "cpu": ended.cpu,
+        "wall": ended.wall,
+        "died": ended.died,
+        "hung": ended.hung,
+        "speed": "warm",
+    }
+
+
+def _run(message: Message, job: Message) -> bytes:
+    """In the child: a whole pytest run with the chosen tests, as bytes of JSON."""
+    result: Message = {}
+
+    def work(run: session.Session) -> None:
+        result.update(_chosen(run, message))
+
+    importlib.invalidate_caches()
+    run = session.Session(work)
+    code = session.pytest_main(job, run)
+    result.setdefault("statuses", {})
+    result["broken"] = run.broken
+    if "missing" not in result:
+        result["missing"] = message["tests"] or ["pytest exit %d" % code]
+    return json.dumps(result).encode("ascii")
+
+
+def _chosen(run: session.Session, message: Message) -> Message:
+    session.light(run)
+    places = {item.nodeid: number for number, item in enumerate(run.items)}
+    wanted = list(places) if message["tests"] is None else message["tests"]
+    numbers = sorted(places[name] for name in wanted if name in places)
+    missing = [name for name in wanted if name not in places]
+    board = child.Board(len(run.items))
+    known = frozenset(places[name] for name in message["known"] if name in places)
+    stop = [name for name in missing + list(run.broken) if name not in message["known"]]
+    if not stop or message["keep_going"]:
+        run.run(numbers, board, known=known, keep_going=message["keep_going"])
+    results = board.results
+    statuses = {run.items[n].nodeid: session.STATUSES[results[n]] for n in numbers if results[n]}
+    for name in run.broken:
+        statuses[name] = "error"
+    return {"statuses": statuses, "missing": [name for name in missing if name not in statuses]}

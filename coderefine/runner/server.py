@@ -1,0 +1,103 @@
+"""Our end of one worker: a process tree in the view, a socket to its hot and one to its warm server."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import subprocess
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.core import View
+from coderefine.errors import RunnerError
+from coderefine.runner.wire import Message, Wire, argv
+
+START = 60.0
+"""Seconds a server may take to import and collect the project."""
+
+
+class Line:
+    """One socket to a server."""
+
+    def __init__(self, name: str, wire: Wire) -> None:
+        self.name = name
+        self._wire = wire
+        self._heard: deque[Message] = deque()
+
+    def fileno(self) -> int:
+        return self._wire.fileno()
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Raises RunnerError when the server is gone."""
+        if not self._wire.tell(**message):
+            raise RunnerError(f"the {self.name} test server is gone")
+
+    def hear(self, seconds: float) -> list[Message]:
+        """What came within `seconds`. Raises RunnerError when the server is gone."""
+        heard = self._wire.hear(seconds)
+        if heard is None:
+            raise RunnerError(f"the {self.name} test server ended")
+        return heard
+
+    def wait(self, seconds: float) -> Message:
+        """The next frame, within `seconds`. Raises RunnerError."""
+        deadline = time.monotonic() + seconds
+        while not self._heard:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise RunnerError(f"the {self.name} test server did not answer within {seconds:.0f} s")
+            self._heard.extend(self.hear(left))
+        return self._heard.popleft()
+
+
+class Server:
+    """A worker's processes. `hot` and `warm` are its lines; both say `ready` first."""
+
+    def __init__(self, child: subprocess.Popen[bytes], warm: Line, hot: Line) -> None:
+        self._child = child
+        self.warm = warm
+        self.hot = hot
+
+    def stop(self) -> None:
+        proc.kill(self._child)
+
+
+@contextlib.contextmanager
+def open_server(view: View, python: Path, *, cwd: str, args: Sequence[str], top: Path) -> Iterator[Server]:
+    """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `args` are its own."""
+    with Wire() as warm, Wire() as hot:
+        base = argv(python, "server", warm.theirs)
+        child = proc.start(
+            view.argv(base, cwd=cwd),
+            cwd="/",
+            env=view.env(OWN),
+            pass_fds=(warm.theirs, hot.theirs),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        job = {"top": str(top), "root": str(top / cwd), "args": list(args), "hot": hot.theirs, "hot_nonce": hot.nonce}
+        server = Server(child, Line("warm", warm), Line("hot", hot))
+        try:
+            server.warm.send(job)
+            warm.handed_over()
+            hot.handed_over()
+            yield server
+        finally:
+            server.stop()
+
+
+OWN = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+"""No compiled file may outlive a candidate, and all servers order their sets alike."""
+
+
+def encoded(files: Mapping[str, bytes | None]) -> dict[str, str | None]:
+    """Files as the wire wants them."""
+    return {path: None if data is None else base64.b64encode(data).decode("ascii") for path, data in files.items()}
+
+
+def usual_workers() -> int:
+    return max(1, os.cpu_count() or 1)
