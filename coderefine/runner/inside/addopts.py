@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import FrozenSet, Iterator, List, Sequence, Tuple
 
-_FLAGS = frozenset(
+
+def _words(text: str) -> FrozenSet[str]:
+    return frozenset(text.split())
+
+
+_FLAGS = _words(
     "-x --exitfirst -d -f --looponfail --loadscope-reorder --no-loadscope-reorder --cov-branch --cov-append --no-cov "
     "--no-cov-on-fail --cov-reset -v --verbose -q --quiet -l --showlocals --no-showlocals --no-header --no-summary "
     "--full-trace --self-contained-html --pdb --trace --clean-alluredir --nf --new-first --ff --failed-first --lf "
@@ -12,15 +17,15 @@ _FLAGS = frozenset(
     "--force-sugar --old-summary --picked --testmon --testmon-noselect --testmon-forceselect --setup-show "
     "--random-order --randomly-dont-reorganize --randomly-dont-reset-seed --disable-warnings "
     "--disable-pytest-warnings --no-fold-skipped --collect-only --co --profile --profile-svg --json-report "
-    "--json-report-summary --emoji --benchmark-autosave --xfail-tb --force-short-summary".split()  # noqa: SIM905
+    "--json-report-summary --emoji --benchmark-autosave --xfail-tb --force-short-summary"
 )
-_VALUES = frozenset(
+_VALUES = _words(
     "-n --numprocesses --maxprocesses --max-worker-restart --dist --tx --px --rsyncdir --maxschedchunk --maxfail "
     "--cov-report --cov-config --cov-fail-under --cov-context --cov-precision -r --tb --durations --durations-min "
     "--color --code-highlight --show-capture --junitxml --junit-xml --junitprefix --junit-prefix --html --css "
     "--report-log --alluredir --md-report-output --pastebin --lfnf --last-failed-no-failures --verbosity "
     "--random-order-bucket --random-order-seed --randomly-seed --json-report-file --json-report-indent "
-    "--json-report-omit --pdbcls --testmon-env --console-output-style".split()  # noqa: SIM905
+    "--json-report-omit --pdbcls --testmon-env --console-output-style"
 )
 _MAYBE = frozenset(("--cov",))
 """Options whose value is optional: the next word belongs to them unless it is an option."""

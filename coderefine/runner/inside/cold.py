@@ -91,7 +91,7 @@ class Sifter:
     project's own text.
     """
 
-    def __init__(self, said: wire.Wire) -> None:
+    def __init__(self, said: Any) -> None:
         self._said = said
         self._dropped: List[str] = []
 
