@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from coderefine.git.commit import commit_with_hooks
 from coderefine.git.diff import diff, diff_files, stat
 from coderefine.git.mail import mail
-from coderefine.git.objects import Entry, read_files
+from coderefine.git.merge import merge
+from coderefine.git.objects import Entry, read_blobs, read_files
 from coderefine.git.repository import Head, Repository
-from coderefine.git.scratch import Scratch, scratch, snapshot
+from coderefine.git.scratch import Scratch, entries_of, scratch, snapshot
 
 __all__ = [
     "Entry",
     "Head",
     "Repository",
     "Scratch",
+    "commit_with_hooks",
     "diff",
     "diff_files",
+    "entries_of",
     "mail",
+    "merge",
+    "read_blobs",
     "read_files",
     "scratch",
     "snapshot",

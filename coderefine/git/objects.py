@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coderefine.errors import GitError
 from coderefine.git.repository import Repository
+
+if TYPE_CHECKING:
+    import git
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +28,39 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
 
     Raises GitError when the object is missing or damaged.
     """
+    wanted = tuple(paths)
+    with _opened(repository, commit) as repo:
+        tree = repo.commit(commit).tree
+        return {path: _entry(tree, path) for path in wanted}
+
+
+def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...]:
+    """The contents of `blobs` (ids), in order. Raises GitError when one is missing or damaged."""
+    wanted = tuple(blobs)
+    with _opened(repository, "blob") as repo:
+        return tuple(repo.odb.stream(bytes.fromhex(blob)).read() for blob in wanted)
+
+
+@contextlib.contextmanager
+def _opened(repository: Repository, what: str) -> Iterator[git.Repo]:
     import git  # 70 ms that `--version` and `check` must not pay
     from git.exc import GitCommandError, ODBError
 
-    wanted = tuple(paths)
     try:
         with git.Repo(repository.top) as repo:
             repo.git.update_environment(**_pinned(repository))
-            tree = repo.commit(commit).tree
-            return {path: _entry(tree, path) for path in wanted}
+            yield repo
     except (GitCommandError, ODBError, ValueError) as error:
-        raise GitError(f"git: commit {commit[:12]} cannot be read: {error}") from error
+        raise GitError(f"git: {what} cannot be read: {error}") from error
 
 
-def _entry(tree: object, path: str) -> Entry | None:
-    import git
-
-    assert isinstance(tree, git.Tree)
+def _entry(tree: git.Tree, path: str) -> Entry | None:
     try:
         found = tree.join(path)
     except KeyError:
         return None
-    return Entry(found.mode, found.hexsha, found.data_stream.read()) if isinstance(found, git.Blob) else None
+    is_file = found.type == "blob"
+    return Entry(found.mode, found.hexsha, found.data_stream.read()) if is_file else None
 
 
 def _pinned(repository: Repository) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from coderefine.errors import GitError
 from coderefine.git import command
+from coderefine.proc import Result
 
 ABSENT = "0" * 40
 OURS = {
@@ -74,10 +75,16 @@ class Repository:
         fine: Iterable[int] = (0,),
     ) -> bytes:
         """stdout of `git args` run at the top. Raises GitError for an exit code not in `fine`."""
-        result = command.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
+        result = self.run(*args, stdin=stdin, env=env, cwd=cwd)
         if result.returncode not in fine:
             raise command.complaint(result, self.top)
         return result.stdout
+
+    def run(
+        self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> Result:
+        """`git args`, whatever its exit code says."""
+        return command.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
 
     def head(self) -> Head:
         ref = self.git("symbolic-ref", "-q", "HEAD", fine=(0, 1)).decode().strip()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from coderefine.journal.history import Summary, flock, lock, prune, runs
 from coderefine.journal.ledger import Record
 from coderefine.journal.nouns import Change, Ending, Meta, Publication, Staged
 from coderefine.journal.run import Journal
-from coderefine.journal.runs import Summary, lock, prune, runs
 
 __all__ = [
     "Change",
@@ -16,6 +16,7 @@ __all__ = [
     "Record",
     "Staged",
     "Summary",
+    "flock",
     "lock",
     "prune",
     "runs",

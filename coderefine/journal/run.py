@@ -173,6 +173,15 @@ class Journal:
         """What this run wrote, as long as it was not undone."""
         return self._state("published")
 
+    def last_published(self) -> Publication | None:
+        """What was published last, undone since or not."""
+        last = self._last("published")
+        return decode(Publication, last.body, self._blobs.fetch) if last else None
+
+    def keep(self, data: bytes) -> str:
+        """Keep some content of the user's that had to make way; where it is now."""
+        return str(self._blobs.folder / self._blobs.keep(data))
+
     def _state(self, kind: str) -> Publication | None:
         last = self._last("publishing", "published", "unpublished")
         return decode(Publication, last.body, self._blobs.fetch) if last and last.kind == kind else None

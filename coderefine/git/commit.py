@@ -1,0 +1,41 @@
+"""`git commit` from an index of our own: the user's hooks, signature and identity, none of their staged work."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from coderefine.errors import GitError, PublishError
+from coderefine.git import command
+from coderefine.git.repository import Repository
+
+HOOKS_MAY_TAKE = 900.0
+"""Seconds: pre-commit hooks run whole test suites."""
+SAID = 6
+"""Lines of a rejecting hook that are shown."""
+
+
+def commit_with_hooks(repository: Repository, index: Path, message: str, author: Mapping[str, str]) -> None:
+    """Commit `index` on HEAD as the user would. Raises PublishError with the hook's last lines when one says no."""
+    before = repository.resolve("HEAD")
+    with tempfile.TemporaryDirectory(prefix="coderefine-message-") as name:
+        text = Path(name) / "message"
+        text.write_bytes(message.encode("utf-8", "replace"))
+        result = command.run(
+            ("commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),
+            cwd=repository.top,
+            env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
+            timeout=HOOKS_MAY_TAKE,
+            plain=True,
+        )
+    if result.returncode and repository.resolve("HEAD") == before:
+        raise _refusal(result.stdout + result.stderr, command.complaint(result, repository.top))
+
+
+def _refusal(said: bytes, complaint: GitError) -> PublishError:
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()][-SAID:]
+    if str(complaint).startswith("git: "):
+        return PublishError(f"{complaint}; nothing was changed")
+    last = "\n  ".join(lines)
+    return PublishError(f"git refused the commit (a hook said no?), nothing was changed:\n  {last}")

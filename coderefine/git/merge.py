@@ -1,0 +1,22 @@
+"""Three-way merge of one file's blobs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from coderefine.git.objects import read_blobs
+from coderefine.git.repository import Repository
+
+
+def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | None:
+    """The blob of `ours` with the change from `base` to `theirs`, or None when they overlap (or are binary)."""
+    with tempfile.TemporaryDirectory(prefix="coderefine-merge-") as name:
+        paths = [Path(name) / part for part in ("ours", "base", "theirs")]
+        for path, data in zip(paths, read_blobs(repository, (ours, base, theirs)), strict=True):
+            path.write_bytes(data)
+        args = ("merge-file", "-p", "-q", *(str(path) for path in paths))
+        result = repository.run(*args)
+        if result.returncode:
+            return None
+        return repository.git("hash-object", "-w", "--stdin", stdin=result.stdout).decode().strip()

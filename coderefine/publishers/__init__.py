@@ -1,0 +1,29 @@
+"""Where a proved patch goes. Each publisher is a compare-and-swap: what moved since the snapshot is never overwritten.
+
+The order in which things reach the disk, and what a kill in between leaves behind, is told in `swap` and `commit`.
+"""
+
+from __future__ import annotations
+
+from coderefine.publishers.branch import Branch
+from coderefine.publishers.commit import Commit
+from coderefine.publishers.diff import Diff
+from coderefine.publishers.files import Files
+from coderefine.publishers.message import Wording, trailers
+from coderefine.publishers.patch import PatchFile
+from coderefine.publishers.recover import recover
+from coderefine.publishers.snapshot import Snapshot
+from coderefine.publishers.undo import undo
+
+__all__ = [
+    "Branch",
+    "Commit",
+    "Diff",
+    "Files",
+    "PatchFile",
+    "Snapshot",
+    "Wording",
+    "recover",
+    "trailers",
+    "undo",
+]

@@ -1,0 +1,178 @@
+"""`--commit`: HEAD plus the patch becomes a commit on the current branch, with the user's hooks and nothing else.
+
+Order (steps 1-3 and the end are those of `swap`; inside its step 5):
+a. before anything: HEAD + patch as a tree, the user's next index made ready beside the old one
+b. index.lock taken with that index in it: no other git command can move HEAD or the index any more
+c. HEAD, files and index compared with the snapshot
+d. the files are swapped, so that hooks see the repaired tree
+e. `git commit` with an index of its own: the hooks run; what they stage is committed, what the user staged is not
+f. index.lock becomes the index: only the entries of committed paths differ
+Killed up to e: HEAD is old, so `recover` takes the files back and drops the lock. After: HEAD is ours, so it goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from coderefine.core import Outcome
+from coderefine.errors import PublishError
+from coderefine.git import Repository, commit_with_hooks, scratch
+from coderefine.journal import Change, Journal, Publication, Staged
+from coderefine.publishers import disk
+from coderefine.publishers.graft import Graft, Item, graft, merged
+from coderefine.publishers.identity import author_env
+from coderefine.publishers.index import Index, parsed, shown
+from coderefine.publishers.message import PLAIN, RUN, Wording
+from coderefine.publishers.snapshot import Snapshot
+from coderefine.publishers.swap import publish
+from coderefine.publishers.wrote import wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commits exactly HEAD plus the patch: dirty, staged and untracked work stays as it is, uncommitted."""
+
+    snapshot: Snapshot
+    wording: Wording = PLAIN
+    name: str = "commit"
+
+    def publish(self, outcome: Outcome) -> str:
+        """Raises PublishError: something moved, a hook said no, uncommitted work overlaps; then nothing changed."""
+        self._allowed()
+        repository, head = self.snapshot.repository, self.snapshot.head
+        changes = self.snapshot.changes(outcome.best.patch)
+        grafted = _grafted(repository, head.sha, changes)
+        index = Index(repository)
+        (repository.git_dir / "coderefine").mkdir(exist_ok=True)
+        staged = _staged(index, grafted)
+        plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, grafted.tree, staged)
+        plan = replace(plan, lock=index.compose(staged))
+        message = self.wording.full(outcome, self.snapshot.journal.run)
+        with _held(index, plan):
+            done = publish(
+                self.snapshot.journal,
+                plan,
+                lambda: self._verify(changes, index, staged),
+                lambda now: self._commit(now, message, index),
+            )
+        return f"committed {(done.commit or '')[:10]}: {wrote(done.changes)}; undo: coderefine undo"
+
+    def _allowed(self) -> None:
+        if words := self.snapshot.repository.under_way():
+            raise PublishError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
+        author_env(self.wording.author)
+
+    def _verify(self, changes: tuple[Change, ...], index: Index, staged: tuple[Staged, ...]) -> None:
+        self.snapshot.verify(changes)
+        now = index.entries({item.path: None for item in staged})
+        if any(shown(now[item.path]) != item.before for item in staged):
+            raise PublishError("the index changed this very moment, so nothing was written: run again")
+
+    def _commit(self, plan: Publication, message: str, index: Index) -> Publication:
+        repository = self.snapshot.repository
+        try:
+            with scratch(repository, plan.tree) as made:
+                commit_with_hooks(repository, made.index, message, author_env(self.wording.author))
+            commit = our_commit(self.snapshot.journal, plan)
+            if commit is None:
+                raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
+            done = replace(plan, commit=commit, changes=_found(repository.top, plan.changes))
+            return finish_index(repository, index, done)
+        except BaseException:
+            self._uncommit(plan)
+            raise
+
+    def _uncommit(self, plan: Publication) -> None:
+        """Interrupted after the commit was made: HEAD goes back, so that taking back the files is right."""
+        if commit := our_commit(self.snapshot.journal, plan):
+            self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back")
+
+
+@contextmanager
+def _held(index: Index, plan: Publication) -> Iterator[None]:
+    """Hold index.lock; let it go unless it became the index meanwhile."""
+    try:
+        index.acquire()
+        yield
+    finally:
+        index.release(plan.lock)
+
+
+def finish_index(repository: Repository, index: Index, done: Publication) -> Publication:
+    """Make the user's index right for the commit that exists now; what was changed in it."""
+    staged = _after_hooks(repository, index, done)
+    if staged != done.staged:
+        index.compose(staged)
+        index.replace_lock()
+    index.commit()
+    return replace(done, staged=staged)
+
+
+def _grafted(repository: Repository, head: str | None, changes: tuple[Change, ...]) -> Graft:
+    before = {change.path: change.before for change in changes}
+    return graft(repository, head, before, {change.path: change.after for change in changes})
+
+
+def _staged(index: Index, grafted: Graft) -> tuple[Staged, ...]:
+    """How the user's index must change: staged work is kept, with the patch laid over it."""
+    mine = index.entries(grafted.result)
+    return tuple(
+        Staged(path, shown(mine[path]), shown(_entry(index, grafted, path, mine[path]))) for path in grafted.result
+    )
+
+
+def _entry(index: Index, grafted: Graft, path: str, mine: Item) -> Item:
+    if mine == grafted.head[path]:
+        return grafted.result[path]
+    return merged(index.repository, path, mine, grafted.base[path], grafted.theirs[path])
+
+
+def _after_hooks(repository: Repository, index: Index, done: Publication) -> tuple[Staged, ...]:
+    """`staged`, with what hooks added to the commit: entries the user had as in the old HEAD follow the new one."""
+    old = done.head or repository.tree(None)
+    said = repository.git("diff-tree", "-r", "-z", "--no-renames", old, done.commit or "")
+    planned = {item.path: item for item in done.staged}
+    changed = _raw(said)
+    mine = index.entries({path: None for path in changed if path not in planned})
+    for path, (was, now) in changed.items():
+        known = planned.get(path)
+        before = parsed(known.before) if known else mine[path]
+        if before == was:
+            planned[path] = Staged(path, shown(before), shown(now))
+    return tuple(planned.values())
+
+
+def _raw(listing: bytes) -> dict[str, tuple[Item, Item]]:
+    """`diff-tree -r -z` as path -> (before, after)."""
+    fields = iter(listing.split(b"\0"))
+    found: dict[str, tuple[Item, Item]] = {}
+    for head in fields:
+        if not head.startswith(b":"):
+            continue
+        old_mode, new_mode, old, new, _ = head[1:].decode().split(" ")
+        path = next(fields).decode("utf-8", "surrogateescape")
+        found[path] = (_item(old_mode, old), _item(new_mode, new))
+    return found
+
+
+def _item(mode: str, blob: str) -> Item:
+    return (int(mode, 8), blob) if int(mode, 8) else None
+
+
+def our_commit(journal: Journal, plan: Publication) -> str | None:
+    """HEAD, when it is the one commit on top of the old HEAD that this run made."""
+    repository = journal.repository
+    commit = repository.resolve("HEAD")
+    if commit in (None, plan.head) or repository.resolve("HEAD^") != plan.head:
+        return None
+    message = repository.git("log", "-1", "--format=%B", "HEAD").decode("utf-8", "replace")
+    ours = f"{RUN}: {journal.run}" in message or repository.tree("HEAD") == plan.tree
+    return commit if ours else None
+
+
+def _found(top: Path, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """`changes` with what the files hold now: a hook may have reformatted them."""
+    return tuple(replace(change, after=disk.current(top, change.path)) for change in changes)

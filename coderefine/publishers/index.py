@@ -1,0 +1,107 @@
+"""The user's index, changed in a few entries while its lock is held; everything else in it stays as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine.errors import PublishError
+from coderefine.git import Repository, Scratch, entries_of
+from coderefine.journal import Staged
+from coderefine.publishers.graft import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    repository: Repository
+
+    @property
+    def path(self) -> Path:
+        return self.repository.git_dir / "index"
+
+    @property
+    def lock(self) -> Path:
+        return self.repository.git_dir / "index.lock"
+
+    @property
+    def ready(self) -> Path:
+        """Where the next index is made before it becomes the lock."""
+        return self.repository.git_dir / "coderefine" / "index"
+
+    def entries(self, paths: Mapping[str, object]) -> dict[str, Item]:
+        """What the user's index says of `paths`. Raises PublishError for a path in conflict."""
+        literal = {"GIT_LITERAL_PATHSPECS": "1"}
+        if unmerged := self.repository.git("ls-files", "-u", "-z", "--", *paths, env=literal):
+            path = os.fsdecode(unmerged.split(b"\0")[0].partition(b"\t")[2])
+            raise PublishError(f"{path} has an unresolved merge conflict: resolve it first")
+        found = entries_of(self.repository.git("ls-files", "-s", "-z", "--", *paths, env=literal))
+        return {path: found.get(path) for path in paths}
+
+    def compose(self, staged: tuple[Staged, ...]) -> str:
+        """Write the index with `staged` applied to `ready`; its SHA-256."""
+        with contextlib.suppress(FileNotFoundError):
+            self.ready.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(self.path, self.ready)
+        made = Scratch(self.repository, self.ready, self.repository.top)
+        if not self.ready.exists():
+            made.read_tree("--empty")
+        made.place({item.path: parsed(item.after) for item in staged})
+        return digest(self.ready)
+
+    def acquire(self) -> None:
+        """Turn `ready` into index.lock, whole and at once. Raises PublishError when somebody holds it."""
+        try:
+            os.link(self.ready, self.lock)
+        except FileExistsError:
+            raise PublishError(
+                f"another git process holds the index, so nothing was written: wait for it, "
+                f"or remove {self.lock} if none is running"
+            ) from None
+        except OSError as error:
+            raise PublishError(f"{self.lock} cannot be made: {error.strerror}") from error
+
+    def replace_lock(self) -> None:
+        """Put a newer `ready` in place of the lock we hold."""
+        self.ready.replace(self.lock)
+
+    def commit(self) -> None:
+        """The lock becomes the index."""
+        self.lock.replace(self.path)
+        self.tidy()
+        self.repository.run("update-index", "-q", "--refresh")
+
+    def release(self, sha256: str | None) -> None:
+        """Remove the lock if it is the one with this content, and what was made ready."""
+        if sha256 and digest(self.lock) == sha256:
+            self.lock.unlink()
+        self.tidy()
+
+    def tidy(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.ready.unlink()
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file; "" when there is none."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def shown(item: Item) -> str | None:
+    """(mode, blob) as the journal keeps it."""
+    return f"{item[0]:o} {item[1]}" if item else None
+
+
+def parsed(text: str | None) -> Item:
+    if text is None:
+        return None
+    mode, blob = text.split(" ")
+    return int(mode, 8), blob

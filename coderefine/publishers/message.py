@@ -1,0 +1,86 @@
+"""The words of a commit: a subject of the user's making, and the evidence as trailers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coderefine.core import Attempt, Cost, Outcome, Severity
+
+RUN = "Coderefine-Run"
+"""The trailer by which a commit is known to be ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """`message` may hold {summary}; `author` is `Name <address>`, None for the user."""
+
+    message: str = "fix: {summary}"
+    author: str | None = None
+
+    def subject(self, outcome: Outcome) -> str:
+        """The message asked for, with what the patch does in place of {summary}."""
+        return self.message.replace("{summary}", _summary(outcome)).strip() or _summary(outcome)
+
+    def full(self, outcome: Outcome, run: str) -> str:
+        """Message, blank line, trailers."""
+        return self.subject(outcome) + "\n\n" + "\n".join(trailers(outcome, run)) + "\n"
+
+
+PLAIN = Wording()
+"""What is said when the user configured nothing."""
+
+
+def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
+    """`Key: value` lines: checks before and after, what was proved, attempts, cost, run."""
+    values = (
+        ("Coderefine-Checks", _checks(outcome.baseline, outcome.best)),
+        ("Coderefine-Evidence", _evidence(outcome)),
+        (
+            "Coderefine-Attempts",
+            str(sum(1 for attempt in outcome.attempts if attempt.number)) if outcome.attempts else "",
+        ),
+        ("Coderefine-Cost", _cost(outcome.cost)),
+        (RUN, run),
+    )
+    return tuple(f"{key}: {value}" for key, value in values if value)
+
+
+def _summary(outcome: Outcome) -> str:
+    words = " ".join(outcome.best.patch.summary.split())
+    return words or f"repair {_plural(len(outcome.baseline.findings) - len(outcome.remaining), 'finding')}"
+
+
+def _checks(before: Attempt, after: Attempt) -> str:
+    """`pytest 3 -> 0, ruff 2 -> 0`: hard findings per critic."""
+    parts = []
+    for check in before.checks:
+        later = after.check(check.critic)
+        parts.append(f"{check.critic} {_hard(before, check.critic)} -> {_hard(after, check.critic) if later else '?'}")
+    return ", ".join(parts)
+
+
+def _hard(attempt: Attempt, critic: str) -> int:
+    check = attempt.check(critic)
+    return sum(finding.severity is Severity.HARD for finding in check.findings) if check else 0
+
+
+def _evidence(outcome: Outcome) -> str:
+    found = outcome.evidence
+    parts = []
+    if found.flipped or found.kept or found.lost:
+        parts.append(f"{_plural(len(found.flipped), 'test')} flipped, {found.kept} kept, {len(found.lost)} lost")
+    if found.covered:
+        parts.append("patched lines covered {}/{}".format(*found.covered))
+    if found.strength:
+        parts.append("strength {}/{}".format(*found.strength))
+    return "; ".join(parts)
+
+
+def _cost(cost: Cost) -> str:
+    parts = [_plural(cost.requests, "request"), _plural(cost.tokens, "token")]
+    parts.append("price unknown" if cost.usd is None else f"${cost.usd:.4f}")
+    return ", ".join(parts)
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,84 @@
+"""A publication cut short by a kill is finished when it was as good as done, and taken back otherwise."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from coderefine.errors import PublishError
+from coderefine.git import Repository
+from coderefine.journal import Journal, Publication, flock
+from coderefine.publishers import disk, swap
+from coderefine.publishers.commit import finish_index, our_commit
+from coderefine.publishers.index import Index, digest
+
+
+def recover(repository: Repository) -> str | None:
+    """Mend what a killed run left half written; one line saying what was done, or None. Costs one stat usually.
+
+    Raises PublishError when another process is writing right now.
+    """
+    path = swap.marker(repository)
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        if not flock(handle):
+            raise PublishError("another coderefine is writing to this tree: try again when it has ended")
+        run = os.read(handle, 100).decode("ascii", "replace")
+        said = _mend(Journal.load(repository, run)) if run else None
+        disk.remove(path)
+        return said
+    finally:
+        os.close(handle)
+
+
+def _mend(journal: Journal) -> str | None:
+    plan = journal.intent()
+    if plan is None:
+        return _leftovers(journal)
+    index = Index(journal.repository)
+    undoing = journal.last_published() if plan.how == "undo" else None
+    what = "undoing its patch" if undoing else "committing" if plan.how == "commit" else "writing"
+    said = f"run {journal.run} was interrupted while {what}; "
+    if done := _reached(journal, plan):
+        _finish(journal, index, done, undoing)
+        return said + "it is complete now"
+    index.release(plan.lock)
+    left = swap.take_back(journal.repository.top, plan)
+    swap.clean(journal.repository.top, plan)
+    swap.give_up(journal, plan, undoing)
+    kept = f"; left as you changed them since: {', '.join(left)}" if left else ""
+    return said + f"everything is as it was before{kept}"
+
+
+def _leftovers(journal: Journal) -> None:
+    """Killed after the last record: only links can be left."""
+    done = journal.last_published()
+    if done:
+        swap.clean(journal.repository.top, done)
+
+
+def _reached(journal: Journal, plan: Publication) -> Publication | None:
+    """The plan, if it was carried out to the point from which it is finished rather than taken back."""
+    if plan.how == "commit":
+        commit = our_commit(journal, plan)
+        return replace(plan, commit=commit) if commit else None
+    if plan.lock:
+        return plan if journal.repository.resolve("HEAD") == plan.commit else None
+    top = journal.repository.top
+    return plan if all(disk.current(top, change.path) == change.after for change in plan.changes) else None
+
+
+def _finish(journal: Journal, index: Index, done: Publication, undoing: Publication | None) -> None:
+    top = journal.repository.top
+    if done.lock and digest(index.lock) == done.lock:
+        if undoing:
+            index.commit()
+        else:
+            done = finish_index(journal.repository, index, done)
+    index.tidy()
+    swap.clean(top, done)
+    found = tuple(replace(change, after=disk.current(top, change.path)) for change in done.changes)
+    swap.settle(journal, replace(done, changes=found), undoing)

@@ -1,0 +1,234 @@
+"""Several files replaced as one: announced first, prepared aside, checked, renamed; a kill anywhere can be mended.
+
+Order on the disk, and what `recover` finds when killed after each step:
+1. `pending` in the git directory (locked while we live)        nothing announced: forget it
+2. `publishing` in the journal: every content before and after  take back: nothing to do
+3. new folders, temporary files with the new content            take back: remove them
+4. per file: a hard link keeps the old file, a rename replaces  take back; or go on, if every file is new
+5. what `act` does (a commit: see there)                        decided by where HEAD is
+6. `published` in the journal                                   done: remove what is left
+7. links and `pending` removed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from coderefine.errors import PublishError
+from coderefine.git import Repository
+from coderefine.journal import Change, Journal, Publication, durable, flock
+from coderefine.publishers import disk
+
+Act = Callable[[Publication], Publication]
+
+
+def marker(repository: Repository) -> Path:
+    """The file that says a publication is under way in this working tree."""
+    return repository.git_dir / "coderefine" / "pending"
+
+
+def publish(
+    journal: Journal,
+    plan: Publication,
+    check: Callable[[], None],
+    act: Act | None = None,
+    *,
+    undoing: Publication | None = None,
+) -> Publication:
+    """Make `plan` true, all of it or nothing, then `act` (which may refine it); what was published.
+
+    `check` raises PublishError when the tree is not what the plan was made for. Any failure of ours or of `act`,
+    an interrupt included, takes everything back. `undoing` is the publication that this plan takes back.
+    """
+    top = journal.repository.top
+    plan = replace(plan, temps=_temps(journal, plan), folders=_folders(top, plan))
+    with pending(journal):
+        check()
+        journal.publishing(plan)
+        acting = False
+        try:
+            _write(top, plan)
+            acting = act is not None
+            done = act(plan) if act else plan
+        except BaseException:
+            abandon(journal, plan, undoing, acting=acting)
+            raise
+        settle(journal, done, undoing)
+        clean(top, plan)
+    return done
+
+
+def settle(journal: Journal, done: Publication, undoing: Publication | None) -> None:
+    """Say that it is done."""
+    if undoing:
+        journal.unpublished(done)
+    else:
+        journal.published(done)
+
+
+def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
+    """Say that it was taken back: what an undo did not undo is still published."""
+    if undoing:
+        journal.published(undoing)
+    else:
+        journal.unpublished(plan)
+
+
+@contextlib.contextmanager
+def pending(journal: Journal) -> Iterator[None]:
+    """Say, for as long as this lasts, that files are being written for `journal`."""
+    path = marker(journal.repository)
+    durable.make_folder(path.parent)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not flock(handle):
+            raise PublishError("another coderefine is writing to this tree: try again when it has ended")
+        if os.fstat(handle).st_size:
+            raise PublishError("an interrupted publication is waiting: run `coderefine log` once, it will be mended")
+        os.write(handle, journal.run.encode())
+        os.fsync(handle)
+        yield
+        path.unlink()
+    finally:
+        os.close(handle)
+
+
+def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *, acting: bool) -> None:
+    """Take `plan` back and say so in the journal. When even that cannot be said, `recover` will find it so.
+
+    While `acting`, hooks ran: what they made of our files is kept in the journal and replaced, too.
+    """
+    top = journal.repository.top
+    take_back(top, plan, journal.keep if acting else None)
+    clean(top, plan)
+    give_up(journal, plan, undoing)
+    disk.remove(marker(journal.repository))
+
+
+def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:
+    """Every file that holds what we wrote gets its old content again; the others are named, not touched.
+
+    With `keep`, the others are handed to it and get their old content too.
+    """
+    left: list[str] = []
+    for number, change in enumerate(plan.changes):
+        found = disk.current(top, change.path)
+        if found == change.before:
+            continue
+        if found != change.after and keep:
+            keep(found or b"")
+        elif found != change.after:
+            left.append(change.path)
+            continue
+        _restore(top, plan, number)
+    return tuple(left)
+
+
+def clean(top: Path, plan: Publication) -> None:
+    """Remove our temporary files and links, and folders we made that are empty."""
+    for temp in plan.temps:
+        disk.remove(top / f"{temp}.new")
+        disk.remove(top / f"{temp}.old")
+    for folder in reversed(plan.folders):
+        with contextlib.suppress(OSError):
+            (top / folder).rmdir()
+
+
+def _write(top: Path, plan: Publication) -> None:
+    for step in (_prepare, _replace):
+        for temp, change in zip(plan.temps, plan.changes, strict=True):
+            with _refusing(change.path):
+                step(top, temp, change)
+    for folder in {(top / change.path).parent for change in plan.changes}:
+        durable.sync_folder(folder)
+
+
+@contextlib.contextmanager
+def _refusing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise disk.refused(path, error) from error
+
+
+def _prepare(top: Path, temp: str, change: Change) -> None:
+    """The new content beside the old, and the old one kept under a second name."""
+    place = top / change.path
+    if change.before is not None and not os.access(place, os.W_OK):
+        raise PermissionError(13, "Permission denied")
+    if change.after is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        disk.prepare(top, change.path, f"{temp}.new", change.after, change.mode)
+
+
+def _replace(top: Path, temp: str, change: Change) -> None:
+    """The swap of one file. The link is checked after it: an edit made in place meanwhile is not lost."""
+    place, kept = top / change.path, top / f"{temp}.old"
+    linked = change.before is not None and _link(place, kept)
+    if disk.current(top, change.path) != change.before:
+        raise _raced(change.path)
+    if change.after is None:
+        place.unlink()
+    elif change.before is None:
+        _create(top / f"{temp}.new", place)
+    else:
+        (top / f"{temp}.new").replace(place)
+    if linked and kept.read_bytes() != change.before:
+        kept.replace(place)
+        raise _raced(change.path)
+
+
+def _create(ready: Path, place: Path) -> None:
+    """A new file, never over one that appeared meanwhile (where the file system has links)."""
+    if _link(ready, place):
+        ready.unlink()
+    elif place.exists():
+        raise _raced(place.name)
+    else:
+        ready.replace(place)
+
+
+def _link(place: Path, name: Path) -> bool:
+    """A second name for a file, so that getting it back needs no room on the disk. False: not possible here."""
+    try:
+        os.link(place, name, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    except OSError:
+        return False
+    return True
+
+
+def _restore(top: Path, plan: Publication, number: int) -> None:
+    change, temp = plan.changes[number], plan.temps[number]
+    place, kept = top / change.path, top / f"{temp}.old"
+    if change.before is None:
+        disk.remove(place)
+    elif kept.exists() and kept.read_bytes() == change.before:
+        kept.replace(place)
+    else:
+        disk.remove(top / f"{temp}.new")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        disk.prepare(top, change.path, f"{temp}.new", change.before, change.mode)
+        (top / f"{temp}.new").replace(place)
+
+
+def _temps(journal: Journal, plan: Publication) -> tuple[str, ...]:
+    """A name beside each file, without its suffix: `.new` for the new content, `.old` for the old file."""
+    return tuple(
+        (Path(change.path).parent / f".coderefine-{journal.run}-{number}").as_posix()
+        for number, change in enumerate(plan.changes)
+    )
+
+
+def _folders(top: Path, plan: Publication) -> tuple[str, ...]:
+    wanted = (disk.new_folders(top, change.path) for change in plan.changes if change.after is not None)
+    return tuple(dict.fromkeys(folder for folders in wanted for folder in folders))
+
+
+def _raced(path: str) -> PublishError:
+    return PublishError(f"{path} was changed by somebody else this very moment, so nothing was written: run again")

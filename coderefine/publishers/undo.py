@@ -1,0 +1,103 @@
+"""`coderefine undo`: what a run wrote is taken back, as long as it is still exactly what the run wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coderefine.errors import PublishError
+from coderefine.journal import Change, Journal, Publication, Staged
+from coderefine.publishers import disk
+from coderefine.publishers.index import Index, shown
+from coderefine.publishers.swap import publish
+from coderefine.publishers.wrote import wrote
+
+
+def undo(journal: Journal) -> str:
+    """Take back the run's publication; one line saying what was done.
+
+    Raises PublishError when there is none, or a file, branch or HEAD is no longer what the run left; then
+    nothing is changed.
+    """
+    done = journal.publication()
+    if done is None:
+        raise PublishError(f"run {journal.run} wrote nothing that could be undone")
+    if done.how == "branch":
+        return _branch(journal, done)
+    if done.top != str(journal.repository.top):
+        raise PublishError(f"run {journal.run} wrote to the working tree {done.top}: run undo there")
+    return _commit(journal, done) if done.how == "commit" else _files(journal, done)
+
+
+def _files(journal: Journal, done: Publication) -> str:
+    plan = Publication("undo", done.top, _reversed(done.changes), done.head, done.ref)
+    publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
+    return f"undone: {wrote(plan.changes)}"
+
+
+def _verify(journal: Journal, changes: tuple[Change, ...]) -> None:
+    for change in changes:
+        if disk.current(journal.repository.top, change.path) != change.before:
+            raise PublishError(
+                f"{change.path} was changed after run {journal.run} wrote it, so nothing was undone: "
+                f"`git diff refs/coderefine/{journal.run}/0 -- {change.path}` shows both"
+            )
+
+
+def _branch(journal: Journal, done: Publication) -> str:
+    repository, ref = journal.repository, done.ref or ""
+    short = ref.removeprefix("refs/heads/")
+    if repository.resolve(ref) != done.commit:
+        raise PublishError(f"the branch {short} is not what run {journal.run} left; delete it yourself if you want to")
+    listing = repository.git("worktree", "list", "--porcelain").decode("utf-8", "replace")
+    if f"branch {ref}" in listing.splitlines():
+        raise PublishError(f"the branch {short} is checked out: switch to another one, then undo")
+    repository.move_ref(ref, None, done.commit, "coderefine undo")
+    journal.unpublished(done)
+    return f"undone: the branch {short} is gone"
+
+
+def _commit(journal: Journal, done: Publication) -> str:
+    repository = journal.repository
+    commit = done.commit or ""
+    head = repository.head()
+    if (head.sha, head.ref) != (commit, done.ref):
+        raise PublishError(f"HEAD is not the commit of run {journal.run} any more: use `git revert {commit[:10]}`")
+    if repository.git("for-each-ref", "--contains", commit, "refs/remotes"):
+        raise PublishError(f"the commit {commit[:10]} was pushed already: use `git revert {commit[:10]}`")
+    if words := repository.under_way():
+        raise PublishError(f"{words} is under way: finish it first")
+    index = Index(repository)
+    staged = _unstaged(index, done)
+    plan = Publication("undo", done.top, _reversed(done.changes), commit, done.ref, done.head, staged=staged)
+    plan = replace(plan, lock=index.compose(staged))
+    try:
+        index.acquire()
+        publish(
+            journal,
+            plan,
+            lambda: _verify(journal, plan.changes),
+            lambda now: _move_back(journal, now, index),
+            undoing=done,
+        )
+    finally:
+        index.release(plan.lock)
+    return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {wrote(plan.changes)}"
+
+
+def _move_back(journal: Journal, plan: Publication, index: Index) -> Publication:
+    """HEAD goes back by compare-and-swap, then the index: whatever is dirty or staged elsewhere stays so."""
+    journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo")
+    index.commit()
+    return plan
+
+
+def _unstaged(index: Index, done: Publication) -> tuple[Staged, ...]:
+    """Entries that still are what we left go back; those staged since stay."""
+    now = index.entries({item.path: None for item in done.staged})
+    return tuple(
+        Staged(item.path, item.after, item.before) for item in done.staged if shown(now[item.path]) == item.after
+    )
+
+
+def _reversed(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    return tuple(Change(change.path, change.after, change.before, change.mode) for change in changes)
