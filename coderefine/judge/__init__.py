@@ -1,0 +1,33 @@
+"""Decides by values alone: what may be tried, which attempt is better, what may be published."""
+
+from coderefine.judge.admit import admit, exact_for
+from coderefine.judge.evidence import changed_statements, covered, evidence
+from coderefine.judge.ledger import ledger_line
+from coderefine.judge.normal import digest, digests, normal, parse
+from coderefine.judge.publishable import publishable
+from coderefine.judge.score import Score, bad, flipped, gone, lost, score, unheard
+from coderefine.judge.size import diff_size
+from coderefine.judge.weigh import weigh
+
+__all__ = [
+    "Score",
+    "admit",
+    "bad",
+    "changed_statements",
+    "covered",
+    "diff_size",
+    "digest",
+    "digests",
+    "evidence",
+    "exact_for",
+    "flipped",
+    "gone",
+    "ledger_line",
+    "lost",
+    "normal",
+    "parse",
+    "publishable",
+    "score",
+    "unheard",
+    "weigh",
+]

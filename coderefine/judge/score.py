@@ -1,0 +1,159 @@
+"""The order in which attempts are compared: what runs, then tests, then the other gates, then size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coderefine.core import EMPTY, Attempt, Case, Check, Finding, Severity, Status
+from coderefine.judge.paths import within
+from coderefine.judge.size import diff_size
+
+TESTS, LINT, COMPLEXITY = "pytest", "ruff", "radon"
+PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Score:
+    """Compared field by field, in this order; smaller is better.
+
+    `silent`: gates of the baseline that gave no answer. `lost`: tests that passed and no longer do,
+    vanished ones included. `bad`: tests failing or in error, plus failing ones that vanished. `command`, `ruff`:
+    hard findings. `radon`: sum of the hard findings' weights. `review`: findings of advisers. `size`: lines.
+    """
+
+    silent: int
+    lost: int
+    bad: int
+    command: int
+    ruff: int
+    radon: float
+    review: int
+    size: int
+
+
+def score(
+    attempt: Attempt,
+    baseline: Attempt,
+    *,
+    scope: Sequence[str] = (".",),
+    flaky: frozenset[str] = frozenset(),
+    originals: Mapping[str, bytes | None] = EMPTY,
+) -> Score:
+    """The score of `attempt`: findings in `scope`, and those outside that the baseline did not have.
+
+    `originals` holds the baseline's content of the files it touches; the size is measured against them.
+    """
+    hard = _counted(attempt, baseline, scope)
+    return Score(
+        silent=len(silent(attempt, baseline)),
+        lost=len(lost(attempt, baseline, flaky)),
+        bad=len(bad(attempt, baseline, flaky)),
+        command=sum(finding.critic not in (LINT, COMPLEXITY) for finding in hard),
+        ruff=sum(finding.critic == LINT for finding in hard),
+        radon=sum(finding.weight for finding in hard if finding.critic == COMPLEXITY),
+        review=sum(len(check.findings) for check in attempt.checks if not check.gate),
+        size=diff_size(attempt.patch, originals),
+    )
+
+
+def _counted(attempt: Attempt, baseline: Attempt, scope: Sequence[str]) -> list[Finding]:
+    known = Counter(finding.identity for finding in hard_gates(baseline))
+    counted = []
+    for finding in hard_gates(attempt):
+        known[finding.identity] -= 1
+        if within(finding.path, scope) or known[finding.identity] < 0:
+            counted.append(finding)
+    return counted
+
+
+def silent(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
+    """Gates of the baseline that said nothing about `attempt`."""
+    return tuple(was.critic for was in baseline.checks if was.gate and attempt.check(was.critic) is None)
+
+
+def unheard(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
+    """Gates of the baseline that have not looked at all of `attempt`."""
+    return tuple(was.critic for was in baseline.checks if was.gate and not _complete(attempt.check(was.critic)))
+
+
+def _complete(check: Check | None) -> bool:
+    return check is not None and check.complete
+
+
+def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
+    """Ids of baseline tests that are no longer collected.
+
+    A collection error ("this module does not import") may go when tests of that module have appeared.
+    A run that was cut short proves nothing about what it did not reach.
+    """
+    check = attempt.check(TESTS)
+    if check is not None and not check.complete:
+        return ()
+    now = attempt.cases
+    return tuple(
+        id
+        for id, case in baseline.cases.items()
+        if id not in now and not (case.status is Status.ERROR and _inside(id, now))
+    )
+
+
+def _inside(collector: str, now: Mapping[str, Case]) -> bool:
+    """Whether tests of `collector` (a file, class or package id) exist now."""
+    return any(id.startswith((f"{collector}::", f"{collector}/")) for id in now)
+
+
+def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Ids of tests that passed in the baseline and now fail, are skipped, or are gone."""
+    now = attempt.cases
+    vanished = set(gone(attempt, baseline))
+    return tuple(
+        id
+        for id, case in baseline.cases.items()
+        if case.status in PASSING
+        and id not in flaky
+        and (id in vanished or (id in now and _worse(case.status, now[id].status)))
+    )
+
+
+def _worse(was: Status, now: Status) -> bool:
+    """Whether a test that was fine is less fine now; an expected failure may start to pass."""
+    return now not in (PASSING if was is Status.XFAILED else (Status.PASSED, Status.XPASSED))
+
+
+def bad(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Ids that fail or are in error now, and baseline failures that vanished instead of being repaired."""
+    failing = {id for id, case in attempt.cases.items() if case.status.bad and id not in flaky}
+    vanished = {id for id in gone(attempt, baseline) if baseline.cases[id].status.bad and id not in flaky}
+    return tuple(sorted(failing | vanished))
+
+
+def flipped(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Ids of tests that failed and now pass; for a collection error, a module of which some test passes now."""
+    now = attempt.cases
+    return tuple(
+        id
+        for id, case in baseline.cases.items()
+        if case.status.bad and id not in flaky and (_passes(now.get(id)) or (id not in now and _passes_inside(id, now)))
+    )
+
+
+def _passes(case: Case | None) -> bool:
+    return case is not None and case.status is Status.PASSED
+
+
+def _passes_inside(collector: str, now: Mapping[str, Case]) -> bool:
+    inside = (case for id, case in now.items() if id.startswith((f"{collector}::", f"{collector}/")))
+    return any(case.status is Status.PASSED for case in inside)
+
+
+def hard_gates(attempt: Attempt) -> tuple[Finding, ...]:
+    """Hard findings of gates other than the tests, which are judged by outcome."""
+    return tuple(
+        finding
+        for check in attempt.checks
+        if check.gate and check.critic != TESTS
+        for finding in check.findings
+        if finding.severity is Severity.HARD
+    )

@@ -1,0 +1,111 @@
+"""Code that asks whether it is being tested, and by whom."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from coderefine.judge.change import Side
+from coderefine.judge.marks import Excuse, Mark
+from coderefine.judge.names import Bindings, bindings, dotted, guarded, text
+
+VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
+TOOL = re.compile(r"_?pytest|py\.test|\bunittest\b|conftest", re.IGNORECASE)
+TEST_FILE = re.compile(r"(^|[\\/])(test_\w*|\w+_test|conftest)\.py$|(^|[\\/])tests?[\\/]")
+LOOKS = frozenset(
+    (
+        "startswith",
+        "endswith",
+        "get",
+        "getenv",
+        "find",
+        "index",
+        "rfind",
+        "count",
+        "search",
+        "match",
+        "fullmatch",
+        "findall",
+        "open",
+        "Path",
+        "exists",
+        "isfile",
+        "is_file",
+        "isdir",
+        "is_dir",
+        "glob",
+        "rglob",
+        "pop",
+        "find_spec",
+        "getmodule",
+        "get_option",
+        "fnmatch",
+        "listdir",
+        "read_text",
+        "write_text",
+        "joinpath",
+    )
+)
+
+
+def snooping(side: Side) -> Iterator[Mark]:
+    """Marks for strings that name a test tool, a test file or a test runner's variable where they decide something."""
+    tree = side.tree
+    if tree is None:
+        return
+    names, aside, fair = bindings(tree), guarded(tree), _fair_modules(tree)
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if line in aside:
+            continue
+        for word in _asked(node):
+            yield from _word(word, line)
+        if isinstance(node, ast.Attribute | ast.Name | ast.Call) and id(node) not in fair:
+            yield from _modules(node, names)
+
+
+def _asked(node: ast.AST) -> Iterator[str]:
+    """Strings in a position where the code decides by them."""
+    spots: list[ast.expr] = []
+    if isinstance(node, ast.Compare):
+        spots = [node.left, *node.comparators]
+    elif isinstance(node, ast.Subscript):
+        spots = [node.slice]
+    elif isinstance(node, ast.Call) and _looks(node.func):
+        spots = [*node.args, *(keyword.value for keyword in node.keywords)]
+    elif isinstance(node, ast.MatchValue):
+        spots = [node.value]
+    for spot in spots:
+        for item in spot.elts if isinstance(spot, ast.Tuple | ast.List | ast.Set) else [spot]:
+            word = text(item)
+            if word is not None:
+                yield word
+
+
+def _looks(function: ast.expr) -> bool:
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in LOOKS
+
+
+def _word(word: str, line: int) -> Iterator[Mark]:
+    if VARIABLE.fullmatch(word):
+        yield Mark(f"reads {word}", line)
+    elif len(word) < 200 and (TOOL.search(word) or TEST_FILE.search(word)):
+        yield Mark(f"asks about the tests ({word[:40]!r})", line, Excuse.HABIT)
+
+
+def _fair_modules(tree: ast.Module) -> frozenset[int]:
+    """`sys.modules[__name__]` and `"numpy" in sys.modules` are common and harmless; the nodes to pass over."""
+    fair: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == "__name__":
+            fair.add(id(node.value))
+        if isinstance(node, ast.Compare) and text(node.left) is not None:
+            fair.update(id(side) for side in node.comparators)
+    return frozenset(fair)
+
+
+def _modules(node: ast.expr, names: Bindings) -> Iterator[Mark]:
+    if dotted(node, names) == "sys.modules":
+        yield Mark("reads or changes sys.modules", getattr(node, "lineno", 0), Excuse.HABIT)

@@ -1,0 +1,154 @@
+"""Literals that stand together in one case of a test: what a cheat would copy."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Iterator
+
+from coderefine.judge.normal import parse
+
+Key = str
+Specimen = frozenset[Key]
+TRIVIAL = frozenset(
+    (
+        "num:0.0",
+        "num:1.0",
+        "num:-1.0",
+        "num:2.0",
+        "str:''",
+        "bool:True",
+        "bool:False",
+        "none",
+        "seq:",
+        "map:",
+        "bytes:b''",
+    )
+)
+SMALL = 10**6
+
+
+class NotLiteralError(ValueError):
+    """The expression is not made of literals."""
+
+
+def key(node: ast.expr) -> Key:
+    """A literal as a key under which equal values meet (5 and 5.0, [1] and (1,)). Raises NotLiteralError."""
+    return _key(value(node))
+
+
+def value(node: ast.expr) -> object:
+    """The value of a literal; sums and products of numbers or strings are worked out. Raises NotLiteralError."""
+    if isinstance(node, ast.BinOp):
+        return _worked_out(value(node.left), node.op, value(node.right))
+    try:
+        found: object = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise NotLiteralError from error
+    return found
+
+
+def _worked_out(left: object, op: ast.operator, right: object) -> object:
+    if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
+        return left + right
+    if not isinstance(left, int | float) or not isinstance(right, int | float) or max(abs(left), abs(right)) > SMALL:
+        raise NotLiteralError
+    if isinstance(op, ast.Add):
+        return left + right
+    if isinstance(op, ast.Sub):
+        return left - right
+    if isinstance(op, ast.Mult):
+        return left * right
+    raise NotLiteralError
+
+
+def _key(item: object) -> Key:
+    if item is None:
+        return "none"
+    if isinstance(item, bool):
+        return f"bool:{item}"
+    if isinstance(item, int | float):
+        return f"num:{float(item)!r}" if abs(item) < 10**300 else f"num:{item!r}"
+    if isinstance(item, list | tuple):
+        return "seq:" + ",".join(map(_key, item))
+    if isinstance(item, set | frozenset):
+        return "set:" + ",".join(sorted(map(_key, item)))
+    if isinstance(item, dict):
+        return "map:" + ",".join(sorted(f"{_key(name)}={_key(inner)}" for name, inner in item.items()))
+    return f"{type(item).__name__}:{item!r}"
+
+
+def specimens(sources: Iterable[str]) -> tuple[Specimen, ...]:
+    """One set of keys per assertion and per row of a table in `sources` (test files, or bits of tracebacks)."""
+    found: set[Specimen] = set()
+    for source in sources:
+        tree = parse(textwrap.dedent(source).encode("utf-8", "replace"))
+        for part in [tree] if tree else _lines(source):
+            found.update(_in_tree(part))
+    return tuple(item for item in found if len(item) > 1)
+
+
+def _lines(source: str) -> Iterator[ast.Module]:
+    """Assertions in a text that is no program, such as a traceback."""
+    for line in source.splitlines():
+        start = line.find("assert")
+        tree = parse(line[start:].strip().encode("utf-8", "replace")) if start >= 0 else None
+        if tree:
+            yield tree
+
+
+def _in_tree(tree: ast.Module) -> Iterator[Specimen]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            yield from _assertions(node)
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+            yield from (keys(item) for item in node.elts if isinstance(item, ast.Tuple | ast.List | ast.Call))
+        elif isinstance(node, ast.Dict):
+            yield from (keys(name, inner) for name, inner in zip(node.keys, node.values, strict=True) if name)
+
+
+def _assertions(function: ast.AST) -> Iterator[Specimen]:
+    context: set[Key] = set()
+    found: list[frozenset[Key]] = []
+    for node in _own(function):
+        if _asserts(node):
+            found.append(keys(node))
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
+            context |= keys(node)
+    yield from (item | context for item in found)
+
+
+def _own(function: ast.AST) -> Iterator[ast.stmt]:
+    for node in ast.iter_child_nodes(function):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node
+            if not _asserts(node):
+                yield from _own(node)
+
+
+def _asserts(node: ast.stmt) -> bool:
+    if isinstance(node, ast.With):
+        return any(_name(item.context_expr).startswith(("raises", "assertRaises")) for item in node.items)
+    return isinstance(node, ast.Assert) or (isinstance(node, ast.Expr) and _name(node.value).startswith("assert"))
+
+
+def _name(call: ast.expr) -> str:
+    function = call.func if isinstance(call, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def keys(*nodes: ast.AST) -> Specimen:
+    """All literals below `nodes`, as they are and as their text; exceptions a test expects by name."""
+    found: set[Key] = set()
+    for node in (inner for outer in nodes for inner in ast.walk(outer)):
+        if isinstance(node, ast.expr):
+            try:
+                item = value(node)
+            except NotLiteralError:
+                item = None if not isinstance(node, ast.Constant) else node.value
+                if item is None and not isinstance(node, ast.Constant):
+                    if isinstance(node, ast.Name) and node.id[:1].isupper():
+                        found.add(f"raise:{node.id}")
+                    continue
+            found |= {_key(item), _key(repr(item)), _key(str(item))}
+    return frozenset(found)
