@@ -1,0 +1,188 @@
+"""What a patch may not write: a table of attacks, and what must stay free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.project import Place, Protection
+from tests.support.repo import git, make_repo, write
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    write(tmp_path, {"src/pkg/core.py": "", "src/pkg/latest.py": "", "docs/conf.py": "", "setup.py": ""})
+    return tmp_path
+
+
+def protection(top: Path, *globs: str, scope: tuple[str, ...] = (".",)) -> Protection:
+    return Protection.of(Place(top, top, None, scope), Config(protect=globs))
+
+
+FREE = [
+    "src/pkg/core.py",
+    "src/pkg/new.py",
+    "src/pkg/latest.py",
+    "src/pkg/contest.py",
+    "src/pkg/testing.py",
+    "src/pkg/random.py",
+    "docs/conf.py",
+    "README.md",
+    "src/pkg/protest/x.py",
+    "attest/core.py",
+]
+REFUSED = [
+    ("tests/test_core.py", "is a test"),
+    ("tests/data/golden.json", "is a test"),
+    ("src/pkg/tests/test_x.py", "is a test"),
+    ("src/pkg/test_x.py", "is a test"),
+    ("src/pkg/x_test.py", "is a test"),
+    ("unit_tests/helpers.py", "is a test"),
+    ("src/testdata/a.txt", "is a test"),
+    ("__snapshots__/a.ambr", "is a test"),
+    ("conftest.py", "is a test"),
+    ("src/pkg/conftest.py", "is a test"),
+    ("CONFTEST.py", "is a test"),
+    ("Conftest.PY", "is a test"),
+    ("ｃonftest.py", "is a test"),
+    ("conf\u200dtest.py", "is a test"),
+    ("conftest.py.", "is a test"),
+    ("TESTS/x.py", "is a test"),
+    ("pyproject.toml", "configuration"),
+    ("setup.cfg", "configuration"),
+    ("src/pkg/ruff.toml", "configuration"),
+    (".ruff.toml", "configuration"),
+    ("tox.ini", "configuration"),
+    ("PyTest.ini", "configuration"),
+    (".coveragerc", "configuration"),
+    ("mypy.ini", "configuration"),
+    ("noxfile.py", "configuration"),
+    ("Makefile", "configuration"),
+    (".pre-commit-config.yaml", "hook"),
+    (".githooks/pre-commit", "hook"),
+    (".husky/pre-push", "hook"),
+    (".github/workflows/ci.yml", "CI"),
+    (".gitlab-ci.yml", "CI"),
+    (".ci/run", "CI"),
+    ("Jenkinsfile", "CI"),
+    ("uv.lock", "lock file"),
+    ("requirements-dev.txt", "lock file"),
+    ("Pipfile.lock", "lock file"),
+    ("sitecustomize.py", "every start"),
+    ("src/usercustomize.py", "every start"),
+    ("sitecustomize/__init__.py", "every start"),
+    ("src/evil.pth", "every start"),
+    (".git/hooks/pre-commit", "git's own"),
+    (".GIT/config", "git's own"),
+    (".git /config", "git's own"),
+    (".gitattributes", "git's own"),
+    ("sub/.gitmodules", "git's own"),
+    (".venv/lib/python3.11/site-packages/x.py", "environment"),
+    ("src/pkg/__pycache__/core.cpython-311.pyc", "compiled"),
+    ("src/pkg/core.so", "compiled"),
+    ("../outside.py", "no plain path"),
+    ("src/../../outside.py", "no plain path"),
+    ("src/pkg/../../tests/test_core.py", "no plain path"),
+    ("./conftest.py", "no plain path"),
+    ("src//pkg/core.py", "no plain path"),
+    ("/etc/passwd", "no plain path"),
+    ("~/x.py", "no plain path"),
+    ("C:/x.py", "no plain path"),
+    ("src\\pkg\\..\\conftest.py", "no plain path"),
+    ("a\0b.py", "no plain path"),
+    ("", "no plain path"),
+    ("src/pkg", "is a folder"),
+    ("pytest.py", "shadow the test runner"),
+    ("src/pytest.py", "shadow the test runner"),
+    ("_pytest/__init__.py", "shadow the test runner"),
+    ("pluggy.py", "shadow the test runner"),
+    ("random.py", "shadow the standard library"),
+    ("src/json/__init__.py", "shadow the standard library"),
+]
+
+
+@pytest.mark.parametrize("path", FREE)
+def test_source_is_free(top: Path, path: str) -> None:
+    assert protection(top).reason(path) is None
+
+
+@pytest.mark.parametrize(("path", "why"), REFUSED)
+def test_attacks_are_refused_with_their_reason(top: Path, path: str, why: str) -> None:
+    assert why in (protection(top).reason(path) or "nothing")
+
+
+def test_links_are_no_way_round(top: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    away = tmp_path_factory.mktemp("away")
+    (top / "src/out").symlink_to(away)
+    (top / "src/alias.py").symlink_to(top / "tests")
+    rules = protection(top)
+    assert "symbolic link (src/out)" in (rules.reason("src/out/x.py") or "")
+    assert "symbolic link" in (rules.reason("src/alias.py") or "")
+
+
+def test_only_the_asked_scope_is_free(top: Path) -> None:
+    rules = protection(top, scope=("src/pkg/core.py", "docs"))
+    assert rules.reason("src/pkg/core.py") is None
+    assert rules.reason("docs/new.py") is None
+    assert "outside the asked scope" in (rules.reason("src/pkg/core.pyi") or "")
+    assert "outside the asked scope" in (rules.reason("docs2/x.py") or "")
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "held"),
+    [
+        ("*.gen.py", "src/pkg/a.gen.py", True),
+        ("docs/", "docs/deep/x.py", True),
+        ("docs", "docs/x.py", True),
+        ("src/**/core.py", "src/pkg/core.py", True),
+        ("**/core.py", "core.py", True),
+        ("src/pkg/core.py", "src/pkg/core.py", True),
+        ("src/core.py", "src/pkg/core.py", False),
+        ("docs", "src/docs.py", False),
+    ],
+)
+def test_the_users_own_globs(top: Path, glob: str, path: str, held: bool) -> None:
+    assert (protection(top, glob).reason(path) is not None) is held
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pytest.ini": "[pytest]\ntestpaths = checks\npython_files = spec_*.py\n"},
+        {"pyproject.toml": '[tool.pytest.ini_options]\ntestpaths = ["checks"]\npython_files = "spec_*.py"\n'},
+        {"pyproject.toml": '[tool.pytest]\ntestpaths = ["checks"]\npython_files = ["spec_*.py"]\n'},
+        {"tox.ini": "[pytest]\ntestpaths = ./checks/\npython_files = spec_*.py\n"},
+        {"setup.cfg": "[tool:pytest]\ntestpaths = checks\npython_files = spec_*.py x_*.py\n"},
+    ],
+)
+def test_pytests_own_settings_say_what_a_test_is(top: Path, files: dict[str, str]) -> None:
+    write(top, files)
+    rules = protection(top)
+    assert rules.is_test("checks/data.txt")
+    assert rules.is_test("src/spec_core.py")
+    assert not rules.is_test("src/pkg/core.py")
+    assert rules.is_test("src/conftest.py")
+
+
+@pytest.mark.parametrize("text", ["[pytest]\ntestpaths = src .\npython_files = *.py\n", "[pytest\n", "\udcff"])
+def test_odd_settings_neither_lock_the_source_nor_crash(top: Path, text: str) -> None:
+    (top / "pytest.ini").write_text(text, "utf-8", "surrogateescape")
+    assert protection(top).reason("src/pkg/core.py") is None
+
+
+def test_a_project_kept_in_a_tests_folder_is_no_test(tmp_path: Path) -> None:
+    write(tmp_path, {"tests/projects/one/core.py": ""})
+    rules = Protection.of(Place(tmp_path, tmp_path / "tests/projects/one"), Config())
+    assert rules.reason("tests/projects/one/core.py") is None
+    assert rules.is_test("tests/projects/one/tests/x.py")
+    assert rules.is_test("tests/other.py")
+
+
+def test_gits_hooks_folder_is_protected(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "r", {"scripts/go.sh": "", "src/m.py": ""})
+    git(top, "config", "core.hooksPath", "scripts")
+    rules = Protection.of(Place(top, top, top / ".git"), Config())
+    assert rules.reason("scripts/go.sh") == "scripts/go.sh is a hook"
+    assert rules.reason("src/m.py") is None
