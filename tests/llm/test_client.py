@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.core import Event, Limits
+from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError
+from coderefine.llm.access import configured
+from coderefine.llm.client import Backoff, Client
+from coderefine.llm.request import Message, Request
+from coderefine.llm.structured import record
+from tests.support.clients import Notebook, line
+from tests.support.llm_server import LlmServer, Reply, Seen, error
+
+ASKED = Request("edit", (Message("system", "You repair."), Message("user", "Repair é this.")))
+STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+@STREAMS
+def test_answer_usage_and_events(stream: bool) -> None:
+    with line([Reply("héllo", usage=(12, 3))], Config(stream=stream)) as it:
+        answer = it.client.ask(ASKED)
+        assert (answer.text, answer.finish, answer.prompt_tokens, answer.completion_tokens) == ("héllo", "stop", 12, 3)
+        assert (it.client.spent.requests, it.client.spent.tokens, it.client.spent.usd) == (1, 15, None)
+        assert [event.kind for event in it.events] == ["note", "request", "spent"]
+        assert it.events[-1].cost == it.client.spent
+        seen = it.server.requests[0]
+        assert seen.messages == (("system", "You repair."), ("user", "Repair é this."))
+        assert seen.body.get("stream", False) is stream
+        assert seen.body["model"] == "m1"
+        assert seen.body["temperature"] == 0.2
+
+
+@STREAMS
+def test_a_server_without_usage_is_estimated(stream: bool) -> None:
+    with line([Reply("x" * 350, silent=True)], Config(stream=stream)) as it:
+        answer = it.client.ask(ASKED)
+        assert not answer.counted
+        assert answer.completion_tokens >= 100
+        assert it.client.spent.tokens == answer.prompt_tokens + answer.completion_tokens
+
+
+TRANSIENT = {
+    "429": error(429, "slow down"),
+    "500": error(500),
+    "503": error(503, "<html>busy</html>"),
+    "408": error(408),
+    "malformed JSON": Reply(raw='{"choices": [{"mess'),
+    "HTML": Reply(raw="<html>hi</html>", headers={"Content-Type": "text/html"}),
+    "no choices": Reply(raw='{"choices": []}'),
+    "null": Reply(raw="null"),
+    "a list": Reply(raw="[1]"),
+    "wrong shape": Reply(raw='{"choices": [{"message": 3}]}'),
+    "cut": Reply("a long answer " * 9, cut=60),
+    "cut before the first byte": Reply("a long answer", cut=0),
+}
+
+
+@pytest.mark.parametrize("name", TRANSIENT)
+def test_transient_failures_are_tried_again(name: str) -> None:
+    with line([TRANSIENT[name], "fine"]) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert len(it.server.requests) == 2
+        assert "try 2 of 3" in it.notes
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("a long answer " * 9, cut=30),
+        Reply("a long answer", finish=None),
+        error(503),
+        Reply("x", cut=0),
+    ],
+    ids=["cut", "no finish", "503", "nothing"],
+)
+def test_a_cut_stream_is_tried_again(reply: Reply) -> None:
+    with line([reply, "fine"], Config(stream=True)) as it:
+        assert it.client.ask(ASKED).text == "fine"
+
+
+def test_a_cut_stream_is_booked_as_a_request_but_a_429_is_not() -> None:
+    with line([error(429), Reply("a long answer " * 9, cut=30), "fine"], Config(stream=True)) as it:
+        it.client.ask(ASKED)
+        assert it.client.spent.requests == 2
+        assert it.client.sent == 3
+
+
+def test_transport_budget_is_bounded() -> None:
+    with line([error(500, "kaput")]) as it, pytest.raises(ModelError, match=r"500: kaput; gave up after 3 tries"):
+        it.client.ask(ASKED)
+    assert len(it.server.requests) == 3
+
+
+def test_connection_refused_says_where() -> None:
+    with LlmServer(["x"]) as server:
+        url = server.url
+    with (
+        Client(Config(model="m", base_url=url), environ={}, backoff=Backoff(2, 0.001)) as client,
+        pytest.raises(ModelError, match=f"no connection to {url}"),
+    ):
+        client.ask(ASKED)
+
+
+def test_retry_after_is_honoured_in_seconds() -> None:
+    with line([error(429, retry_after=0.15), "fine"]) as it:
+        began = time.monotonic()
+        it.client.ask(ASKED)
+        assert time.monotonic() - began >= 0.15
+
+
+def test_retry_after_as_a_date() -> None:
+    soon = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=1.2), usegmt=True)
+    with line([error(429, retry_after=soon), "fine"]) as it:
+        it.client.ask(ASKED)
+        assert "in 0." in it.notes or "in 1." in it.notes
+
+
+def test_a_very_long_retry_after_ends_it() -> None:
+    with line([error(429, retry_after=3600)]) as it, pytest.raises(ModelError, match="wait 3600 s"):
+        it.client.ask(ASKED)
+
+
+def test_a_wait_beyond_the_time_limit_is_refused_before_it_starts() -> None:
+    with line([error(429, retry_after=30)], limits=Limits(seconds=5)) as it:
+        with pytest.raises(BudgetError) as caught:
+            it.client.ask(ASKED)
+        assert caught.value.which == "seconds"
+
+
+FINAL = {
+    "401": (error(401, "Incorrect API key provided: sk-secret-key"), "401.*MY_KEY"),
+    "403": (error(403, "no access"), "may not use model 'm1'"),
+    "404": (error(404, "model not found"), "knows no model 'm1'"),
+    "402": (error(402, "pay"), "no credit"),
+    "quota": (error(429, "You exceeded your quota", code="insufficient_quota"), "no credit"),
+    "context code": (error(400, "too big", code="context_length_exceeded"), "larger context"),
+    "context words": (error(400, "This model's maximum context length is 4096 tokens"), "larger context"),
+    "413": (error(413, "payload"), "larger context"),
+    "filter": (error(400, "flagged", code="content_filter"), "content filter"),
+    "filtered answer": (Reply("half", finish="content_filter"), "content filter"),
+    "other 400": (error(400, "you\nmade\x1b[31m an error"), "refused the request.*you made"),
+}
+
+
+@pytest.mark.parametrize("name", FINAL)
+@STREAMS
+def test_final_refusals_are_told_apart_and_never_repeated(name: str, stream: bool) -> None:
+    reply, words = FINAL[name]
+    config = Config(stream=stream, api_key_env="MY_KEY")
+    with line([reply], config, environ={"MY_KEY": "sk-secret-key"}) as it:
+        with pytest.raises(ModelError, match=words) as caught:
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == 1
+        assert "\n" not in str(caught.value)
+        assert "\x1b" not in str(caught.value)
+        assert "sk-secret-key" not in str(caught.value)
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
+    notebook = Notebook()
+    told = Request("edit", (Message("user", "the key is sk-secret-key"),))
+    with line(
+        [error(500, "bad sk-secret-key"), "ok sk-secret-key"],
+        Config(api_key_env="MY_KEY"),
+        environ={"MY_KEY": "sk-secret-key"},
+        memory=notebook,
+    ) as it:
+        it.client.ask(told)
+        seen = it.server.requests[0]
+    assert seen.headers["authorization"] == "Bearer sk-secret-key"
+    assert "sk-secret-key" not in json.dumps(seen.body)
+    assert "sk-secret-key" not in "".join(event.text for event in it.events)
+
+
+def test_extra_headers_are_sent() -> None:
+    with line(["x"], Config(extra_headers={"X-Title": "coderefine"})) as it:
+        it.client.ask(ASKED)
+        assert it.server.requests[0].headers["x-title"] == "coderefine"
+
+
+@pytest.mark.parametrize(
+    ("part", "present", "config"),
+    [
+        ("temperature", "temperature", Config()),
+        ("stream_options", "stream_options", Config(stream=True)),
+        ("response_format", "response_format", Config()),
+    ],
+)
+def test_a_part_the_server_does_not_know_is_left_out_from_then_on(part: str, present: str, config: Config) -> None:
+    def answer(seen: Seen) -> Reply:
+        if present in seen.body:
+            return error(400, f"Unsupported value: {part}", param=part)
+        return Reply("{}")
+
+    asked = Request("edit", (Message("user", "x"),), schema=record("thing"))
+    with line(answer, config) as it:
+        it.client.ask(asked)
+        it.client.ask(asked)
+        assert len(it.server.requests) == 3
+        assert it.client.spent.requests == 2
+        assert f"does not take {part}" in it.notes
+
+
+def test_structured_output_is_asked_for() -> None:
+    with line(["{}"]) as it:
+        it.client.ask(Request("critique", (Message("user", "x"),), schema=record("thing", a={"type": "string"})))
+        sent = it.server.requests[0].body["response_format"]
+    assert sent["type"] == "json_schema"
+    assert sent["json_schema"]["strict"] is True
+    assert sent["json_schema"]["schema"]["required"] == ["a"]
+
+
+def test_a_slow_server_times_out_within_the_runs_time() -> None:
+    with line([Reply("x", delay=5)], limits=Limits(seconds=0.4)) as it:
+        began = time.monotonic()
+        with pytest.raises(CoderefineError):
+            it.client.ask(ASKED)
+        assert time.monotonic() - began < 3
+
+
+def test_a_dripping_stream_ends_with_the_runs_time() -> None:
+    reply = Reply("x" * 400, chunk=1, pause=0.02)
+    with line([reply], Config(stream=True), limits=Limits(seconds=0.5)) as it:
+        began = time.monotonic()
+        with pytest.raises(BudgetError):
+            it.client.ask(ASKED)
+        assert time.monotonic() - began < 3
+
+
+def test_remembered_before_used_and_recalled_for_free() -> None:
+    notebook = Notebook()
+    with line(["one", "two"], memory=notebook) as first:
+        assert [first.client.ask(ASKED).text, first.client.ask(ASKED).text] == ["one", "two"]
+        spent = first.client.spent
+    assert len(notebook.answers) == 2
+    with line(["never"], memory=notebook) as second:
+        assert [second.client.ask(ASKED).text, second.client.ask(ASKED).text] == ["one", "two"]
+        assert second.server.requests == []
+        assert second.client.sent == 0
+        assert second.client.spent == spent
+
+
+def test_replay_never_sends() -> None:
+    notebook = Notebook()
+    with line(["one"], memory=notebook) as first:
+        first.client.ask(ASKED)
+    with line(["live"], memory=notebook, replay=True) as second:
+        assert second.client.ask(ASKED).text == "one"
+        with pytest.raises(ReplayMissError, match="never recorded"):
+            second.client.ask(ASKED)
+        assert second.server.requests == []
+
+
+def test_what_decides_the_answer_decides_the_key() -> None:
+    variants = (
+        ASKED,
+        replace(ASKED, temperature=0.3),
+        replace(ASKED, messages=ASKED.messages[1:]),
+        replace(ASKED, schema=record("a")),
+    )
+    keys = {request.key("m", 0) for request in variants}
+    keys |= {ASKED.key("other", 0), ASKED.key("m", 1)}
+    assert len(keys) == 6
+    assert replace(ASKED, purpose="again", reply_tokens=5, parts=(("a", 1),)).key("m", 0) == ASKED.key("m", 0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "which"),
+    [
+        (Limits(requests=0), "requests"),
+        (Limits(tokens=100), "tokens"),
+        (Limits(usd=0.0001), "cost"),
+        (Limits(seconds=0.0), "seconds"),
+    ],
+)
+def test_over_budget_nothing_leaves(limits: Limits, which: str) -> None:
+    with line(["x"], limits=limits, price=lambda *_: 0.001) as it:
+        with pytest.raises(BudgetError) as caught:
+            it.client.ask(ASKED)
+        assert caught.value.which == which
+        assert it.server.requests == []
+
+
+def test_limits_hold_over_several_requests_and_retries() -> None:
+    with line([Reply("x", cut=0)], limits=Limits(requests=2)) as it:
+        with pytest.raises(BudgetError, match="2 of 2 requests"):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == 2
+
+
+def test_the_reply_cap_shrinks_with_the_tokens_left() -> None:
+    with line([Reply("x", usage=(50, 50))], limits=Limits(tokens=2000)) as it:
+        it.client.ask(ASKED)
+        it.client.ask(ASKED)
+        caps = [seen.body["max_tokens"] for seen in it.server.requests]
+        assert caps[0] < 2000
+        assert caps[1] == caps[0] - 100
+
+
+def test_known_price_is_summed_and_an_unknown_one_is_said_once() -> None:
+    limits = Limits(usd=None)
+    with line([Reply("x", usage=(100, 10))], limits=limits, price=lambda m, u, p, c, k: p * 0.01 + c * 0.1) as it:
+        it.client.ask(ASKED)
+        it.client.ask(ASKED)
+        assert it.client.spent.usd == pytest.approx(4.0)
+        assert it.notes == ""
+    with line(["x"]) as it:
+        it.client.ask(ASKED)
+        it.client.ask(ASKED)
+        assert it.notes.count("price of 'm1' is unknown") == 1
+
+
+def test_models_are_listed_for_doctor() -> None:
+    with line(["x"]) as it:
+        assert it.client.models() == ("scripted",)
+
+
+def test_show_sees_what_is_sent() -> None:
+    seen: list[Request] = []
+    with line(["x"], show=seen.append) as it:
+        it.client.ask(ASKED)
+        assert tuple((m.role, m.text) for m in seen[0].messages) == it.server.requests[0].messages
+
+
+def test_preload_hides_the_import() -> None:
+    with line(["x"]) as it:
+        it.client.preload().join()
+        began = time.monotonic()
+        it.client.ask(ASKED)
+        assert time.monotonic() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("config", "environ", "ok"),
+    [
+        (Config(), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m"), {}, False),
+        (Config(model="m"), {"OPENAI_API_KEY": "k"}, True),
+        (Config(model="m", api_key_env="OTHER"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://localhost:11434/v1"), {}, True),
+        (Config(model="m", base_url="http://192.168.1.7:8000/v1"), {}, True),
+        (Config(model="m", base_url="http://gpu-box:8000/v1"), {}, True),
+        (Config(model="m", base_url="https://openrouter.ai/api/v1"), {}, False),
+        (Config(model="m", base_url="https://x.azure.com/v1", extra_headers={"api-key": "k"}), {}, True),
+    ],
+)
+def test_configured(config: Config, environ: dict[str, str], ok: bool) -> None:
+    verdict = configured(config, environ)
+    assert verdict.ok is ok
+    assert ok or "set" in verdict.reason
+
+
+def test_not_configured_is_said_before_anything_is_imported() -> None:
+    events: list[Event] = []
+    with Client(Config(model="m"), environ={}, listen=events.append) as client, pytest.raises(ModelError, match="key"):
+        client.ask(ASKED)
