@@ -1,0 +1,75 @@
+"""The ruff gate: lint findings with the line, its enclosing definition and ruff's own advice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
+from coderefine.critics.scope import weighed
+from coderefine.critics.texts import Texts
+from coderefine.lint import Linter, Remark
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
+    from coderefine.project import Interpreter, Place
+
+NOTEBOOK = ".ipynb"
+
+
+class Ruff:
+    """Runs ruff (the project's own when its environment has one) over the project, later over changed files only."""
+
+    name = "ruff"
+    gate = True
+
+    def __init__(self, place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> None:
+        self._linter = Linter.of(place, interpreter, config)
+        self._listen = listen
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Raises CriticError when ruff gave no verdict: broken configuration, unknown rule, crash, timeout."""
+        began = time.monotonic()
+        self._listen(Event("stage", self.name))
+        skipped: set[str] = set()
+        findings = weighed(self._examine(view, ask, skipped), ask.scope)
+        return Check(
+            self.name,
+            findings,
+            seconds=time.monotonic() - began,
+            complete=ask.changed is None,
+            tool=f"ruff {self._linter.version}".strip(),
+            notes=_notes(skipped),
+        )
+
+    def _examine(self, view: View, ask: Ask, skipped: set[str]) -> Iterator[Finding]:
+        paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
+        texts = Texts(view)
+        for remark in self._linter.remarks(view, paths, timeout=ask.timeout):
+            if remark.path.endswith(NOTEBOOK):
+                skipped.add(remark.path)
+            else:
+                yield _finding(remark, texts)
+
+
+def _notes(skipped: set[str]) -> tuple[str, ...]:
+    return (f"notebooks are not judged: {', '.join(sorted(skipped)[:3])}",) if skipped else ()
+
+
+def _lintable(view: View, path: str) -> bool:
+    """Python that is still there; a deleted file would be reported as an input error."""
+    return path.endswith((".py", ".pyi")) and view.read(path) is not None
+
+
+def _finding(remark: Remark, texts: Texts) -> Finding:
+    return Finding(
+        critic=Ruff.name,
+        rule=remark.rule,
+        path=remark.path,
+        message=remark.message,
+        span=Span(remark.first, remark.last),
+        symbol=texts.symbol(remark.path, remark.first),
+        evidence=texts.line(remark.path, remark.first),
+        instruction=remark.fix.message if remark.fix else "",
+    )

@@ -1,0 +1,228 @@
+"""ruff as data: where its binary is, what it remarks on a view, its fixes as exact edits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coderefine.core import Finished, View
+from coderefine.errors import CriticError
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
+    from coderefine.project import Interpreter, Place
+
+BATCH = 400
+"""Paths per command line: far below the system's limit on argv."""
+
+SYNTAX = "invalid-syntax"
+_OLD_SYNTAX = frozenset({None, "E999", "syntax-error"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace from `start` to `end` (row, column; both 1-based, columns in characters) by `content`."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What ruff would do about a remark. `safe` is ruff's own claim that the meaning stays."""
+
+    message: str
+    safe: bool
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One diagnostic of ruff; `path` is repo-relative, rows are 1-based and inclusive."""
+
+    path: str
+    rule: str
+    message: str
+    first: int
+    last: int
+    column: int
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Linter:
+    """A ruff binary and the arguments the user chose for it."""
+
+    binary: Path
+    root: str
+    options: tuple[str, ...]
+    version: str = ""
+
+    @classmethod
+    def of(cls, place: Place, interpreter: Interpreter | None, config: Config) -> Linter:
+        """The project's own ruff when its environment has one, else ours. Raises CriticError when neither is there."""
+        binary = _theirs(interpreter) or _ours()
+        return cls(binary, place.prefix, tuple(_options(config)), _version(binary))
+
+    def remarks(self, view: View, paths: Iterable[str] | None = None, *, timeout: float = 600.0) -> list[Remark]:
+        """What ruff says about `paths` (repo-relative files; None: the whole project), in ruff's order.
+
+        Raises CriticError when ruff ends without a verdict: broken configuration, unknown rule, crash, timeout.
+        """
+        return [remark for batch in self._batches(paths) for remark in self._remarks(view, batch, timeout)]
+
+    def fix(self, view: View, paths: Iterable[str], rules: Sequence[str] = (), *, timeout: float = 600.0) -> None:
+        """Let ruff apply its safe fixes to `paths` inside `view`, only of `rules` when given."""
+        only = ("--select", ",".join(rules)) if rules else ()
+        for batch in self._batches(paths):
+            argv = (*self._argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
+            _spoke(view, view.run(argv, cwd=self.root, timeout=timeout))
+
+    @property
+    def _argv(self) -> tuple[str, ...]:
+        # No cache: a view is thrown away, and a cache saved 5% where there are findings.
+        return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
+
+    def _remarks(self, view: View, batch: Sequence[str], timeout: float) -> Iterator[Remark]:
+        # Through a file: a large project's report is longer than what is kept of a stream.
+        handle, name = tempfile.mkstemp(".json", "ruff-", view.temp)
+        os.close(handle)
+        report = Path(name)
+        argv = (*self._argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, "--", *batch)
+        _spoke(view, view.run(argv, cwd=self.root, timeout=timeout))
+        for entry in _entries(report):
+            yield _remark(entry, view)
+
+    def _batches(self, paths: Iterable[str] | None) -> Iterator[Sequence[str]]:
+        if paths is None:
+            yield (".",)
+            return
+        ordered = sorted(os.path.relpath(path, self.root) for path in paths)
+        for start in range(0, len(ordered), BATCH):
+            yield ordered[start : start + BATCH]
+
+
+def apply(text: str, edits: Sequence[Edit]) -> str | None:
+    """`text` with `edits` made, or None when they overlap or lie outside of it."""
+    starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    try:
+        spans = sorted((_offset(starts, edit.start), _offset(starts, edit.end), edit.content) for edit in edits)
+    except IndexError:
+        return None
+    done, reached = [], 0
+    for start, end, content in spans:
+        if start < reached or end < start or end > len(text):
+            return None
+        done += [text[reached:start], content]
+        reached = end
+    return "".join((*done, text[reached:]))
+
+
+def _offset(starts: Sequence[int], place: tuple[int, int]) -> int:
+    row, column = place
+    return starts[row - 1] + column - 1
+
+
+def _options(config: Config) -> Iterator[str]:
+    for flag, rules in (("--select", config.select), ("--ignore", config.ignore)):
+        if rules:
+            yield from (flag, ",".join(rules))
+
+
+def _theirs(interpreter: Interpreter | None) -> Path | None:
+    if interpreter is None:
+        return None
+    folder, suffix = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
+    binary = Path(interpreter.prefix) / folder / f"ruff{suffix}"
+    return binary if binary.is_file() else None
+
+
+def _ours() -> Path:
+    beside = Path(sysconfig.get_path("scripts")) / ("ruff.exe" if sys.platform == "win32" else "ruff")
+    if beside.is_file():
+        return beside
+    try:
+        from ruff import find_ruff_bin  # type: ignore[import-untyped]
+
+        return Path(find_ruff_bin())
+    except (ImportError, FileNotFoundError) as error:
+        raise CriticError(
+            f"ruff is not installed: pip install ruff, or leave the gate out (gates = …): {error}"
+        ) from error
+
+
+def _version(binary: Path) -> str:
+    """The version in the name of ruff's dist-info: no process for what a folder tells."""
+    found = sorted(binary.parent.parent.glob("lib*/**/site-packages/ruff-*.dist-info"))
+    return found[-1].name.removeprefix("ruff-").removesuffix(".dist-info") if found else ""
+
+
+def _spoke(view: View, result: Finished) -> None:
+    """Raises CriticError unless ruff ended with a verdict (0 clean, 1 findings)."""
+    if result.timed_out:
+        raise CriticError(f"ruff was stopped after {result.seconds:.0f} s without a verdict")
+    if result.returncode not in (0, 1):
+        raise CriticError(f"ruff exited {result.returncode}: {_complaint(view, result.stderr)}")
+
+
+def _complaint(view: View, stderr: bytes) -> str:
+    said = stderr.decode("utf-8", "replace").replace(f"{view.top}/", "")
+    lines = [line.strip(" |").removeprefix("Cause: ") for line in said.splitlines()]
+    kept = [line for line in lines if line.strip(" ^") and line != "ruff failed"]
+    return "; ".join(kept)[:400] or "it said nothing"
+
+
+def _entries(report: Path) -> list[dict[str, Any]]:
+    try:
+        entries = json.loads(report.read_bytes() or b"null")
+    except (OSError, ValueError) as error:
+        raise CriticError(f"ruff left no readable report: {error}") from error
+    if not isinstance(entries, list):
+        raise CriticError("ruff left no report")
+    return entries
+
+
+def _remark(entry: dict[str, Any], view: View) -> Remark:
+    """Raises CriticError when ruff's JSON is not what we know (0.1 to 0.17)."""
+    try:
+        first, column = _position(entry["location"])
+        end, end_column = _position(entry["end_location"])
+        # An end in column 1 is the line break of the row before.
+        last = max(first, end - 1 if end_column == 1 else end)
+        rule = SYNTAX if entry["code"] in _OLD_SYNTAX else entry["code"]
+        return Remark(
+            _relative(entry["filename"], view), rule, entry["message"], first, last, column, _fix(entry["fix"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CriticError(f"ruff's report is of an unknown shape ({error!r}): update ruff or coderefine") from error
+
+
+def _fix(entry: dict[str, Any] | None) -> Fix | None:
+    if not entry:
+        return None
+    edits = tuple(
+        Edit(_position(edit["location"]), _position(edit["end_location"]), edit["content"] or "")
+        for edit in entry["edits"]
+    )
+    return Fix(entry["message"] or "", entry["applicability"] in ("safe", "always", "automatic"), edits)
+
+
+def _position(entry: dict[str, int]) -> tuple[int, int]:
+    return entry["row"], entry["column"]
+
+
+def _relative(filename: str, view: View) -> str:
+    """`filename` from the repository's top; ruff may have resolved a symbolic link in it."""
+    for top in (view.top, view.top.resolve()):
+        if filename.startswith(f"{top}{os.sep}"):
+            return Path(filename).relative_to(top).as_posix()
+    return Path(filename).as_posix()
