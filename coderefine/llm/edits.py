@@ -123,19 +123,23 @@ def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:
 
 
 def _place(block: Block, path: str, lines: Lines) -> Place:
-    """The one place of `block`. Raises ReplyError when there is none or more than one."""
+    """The one place of `block`. Raises ReplyError when there is none or more than one.
+
+    Where code holds divider lines, the reading with the longest search that occurs in the file is meant.
+    """
+    readings = sorted(_readings(block), key=lambda reading: -len(reading[0]))
+    found = ((search, new, _matches(search, lines)) for search, new in readings)
+    search, new, at = next((item for item in found if item[2]), ((), (), []))
+    if len(at) == 1:
+        last = at[0] + len(search)
+        return Place(block, at[0], last, _ended(new, lines[at[0] : last]))
+    if at:
+        raise ReplyError(
+            f"Block {block.number} ({path}): SEARCH matches {len(at)} places "
+            f"(lines {', '.join(str(index + 1) for index in at[:8])}). Add neighbouring lines until it is unique."
+        )
     if block.creates:
         return _whole(block, path, lines)
-    found = [(at, search, new) for search, new in _readings(block) for at in _matches(search, lines)]
-    if len(found) == 1:
-        at, search, new = found[0]
-        last = at + len(search)
-        return Place(block, at, last, _ended(new, lines[at:last]))
-    if found:
-        raise ReplyError(
-            f"Block {block.number} ({path}): SEARCH matches {len(found)} places "
-            f"(lines {', '.join(str(at + 1) for at, _, _ in found[:8])}). Add neighbouring lines until it is unique."
-        )
     raise ReplyError(_missing(block, path, lines))
 
 

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coderefine.errors import ReplyError
+from coderefine.llm.edits import Tree, apply
+from coderefine.llm.reply import NothingToApplyError, parse_reply
+from coderefine.source import BOM
+
+CART = b"""def total(items):
+    amount = 0
+    for item in items:
+        amount += item
+    return amount
+
+
+def count(items):
+    amount = 0
+    for item in items:
+        amount += 1
+    return amount
+"""
+
+
+def block(search: str, new: str, path: str = "cart.py") -> str:
+    return f"{path}\n<<<<<<< SEARCH\n{search}=======\n{new}>>>>>>> REPLACE\n\n"
+
+
+def edit(reply: str, files: Mapping[str, bytes], *, refuse: str | None = None) -> Mapping[str, bytes]:
+    tree = Tree(files.get, lambda _: refuse, tuple(files))
+    return apply(parse_reply(reply).blocks, tree)
+
+
+def refusal(reply: str, files: Mapping[str, bytes] | None = None) -> str:
+    with pytest.raises(ReplyError) as caught:
+        edit(reply, files or {"cart.py": CART})
+    return str(caught.value)
+
+
+def test_one_block() -> None:
+    assert edit(block("        amount += 1\n", "        amount += 2\n"), {"cart.py": CART}) == {
+        "cart.py": CART.replace(b"+= 1", b"+= 2")
+    }
+
+
+def test_several_blocks_and_files_in_any_order() -> None:
+    files = {"cart.py": CART, "b.py": b"y = 1\n"}
+    reply = (
+        block("        amount += 1\n", "        amount += 2\n")
+        + block("y = 1\n", "y = 3\n", "b.py")
+        + block("def total(items):\n", "def total(items, start=0):\n")
+    )
+    edited = edit(reply, files)
+    assert edited["b.py"] == b"y = 3\n"
+    assert b"+= 2" in edited["cart.py"]
+    assert edited["cart.py"].startswith(b"def total(items, start=0):\n")
+
+
+def test_deleting_lines() -> None:
+    assert edit(block("b = 2\n", ""), {"cart.py": b"a = 1\nb = 2\nc = 3\n"}) == {"cart.py": b"a = 1\nc = 3\n"}
+
+
+def test_an_ambiguous_search_is_refused_with_its_places() -> None:
+    said = refusal(block("    amount = 0\n", "    amount = 1\n"))
+    assert "matches 2 places (lines 2, 9)" in said
+    assert "neighbouring lines" in said
+
+
+def test_all_or_none_and_the_good_ones_are_named() -> None:
+    files = {"cart.py": CART}
+    said = refusal(block("        amount += 1\n", "        amount += 2\n") + block("    nonsense here\n", "x\n"), files)
+    assert "Block 2 (cart.py)" in said
+    assert "The other 1 block was fine" in said
+    assert "all blocks again" in said
+
+
+def test_a_near_miss_is_answered_with_the_real_lines() -> None:
+    said = refusal(block("    for itm in items:\n        amount += itm\n", "    pass\n"))
+    assert "SEARCH was not found" in said
+    assert "    for item in items:\n        amount += item" in said
+
+
+@pytest.mark.parametrize(
+    "search",
+    ["    amount += 1\n", "        amount += 1   \n", "\tamount += 1\n", "        amount  +=  1\n"],
+    ids=["indent", "trailing", "tab", "inner"],
+)
+def test_whitespace_is_never_guessed(search: str) -> None:
+    said = refusal(block(search, "        amount += 2\n"))
+    assert "differs only in whitespace" in said
+    assert "        amount += 1" in said
+
+
+def test_part_of_a_line_does_not_match() -> None:
+    assert "SEARCH was not found" in refusal(block("x = 1\n", "x = 2\n"), {"cart.py": b"xx = 1\nx = 12\n"})
+
+
+def test_already_applied_is_said() -> None:
+    said = refusal(block("        amount += 7\n", "        amount += 1\n"))
+    assert "already applied" in said
+
+
+def test_nothing_alike() -> None:
+    assert "nor anything like it" in refusal(block("@@@@ §§§§\n", "x\n"))
+
+
+def test_overlapping_blocks() -> None:
+    reply = block("        amount += 1\n    return amount\n", "x\n") + block("        amount += 1\n", "y\n")
+    assert "overlap" in refusal(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        block("        amount += 1\n", "        amount += 1\n"),
+        block("        amount += 1\n", "        amount += 1\n") * 1,
+    ],
+)
+def test_an_edit_that_changes_nothing(reply: str) -> None:
+    with pytest.raises(NothingToApplyError, match="change nothing"):
+        edit(reply, {"cart.py": CART})
+
+
+def test_the_divider_inside_code_is_read_the_way_that_fits() -> None:
+    data = b'DOC = """\nTitle\n=======\n"""\nx = 1\n'
+    reply = block('Title\n=======\n"""\n', 'Titles\n=======\n"""\n')
+    assert edit(reply, {"cart.py": data}) == {"cart.py": data.replace(b"Title\n", b"Titles\n")}
+
+
+@pytest.mark.parametrize("path", ["cart.py", "pkg/cart.py", "src/pkg/cart.py", "/work/project/src/pkg/cart.py"])
+def test_a_shortened_or_absolute_path_finds_the_shown_file(path: str) -> None:
+    assert edit(block("x = 1\n", "x = 2\n", path), {"src/pkg/cart.py": b"x = 1\n"}) == {"src/pkg/cart.py": b"x = 2\n"}
+
+
+def test_no_path_means_the_only_file() -> None:
+    reply = "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
+    assert edit(reply, {"cart.py": b"x = 1\n"}) == {"cart.py": b"x = 2\n"}
+    assert "names no file" in refusal(reply, {"a.py": b"x = 1\n", "b.py": b"x = 1\n"})
+
+
+@pytest.mark.parametrize("path", ["../evil.py", "/etc/evil.py", "a/../../evil.py", "C:\\evil.py"])
+def test_no_way_out_of_the_repository(path: str) -> None:
+    assert "outside the repository" in refusal(block("", "x = 1\n", path))
+
+
+def test_a_new_file() -> None:
+    assert edit(block("", "x = 1\n", "src/new.py"), {"cart.py": CART}) == {"src/new.py": b"x = 1\n"}
+
+
+def test_a_new_file_outside_the_scope() -> None:
+    with pytest.raises(ReplyError, match=r"other/new.py may not be created: only src may change"):
+        edit(block("", "x = 1\n", "other/new.py"), {"cart.py": CART}, refuse="only src may change")
+
+
+def test_an_unknown_file_names_the_known_ones() -> None:
+    said = refusal(block("x = 1\n", "x = 2\n", "src/carts.py"))
+    assert "there is no file src/carts.py" in said
+    assert "cart.py" in said
+
+
+def test_an_empty_search_does_not_overwrite() -> None:
+    assert "exists" in refusal(block("", "x = 1\n"))
+
+
+def test_an_empty_search_fills_an_empty_file() -> None:
+    assert edit(block("", "x = 1\n"), {"cart.py": b"\n"}) == {"cart.py": b"x = 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a = 1\r\nx = 1\r\nb = 2\r\n", b"a = 1\r\nx = 2\r\ny = 3\r\nb = 2\r\n"),
+        (b"a = 1\rx = 1\r", b"a = 1\rx = 2\ry = 3\r"),
+        (BOM + b"x = 1\n", BOM + b"x = 2\ny = 3\n"),
+        (BOM + b"a\r\nx = 1\r\n", BOM + b"a\r\nx = 2\r\ny = 3\r\n"),
+        (b"a = 1\nx = 1", b"a = 1\nx = 2\ny = 3"),
+        (b"x = 1\r\nb\nc\r\n", b"x = 2\r\ny = 3\r\nb\nc\r\n"),
+        (b"b\r\nx = 1\nc\r\n", b"b\r\nx = 2\ny = 3\nc\r\n"),
+        (
+            "# -*- coding: latin-1 -*-\ns = 'é'\nx = 1\n".encode("latin-1"),
+            "# -*- coding: latin-1 -*-\ns = 'é'\nx = 2\ny = 3\n".encode("latin-1"),
+        ),
+        ("s = '\u2028\x0c'\nx = 1\n".encode(), "s = '\u2028\x0c'\nx = 2\ny = 3\n".encode()),
+    ],
+    ids=[
+        "crlf",
+        "cr",
+        "bom",
+        "bom crlf",
+        "no final newline",
+        "mixed",
+        "mixed the other way",
+        "latin-1",
+        "odd separators",
+    ],
+)
+def test_only_what_is_meant_changes(before: bytes, after: bytes) -> None:
+    assert edit(block("x = 1\n", "x = 2\ny = 3\n"), {"cart.py": before}) == {"cart.py": after}
+
+
+def test_a_character_the_encoding_lacks() -> None:
+    data = "# -*- coding: latin-1 -*-\nx = 1\n".encode("latin-1")
+    assert "cannot hold '→'" in refusal(block("x = 1\n", "x = '→'\n"), {"cart.py": data})
+
+
+def test_a_binary_file() -> None:
+    assert "no text file" in refusal(block("x\n", "y\n"), {"cart.py": b"\0\1\2"})
+
+
+TEXT = st.lists(st.sampled_from(["a", "b", "  c", "", "=======", "d = 'é'", "\tx"]), min_size=1, max_size=12)
+
+
+@given(TEXT, st.data(), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_a_unique_search_is_replaced_and_the_rest_is_kept(
+    lines: list[str], data: st.DataObject, end: str, final: bool
+) -> None:
+    lines = [*lines, "unique = 1", *data.draw(TEXT)]
+    at = lines.index("unique = 1")
+    first = data.draw(st.integers(max(0, at - 2), at))
+    last = data.draw(st.integers(at + 1, min(len(lines), at + 3)))
+    new = data.draw(TEXT.filter(lambda found: "=======" not in found))
+    content = end.join(lines) + (end if final else "")
+    wanted = end.join([*lines[:first], *new, *lines[last:]]) + (end if final else "")
+    search = "".join(f"{line}\n" for line in lines[first:last])
+    if final or last < len(lines):
+        reply = block(search, "".join(f"{line}\n" for line in new))
+        assert edit(reply, {"cart.py": content.encode()}) == {"cart.py": wanted.encode()}

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coderefine.errors import ReplyError
+from coderefine.llm.reply import NothingToApplyError, parse_reply
+
+PLAIN = """The bound is wrong.
+
+src/a.py
+<<<<<<< SEARCH
+x = 1
+=======
+x = 2
+>>>>>>> REPLACE
+"""
+
+
+def test_prose_path_and_texts() -> None:
+    reply = parse_reply(PLAIN)
+    assert reply.prose == "The bound is wrong."
+    (block,) = reply.blocks
+    assert (block.number, block.path, block.splits) == (1, "src/a.py", (("x = 1\n", "x = 2\n"),))
+    assert not block.creates
+
+
+BODY = "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "src/a.py\n",
+        "./src/a.py\n",
+        "src\\a.py\n",
+        ".\\src\\a.py\n",
+        "`src/a.py`\n",
+        "**src/a.py**\n",
+        "**`src/a.py`**:\n",
+        "# src/a.py\n",
+        "### `src/a.py`\n",
+        "File: src/a.py\n",
+        "file path: nonsense\n\nsrc/a.py:\n",
+        "src/a.py\n\n",
+        "src/a.py\n```python\n",
+        "```python\nsrc/a.py\n",
+        "```python src/a.py\n",
+        "```src/a.py\n",
+        "1. src/a.py\n",
+        "- src/a.py\n",
+        "// src/a.py\n",
+        "<src/a.py>\n",
+    ],
+)
+def test_ways_to_write_the_path(head: str) -> None:
+    assert parse_reply(f"Because.\n\n{head}{BODY}```\n").blocks[0].path == "src/a.py"
+
+
+def test_a_path_with_a_blank_in_it() -> None:
+    assert parse_reply(f"my dir/a b.py\n{BODY}").blocks[0].path == "my dir/a b.py"
+
+
+@pytest.mark.parametrize("prose", ["This is the fix.", "Here is it:", "so (see above)", "i.e. this"])
+def test_a_sentence_is_no_path(prose: str) -> None:
+    assert parse_reply(f"{prose}\n{BODY}").blocks[0].path == ""
+
+
+def test_a_second_block_may_leave_the_path_out() -> None:
+    assert [block.path for block in parse_reply(PLAIN + "\n" + BODY).blocks] == ["src/a.py", "src/a.py"]
+
+
+def test_windows_line_ends_and_marker_variants() -> None:
+    text = PLAIN.replace("<<<<<<< SEARCH", "<<<<<< SEARCH >").replace(">>>>>>> REPLACE", ">>>>>>>> REPLACE ")
+    assert parse_reply(text.replace("\n", "\r\n")).blocks[0].splits == (("x = 1\n", "x = 2\n"),)
+
+
+def test_an_indented_block_is_dedented_as_a_whole() -> None:
+    text = "".join(f"   {line}\n" if line else "\n" for line in PLAIN.split("\n"))
+    assert parse_reply(text).blocks[0].splits == (("x = 1\n", "x = 2\n"),)
+
+
+def test_thoughts_are_no_part_of_the_reply() -> None:
+    assert len(parse_reply(f"<think>maybe\n{BODY}no</think>\n{PLAIN}").blocks) == 1
+
+
+def test_a_divider_inside_the_code_leaves_both_readings() -> None:
+    text = 'a.py\n<<<<<<< SEARCH\nt = """\nTitle\n=======\n"""\n=======\nt = ""\n>>>>>>> REPLACE\n'
+    assert len(parse_reply(text).blocks[0].splits) == 2
+
+
+def test_an_empty_search_creates() -> None:
+    text = "b.py\n<<<<<<< SEARCH\n=======\nx = 1\n>>>>>>> REPLACE\n"
+    block = parse_reply(text).blocks[0]
+    assert block.creates
+    assert block.splits == (("", "x = 1\n"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("  \n\n ", "empty"),
+        ("<think>so much to think", "empty"),
+        ("I would look at the loop.", "no SEARCH/REPLACE block"),
+        ("```python\nx = 2\n```", "whole file"),
+        ("a.py\n```python\nimport os\nx = 2\n```\n", "whole file"),
+        ("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n", "no SEARCH/REPLACE block"),
+        ("\x00\ufffd\x1b[31m", "no SEARCH/REPLACE block"),
+    ],
+)
+def test_nothing_to_apply(text: str, words: str) -> None:
+    with pytest.raises(NothingToApplyError, match=words) as caught:
+        parse_reply(text)
+    assert "<<<<<<< SEARCH" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx =", "no >>>>>>> REPLACE"),
+        ("a.py\n<<<<<<< SEARCH\nx = 1\n>>>>>>> REPLACE\n", "no ======= line"),
+        (PLAIN + "b.py\n<<<<<<< SEARCH\ny = 1\n", "Block 2 has no >>>>>>> REPLACE"),
+    ],
+)
+def test_broken_blocks(text: str, words: str) -> None:
+    with pytest.raises(ReplyError, match=words) as caught:
+        parse_reply(text)
+    assert not isinstance(caught.value, NothingToApplyError)
+
+
+LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=30), max_size=6)
+
+
+def _harmless(lines: list[str]) -> bool:
+    text = "\n".join(lines)
+    return not any(mark in text for mark in ("SEARCH", "REPLACE", "=====", "<think", "</think"))
+
+
+@given(LINES.filter(_harmless), LINES.filter(_harmless))
+def test_what_is_written_is_what_is_read(search: list[str], new: list[str]) -> None:
+    old, fresh = ("".join(f"{line}\n" for line in lines) for lines in (search, new))
+    text = f"because\n\nsrc/a.py\n<<<<<<< SEARCH\n{old}=======\n{fresh}>>>>>>> REPLACE\n"
+    (block,) = parse_reply(text).blocks
+    assert (block.path, block.splits) == ("src/a.py", ((old, fresh),))
+
+
+@given(st.text(max_size=200))
+def test_rubbish_is_a_named_error_or_a_reply(text: str) -> None:
+    for candidate in (
+        text,
+        PLAIN + text,
+        text + PLAIN,
+        f"a.py\n<<<<<<< SEARCH\n{text}\n=======\n{text}\n>>>>>>> REPLACE",
+    ):
+        assert _blocks_or_reason(candidate)
+
+
+def _blocks_or_reason(text: str) -> object:
+    try:
+        return parse_reply(text).blocks
+    except ReplyError as error:
+        return str(error)
