@@ -291,7 +291,8 @@ class Ask:
     `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the
     baseline (None: look at everything). `tests`: run only these ids, in this order (None: all).
     `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
-    `rich`: build full evidence; `coverage`: record lines per test. `seed`: PYTHONHASHSEED.
+    `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any.
+    `seed`: PYTHONHASHSEED.
     `timeout`: wall seconds for the whole check.
     """
 
@@ -303,6 +304,7 @@ class Ask:
     stop_early: bool = False
     rich: bool = True
     coverage: bool = False
+    cover: frozenset[str] = frozenset()
     seed: int | None = None
     timeout: float = 600.0
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,31 @@ KEEP = 2_000_000
 SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY)", re.IGNORECASE)
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
+
+
+class _Live:
+    """The processes that run, so that an interrupted run can end them from another thread."""
+
+    def __init__(self) -> None:
+        self.stopped = 0
+        self._lock = threading.RLock()
+        self._children: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def add(self, child: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        self._children.add(child)
+        return child
+
+    def running(self) -> list[subprocess.Popen[bytes]]:
+        return [child for child in self._children if child.poll() is None]
+
+
+_LIVE = _Live()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +96,20 @@ def start(
     stderr: int = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
     """Start `argv` in a session of its own, so that `kill` reaches its children. Raises ProcessError."""
+    with _LIVE:
+        if _LIVE.stopped:
+            raise ProcessError(f"cannot start {argv[0]}: the run is being stopped")
+        return _LIVE.add(_started(argv, cwd, env, pass_fds, (stdin, stdout, stderr)))
+
+
+def _started(
+    argv: Sequence[str],
+    cwd: Path | str | None,
+    env: Mapping[str, str] | None,
+    pass_fds: Iterable[int],
+    streams: tuple[int, int, int],
+) -> subprocess.Popen[bytes]:
+    stdin, stdout, stderr = streams
     try:
         return subprocess.Popen(
             tuple(argv),
@@ -111,6 +151,21 @@ def run(
             thread.join(GRACE * 4)
     out, err = (reader.value for reader in readers)
     return Result(tuple(argv), child.returncode, out, err, time.monotonic() - began, timed_out)
+
+
+@contextlib.contextmanager
+def stopped() -> Iterator[None]:
+    """Kill every process that runs and let none start, so that threads waiting for them come to their end."""
+    with _LIVE:
+        _LIVE.stopped += 1
+        running = _LIVE.running()
+    for child in running:
+        _signal(child.pid, signal.SIGKILL)
+    try:
+        yield
+    finally:
+        with _LIVE:
+            _LIVE.stopped -= 1
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
-from coderefine.core import Ask, Check, Critic, Patch, Views
+from coderefine import proc
+from coderefine.core import Ask, Check, Critic, Patch, View, Views
 
 RUNS_THE_PROJECT = "pytest"
 """The critic that executes project code: it gets a view alone, so that what tests write is seen by no other."""
 
+Look = Callable[[View, list[Check]], None]
+
+
+def _look_away(_view: View, _checks: list[Check]) -> None:
+    """Most callers need only the checks."""
+
 
 def critique(
-    views: Views, critics: Sequence[Critic], patch: Patch, ask: Ask, *, before: Sequence[Check] = ()
+    views: Views,
+    critics: Sequence[Critic],
+    patch: Patch,
+    ask: Ask,
+    *,
+    before: Sequence[Check] = (),
+    look: Look = _look_away,
 ) -> tuple[Check, ...]:
     """One Check per critic on baseline + `patch`, in the order of `critics`.
 
     `before` are earlier checks of the same baseline: a critic that looked at `ask.changed` only has the rest
-    carried over from them. Raises what the first failing critic raised; its siblings' children are killed.
+    carried over from them. `look` sees each view after its critics are done. Raises what the first failing
+    critic raised, once its siblings are done; Ctrl-C kills what runs.
     """
     groups = [group for group in _groups(critics) if group]
     pool = ThreadPoolExecutor(max_workers=max(1, len(groups)))
-    futures = [pool.submit(_group, views, group, patch, ask) for group in groups]
+    futures = [pool.submit(_group, views, group, patch, ask, look) for group in groups]
     try:
         checks = {check.critic: check for check in _results(futures)}
+    except KeyboardInterrupt:
+        with proc.stopped():
+            pool.shutdown(cancel_futures=True)
+        raise
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
     old = {check.critic: check for check in before}
     return tuple(_whole(checks[critic.name], old.get(critic.name), ask) for critic in critics)
 
@@ -36,9 +54,11 @@ def _groups(critics: Sequence[Critic]) -> tuple[list[Critic], list[Critic]]:
     return runs, [critic for critic in critics if critic.name != RUNS_THE_PROJECT]
 
 
-def _group(views: Views, group: Iterable[Critic], patch: Patch, ask: Ask) -> list[Check]:
+def _group(views: Views, group: Iterable[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
     with views.open(patch) as view:
-        return [critic.check(view, ask) for critic in group]
+        checks = [critic.check(view, ask) for critic in group]
+        look(view, checks)
+    return checks
 
 
 def _results(futures: Sequence[Future[list[Check]]]) -> list[Check]:

@@ -53,10 +53,17 @@ class Ladder:
             self._at += 1
         return None
 
+    def close(self) -> None:
+        """End every proposer that still runs: servers, threads and files of theirs go with it."""
+        for running in self._running.values():
+            if running is not None:
+                running.close()
+
     def climbed(self) -> None:
         """The last patch was accepted: cheaper rungs look again."""
         for rung in range(self._at):
-            self._running.pop(rung, None)
+            if (running := self._running.pop(rung, None)) is not None:
+                running.close()
         self._at = 0
 
     def _ask(self, situation: Situation) -> Patch | None:

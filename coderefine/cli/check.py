@@ -1,0 +1,31 @@
+"""`coderefine check`: the gates on the tree as it is; finds, changes nothing."""
+
+from __future__ import annotations
+
+import click
+
+from coderefine.cli.options import GATES, OUTPUT, PATHS, flags, options
+from coderefine.cli.screen import screen
+from coderefine.cli.wiring import critics, setup
+from coderefine.core import Ask, Check, Patch
+
+
+@click.command()
+@PATHS
+@options(GATES, OUTPUT)
+def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
+    """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
+    from coderefine.loop.critique import critique
+    from coderefine.workspace import open_views
+
+    with screen(quiet=quiet, format_=format_) as display:
+        parts = setup(paths, flags(given), display.listen)
+        with open_views(parts.place, kind=parts.config.view) as views:
+            checks = critique(views, critics(parts), Patch(), Ask(parts.place.scope))
+        display.checks(checks)
+    return 1 if any(not one.clean for one in checks) or _no_verdict(checks) else 0
+
+
+def _no_verdict(checks: tuple[Check, ...]) -> bool:
+    """No gate at all spoke: that is not a pass."""
+    return not checks

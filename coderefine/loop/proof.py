@@ -1,0 +1,69 @@
+"""The final proof: once more, everything, cold, in a clean tree, under another hash seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coderefine import judge
+from coderefine.core import Ask, Attempt, Check, Verdict, View
+from coderefine.errors import CriticError
+from coderefine.loop.critique import critique
+from coderefine.loop.flaky import fails_anyway
+from coderefine.loop.state import State, tests
+
+PROOF_SEED = 2
+
+
+def prove(state: State) -> Attempt:
+    """The best attempt that holds; the baseline when none does. Its evidence is left in `state`."""
+    for attempt in state.publishable():
+        state.say("stage", "proof")
+        proved = _proved(state, attempt)
+        state.attempts[attempt.number] = proved
+        if proved.verdict:
+            state.evidence = state.show(proved)
+            return proved
+        state.say("verdict", proved.verdict.reason, done=attempt.number)
+    return state.baseline
+
+
+def _proved(state: State, attempt: Attempt) -> Attempt:
+    """`attempt` with the proof's checks; its verdict stays a yes only if it may be published with them."""
+    ask = Ask(state.parts.scope, cover=frozenset(attempt.patch.files), coverage=True, rich=False, seed=PROOF_SEED)
+    after: dict[str, str] = {}
+
+    def look(view: View, checks: list[Check]) -> None:
+        after.update(_digests(view, checks))
+
+    try:
+        checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
+    except CriticError as error:
+        return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
+    again = replace(attempt, checks=checks)
+    _excuse(state, again, ask)
+    before = {path: _digest(state.parts.original(path)) for path in after}
+    verdict = judge.publishable(
+        again, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
+    )
+    return again if verdict else replace(again, verdict=verdict)
+
+
+def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
+    """What the test files look like after the tests ran: code under test may have rewritten them."""
+    paths = {case.path for check in checks for case in check.cases.values() if case.path}
+    return {path: _digest(view.read(path)) for path in paths}
+
+
+def _digest(data: bytes | None) -> str:
+    return hashlib.sha256(data).hexdigest() if data is not None else ""
+
+
+def _excuse(state: State, attempt: Attempt, ask: Ask) -> None:
+    """Tests lost in the proof that fail on the untouched baseline too, under this seed, are flaky."""
+    lost = judge.lost(attempt, state.baseline, state.flaky)
+    suite = tests(state.baseline)
+    if lost and suite:
+        critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
+        state.flaky |= fails_anyway(state.parts.views, critic, lost, replace(ask, coverage=False))

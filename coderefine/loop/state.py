@@ -1,0 +1,147 @@
+"""What a run is made of, and what it knows so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from coderefine import judge
+from coderefine.core import (
+    Attempt,
+    Check,
+    Cost,
+    Critic,
+    Event,
+    Evidence,
+    Finding,
+    Limits,
+    Listen,
+    Outcome,
+    Patch,
+    Proposer,
+    Severity,
+    Situation,
+    Stop,
+    Verdict,
+    Views,
+)
+
+
+def _quiet(_event: Event) -> None:
+    """The listener of those who do not listen."""
+
+
+def _forget(_attempt: Attempt) -> None:
+    """The recorder of those who keep no journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run is made of. `original` gives a path's bytes in the user's tree at the snapshot (None: no file).
+
+    `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
+    `modules`: top-level names importable in the project's environment, which no new file may shadow.
+    """
+
+    views: Views
+    critics: Sequence[Critic]
+    proposers: Sequence[Proposer]
+    original: Callable[[str], bytes | None]
+    reason: Callable[[str], str | None]
+    scope: tuple[str, ...] = (".",)
+    roots: tuple[str, ...] = (".", "src")
+    limits: Limits = Limits()
+    modules: frozenset[str] = frozenset()
+    listen: Listen = _quiet
+    record: Callable[[Attempt], None] = _forget
+
+
+@dataclass(slots=True)
+class State:
+    """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline."""
+
+    parts: Parts
+    began: float = field(default_factory=time.monotonic)
+    attempts: list[Attempt] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    flaky: frozenset[str] = frozenset()
+    evidence: Evidence = Evidence()
+    best: Attempt = Attempt(0, Patch())
+
+    @property
+    def baseline(self) -> Attempt:
+        return self.attempts[0]
+
+    @property
+    def seconds_left(self) -> float | None:
+        seconds = self.parts.limits.seconds
+        return None if seconds is None else seconds - (time.monotonic() - self.began)
+
+    @property
+    def situation(self) -> Situation:
+        return Situation(
+            best=self.best,
+            baseline=self.baseline,
+            attempts=tuple(self.attempts),
+            findings=self.left(self.best),
+            scope=self.parts.scope,
+            flaky=self.flaky,
+            seconds_left=self.seconds_left,
+        )
+
+    def originals(self, patch: Patch) -> Mapping[str, bytes | None]:
+        return {path: self.parts.original(path) for path in patch.files}
+
+    def left(self, attempt: Attempt) -> tuple[Finding, ...]:
+        """Hard findings of `attempt`, in the critics' order; flaky tests are nobody's task."""
+        return tuple(
+            finding
+            for finding in attempt.findings
+            if finding.severity is Severity.HARD and finding.symbol not in self.flaky
+        )
+
+    def clean(self, attempt: Attempt) -> bool:
+        """Nothing left to do; an attempt that may not be published is never clean."""
+        return not self.left(attempt) and (not attempt.number or bool(self.may_publish(attempt)))
+
+    def may_publish(self, attempt: Attempt) -> Verdict:
+        return judge.publishable(attempt, self.baseline, self.flaky, self.parts.scope)
+
+    def publishable(self) -> list[Attempt]:
+        """Attempts that may be published, best first: each accepted one beat all before it."""
+        accepted = [attempt for attempt in self.attempts[1:] if attempt.verdict and self.may_publish(attempt)]
+        return accepted[::-1]
+
+    def show(self, attempt: Attempt) -> Evidence:
+        """The evidence of `attempt`."""
+        found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
+        offered = tuple(other for one in self.parts.proposers for other in getattr(one, "alternatives", ()))
+        return replace(found, alternatives=tuple(other for other in offered if other.files != attempt.patch.files))
+
+    def keep(self, attempt: Attempt) -> None:
+        """Remember `attempt` here and in the journal."""
+        self.attempts.append(attempt)
+        self.seen |= judge.digests(attempt.patch, self.originals(attempt.patch))
+        self.parts.record(attempt)
+
+    def closed(self, best: Attempt, stop: Stop, why: str) -> Outcome:
+        cost = sum((attempt.cost for attempt in self.attempts), Cost())
+        return Outcome(
+            best=best,
+            baseline=self.baseline,
+            stop=stop,
+            why=why,
+            evidence=self.evidence,
+            remaining=self.left(best),
+            attempts=tuple(self.attempts),
+            cost=replace(cost, seconds=time.monotonic() - self.began),
+        )
+
+    def say(self, kind: str, text: str = "", *, done: int = 0, cost: Cost | None = None) -> None:
+        self.parts.listen(Event(kind, text, done, self.parts.limits.iterations, time.monotonic() - self.began, cost))
+
+
+def tests(attempt: Attempt) -> Check | None:
+    """The check that ran tests, if any did."""
+    return next((check for check in attempt.checks if check.cases), None)

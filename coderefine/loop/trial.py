@@ -1,0 +1,74 @@
+"""One patch on trial: admitted, applied in a private view, criticised, weighed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coderefine import judge
+from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
+from coderefine.errors import CriticError
+from coderefine.loop.critique import critique
+from coderefine.loop.state import State, tests
+
+SEED = 0
+SLOW_SUITE = 5.0
+"""Seconds of baseline tests above which a candidate must first do better on the failing ones alone."""
+
+
+def tried(state: State, patch: Patch) -> Attempt:
+    """`patch` judged as the next attempt; its verdict is yes when it is a better step than the best so far."""
+    number = len(state.attempts)
+    refusal = _admitted(state, patch)
+    if not refusal:
+        return Attempt(number, patch, verdict=refusal)
+    try:
+        return _quick_no(state, number, patch) or _judged(state, number, patch)
+    except CriticError as error:
+        return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
+
+
+def _admitted(state: State, patch: Patch) -> Verdict:
+    return judge.admit(
+        patch,
+        state.originals(patch),
+        state.parts.reason,
+        frozenset(state.seen),
+        state.parts.scope,
+        findings=state.left(state.best),
+        tests=_sources(state),
+        modules=state.parts.modules,
+        roots=state.parts.roots,
+    )
+
+
+def _sources(state: State) -> tuple[str, ...]:
+    """Texts of the files that hold failing tests: what a patch must not copy its answers from."""
+    cases = (case for case in state.baseline.cases.values() if case.status.bad)
+    paths = dict.fromkeys(case.path for case in cases if case.path)
+    return tuple((state.parts.original(path) or b"").decode("utf-8", "replace") for path in paths)
+
+
+def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
+    """On a slow suite: the failing tests alone; an attempt that is no better there is refused at once."""
+    suite = tests(state.best)
+    if suite is None or suite.seconds < SLOW_SUITE or not suite.failing:
+        return None
+    attempt = _judged(state, number, patch, only=suite.failing)
+    return None if attempt.verdict else attempt
+
+
+def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | None = None) -> Attempt:
+    suite = tests(state.best)
+    ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED)
+    checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
+    attempt = Attempt(number, patch, checks, cost=Cost(test_runs=1))
+    return replace(attempt, verdict=_weighed(state, attempt))
+
+
+def _failing(suite: Check | None) -> tuple[str, ...]:
+    return suite.failing if suite else ()
+
+
+def _weighed(state: State, attempt: Attempt) -> Verdict:
+    originals = {**state.originals(attempt.patch), **state.originals(state.best.patch)}
+    return judge.weigh(attempt, state.best, state.baseline, state.parts.scope, state.flaky, originals=originals)
