@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,12 @@ class Fix:
     message: str
     safe: bool
     edits: tuple[Edit, ...]
+
+    @property
+    def plain(self) -> Fix:
+        """This fix with `\\n` as its only line end, for texts that were read that way."""
+        edits = (replace(edit, content=re.sub(r"\r\n?", "\n", edit.content)) for edit in self.edits)
+        return replace(self, edits=tuple(edits))
 
 
 @dataclass(frozen=True, slots=True)

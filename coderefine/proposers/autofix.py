@@ -1,0 +1,154 @@
+"""ruff's safe fixes as patches: all at once, else rule by rule, else one by one, so that a bad one sinks alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from coderefine.core import Cost, Finding, Patch, Proposals, Situation, View, Views
+from coderefine.lint import Fix, Linter, Remark, apply
+from coderefine.source import BOM, decode
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
+    from coderefine.project import Interpreter, Place
+
+Files = Mapping[str, bytes | None]
+
+
+class Autofix:
+    """Costs neither tokens nor money. Unsafe fixes are left alone: ruff itself says that they change the meaning."""
+
+    name = "autofix"
+
+    def __init__(self, place: Place, config: Config, interpreter: Interpreter | None = None) -> None:
+        from coderefine.project import Protection
+
+        self._linter = Linter.of(place, interpreter, config)
+        self._protection = Protection.of(place, config)
+
+    @property
+    def spent(self) -> Cost:
+        return Cost()
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """All safe fixes; when those are refused, those of one rule after the other; then single ones of that rule.
+
+        Raises CriticError when ruff gives no verdict.
+        """
+        if not self._wanted(situation):
+            return
+        situation, accepted = yield from self._offer(situation, views, ())
+        if accepted:
+            return
+        for rule in self._rules(situation, views):
+            situation, accepted = yield from self._offer(situation, views, (rule,))
+            if not accepted:
+                situation = yield from self._singly(situation, views, rule)
+
+    def _offer(
+        self, situation: Situation, views: Views, rules: tuple[str, ...]
+    ) -> Generator[Patch, Situation, tuple[Situation, bool]]:
+        """Yields the patch ruff makes of `rules` (none: all), unless that tree was judged before."""
+        files, fixed = self._fixed(situation, views, rules)
+        patch = situation.best.patch.then(files, origin=self.name, summary=_summary(fixed))
+        if not files or _known(situation, patch):
+            return situation, False
+        situation = yield patch
+        return situation, situation.best.patch.files == patch.files
+
+    def _singly(self, situation: Situation, views: Views, rule: str) -> Generator[Patch, Situation, Situation]:
+        """Every fix of `rule` by itself; rows are read afresh whenever an accepted one has moved them."""
+        tried: set[tuple[str, str, str]] = set()
+        while (found := self._next(situation, views, rule, tried)) is not None:
+            remark, data = found
+            tried.add(_name(remark))
+            patch = situation.best.patch.then({remark.path: data}, origin=self.name, summary=_summary([remark]))
+            if not _known(situation, patch):
+                situation = yield patch
+        return situation
+
+    def _next(
+        self, situation: Situation, views: Views, rule: str, tried: set[tuple[str, str, str]]
+    ) -> tuple[Remark, bytes] | None:
+        with views.open(situation.best.patch) as view:
+            for remark in self._safe(view, situation):
+                if remark.rule != rule or _name(remark) in tried:
+                    continue
+                data = _edited(view, remark)
+                if data is not None:
+                    return remark, data
+        return None
+
+    def _rules(self, situation: Situation, views: Views) -> list[str]:
+        with views.open(situation.best.patch) as view:
+            return list(dict.fromkeys(remark.rule for remark in self._safe(view, situation)))
+
+    def _fixed(self, situation: Situation, views: Views, rules: tuple[str, ...]) -> tuple[Files, list[Remark]]:
+        """The files ruff changed, and the remarks it did that for."""
+        with views.open(situation.best.patch) as view:
+            remarks = [one for one in self._safe(view, situation) if not rules or one.rule in rules]
+            paths = sorted({remark.path for remark in remarks})
+            before = {path: view.read(path) for path in paths}
+            if paths:
+                self._linter.fix(view, paths, rules)
+            after = {path: view.read(path) for path in paths}
+        changed = {path: _headed(before[path], data) for path, data in after.items() if data != before[path]}
+        return changed, remarks
+
+    def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
+        """What ruff can mend safely in the wanted files as they are in `view`."""
+        wanted = sorted({finding.path for finding in self._wanted(situation)})
+        return (remark for remark in self._linter.remarks(view, wanted) if remark.fix is not None and remark.fix.safe)
+
+    def _wanted(self, situation: Situation) -> list[Finding]:
+        """The ruff findings to mend: hard, in scope, in files that may be written."""
+        ours = (finding for finding in situation.findings if finding.critic == "ruff")
+        return [finding for finding in ours if self._protection.reason(finding.path) is None]
+
+
+def _known(situation: Situation, patch: Patch) -> bool:
+    """Whether this very tree was judged before."""
+    return any(dict(attempt.patch.files) == dict(patch.files) for attempt in situation.attempts)
+
+
+def _name(remark: Remark) -> tuple[str, str, str]:
+    """What tells a remark from the others after lines have moved (the message names the import, say)."""
+    content = "".join(edit.content for edit in remark.fix.edits) if remark.fix else ""
+    return remark.path, remark.message, content
+
+
+def _edited(view: View, remark: Remark) -> bytes | None:
+    data = view.read(remark.path)
+    source = decode(data) if data is not None else None
+    if source is None or remark.fix is None:
+        return None
+    # ruff writes the file's own line ends into its edits; `encode` will put them back.
+    plain = remark.fix.plain if source.newline else remark.fix
+    text = apply(source.text, plain.edits)
+    return None if text is None or text == source.text else _headed(data, source.encode(text))
+
+
+def _headed(before: bytes | None, after: bytes | None) -> bytes | None:
+    """`after` without the blank lines at its head that an import removed from there has left behind."""
+    if not before or not after:
+        return after
+    mark = BOM if after.startswith(BOM) else b""
+    if before.removeprefix(BOM)[:1] in (b"\r", b"\n"):
+        return after
+    return mark + after.removeprefix(BOM).lstrip(b"\r\n")
+
+
+def _summary(remarks: Iterable[Remark]) -> str:
+    """`src/cart.py:1 F401 remove unused import: os`, or `6 ruff fixes (F401 ×4, I001 ×2)`."""
+    found = list(remarks)
+    if len(found) == 1:
+        return f"{found[0].path}:{found[0].first} {found[0].rule} {_deed(found[0].fix)}"
+    counts = Counter(remark.rule for remark in found)
+    return f"{len(found)} ruff fixes ({', '.join(f'{rule} ×{count}' for rule, count in counts.most_common())})"
+
+
+def _deed(fix: Fix | None) -> str:
+    text = fix.message if fix else ""
+    return text[:1].lower() + text[1:]

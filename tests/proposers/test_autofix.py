@@ -1,0 +1,164 @@
+"""ruff's fixes as patches, in real views, judged by a stand-in for the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.core import Ask, Attempt, Cost, Patch, Severity, Situation, Verdict, Views
+from coderefine.critics.ruff import Ruff
+from coderefine.project import Interpreter, Place, locate
+from coderefine.proposers.autofix import Autofix
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+SETTINGS = '[tool.ruff.lint]\nselect = ["F", "I", "B"]\n'
+NOBODY = Interpreter(Path("/nowhere/bin/python"), "3.11.0", "test", None, Path("/nowhere"))
+Files = Mapping[str, bytes | None]
+Judge = Callable[[Files], bool]
+
+
+class Bench:
+    """A repository with open views, and the loop's part of the conversation with a proposer."""
+
+    def __init__(self, place: Place, views: Views, config: Config) -> None:
+        self.place, self.views, self.config = place, views, config
+        self._critic = Ruff(place, NOBODY, config, lambda _event: None)
+
+    def attempt(self, number: int, patch: Patch, *, ok: bool = True) -> Attempt:
+        with self.views.open(patch) as view:
+            check = self._critic.check(view, Ask(self.place.scope))
+        return Attempt(number, patch, (check,), Verdict(ok))
+
+    def situation(self, best: Attempt, attempts: tuple[Attempt, ...]) -> Situation:
+        hard = tuple(finding for finding in best.findings if finding.severity is Severity.HARD)
+        return Situation(best, attempts[0], attempts, hard, self.place.scope)
+
+    def run(self, judge: Judge) -> tuple[list[tuple[str, bool]], Attempt]:
+        """Every proposal's summary with its verdict, and the best attempt at the end."""
+        best = self.attempt(0, Patch())
+        attempts: tuple[Attempt, ...] = (best,)
+        steps = Autofix(self.place, self.config).propose(self.situation(best, attempts), self.views)
+        said = []
+        patch = next(steps, None)
+        while patch is not None:
+            ok = judge(patch.files)
+            attempts += (self.attempt(len(attempts), patch, ok=ok),)
+            best = attempts[-1] if ok else best
+            said.append((patch.summary, ok))
+            try:
+                patch = steps.send(self.situation(best, attempts))
+            except StopIteration:
+                patch = None
+        return said, best
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    opened = []
+
+    def open_bench(files: Mapping[str, str | bytes], *paths: str, config: Config | None = None) -> Bench:
+        top = make_repo(tmp_path / "repo", {"pyproject.toml": SETTINGS, **files})
+        place = locate([top / path for path in paths], top)
+        context = open_views(place, kind="copy")
+        opened.append(context)
+        return Bench(place, context.__enter__(), config or Config())
+
+    yield open_bench
+    for context in opened:
+        context.__exit__(None, None, None)
+
+
+def always(_files: Files) -> bool:
+    return True
+
+
+def never(_files: Files) -> bool:
+    return False
+
+
+def test_all_safe_fixes_come_as_one_patch(bench: Callable[..., Bench]) -> None:
+    code = "import sys\nimport os\n\n\ndef f(x):\n    return f'a' + x\n"
+    said, best = bench({"src/a.py": code, "src/b.py": "import re\n"}).run(always)
+    assert [ok for _, ok in said] == [True]
+    assert said[0][0] == "5 ruff fixes (F401 ×3, I001 ×1, F541 ×1)"
+    assert best.patch.files["src/a.py"] == b"def f(x):\n    return 'a' + x\n"
+    assert best.patch.files["src/b.py"] == b""
+    assert best.patch.origin == "autofix"
+    assert not best.findings
+
+
+def test_a_single_fix_is_named_with_its_place(bench: Callable[..., Bench]) -> None:
+    said, _ = bench({"src/a.py": "import os\n\nx = 1\n"}).run(always)
+    assert said == [("src/a.py:1 F401 remove unused import: `os`", True)]
+
+
+def test_one_bad_fix_does_not_sink_the_others(bench: Callable[..., Bench]) -> None:
+    """`from impl import helper` is a re-export that others need: ruff takes it for unused."""
+    api = "import os\nfrom impl import helper\nimport sys\n\n\ndef f():\n    return f'x'\n"
+
+    def judge(files: Files) -> bool:
+        return b"import helper" in (files.get("api.py") or b"")
+
+    said, best = bench({"api.py": api, "impl.py": "helper = 1\n"}).run(judge)
+    assert best.patch.files["api.py"] == b"from impl import helper\n\n\ndef f():\n    return 'x'\n"
+    assert [finding.message for finding in best.findings] == ["`impl.helper` imported but unused"]
+    assert said[0][1] is False
+    assert sum(1 for _, ok in said if not ok) <= 3
+    assert ("api.py:1 F401 remove unused import: `os`", True) in said
+
+
+def test_refused_fixes_are_not_offered_twice_and_it_ends(bench: Callable[..., Bench]) -> None:
+    said, best = bench({"a.py": "import os\nimport sys\n\nx = f'a'\n"}).run(never)
+    assert len(said) == len(set(said))
+    assert not best.patch
+    assert 4 <= len(said) <= 6
+
+
+def test_protected_files_are_never_touched(bench: Callable[..., Bench]) -> None:
+    files = {"tests/test_a.py": "import os\n", "conftest.py": "import os\n", "a.py": "import os\n"}
+    _, best = bench(files).run(always)
+    assert set(best.patch.files) == {"a.py"}
+
+
+def test_files_outside_the_scope_are_never_touched(bench: Callable[..., Bench]) -> None:
+    _, best = bench({"src/a.py": "import os\n", "lib/b.py": "import os\n"}, "src").run(always)
+    assert set(best.patch.files) == {"src/a.py"}
+
+
+def test_unsafe_fixes_are_left_alone(bench: Callable[..., Bench]) -> None:
+    said, _ = bench({"a.py": "def f(x=[]):\n    y = 1\n    return x\n"}).run(always)
+    assert said == []
+
+
+def test_it_builds_on_the_best_patch_so_far(bench: Callable[..., Bench]) -> None:
+    made = bench({"a.py": "import os\n\nx = 1\n", "b.py": "y = 1\n"})
+    best = made.attempt(1, Patch({"b.py": b"import re\n\ny = 2\n"}, "model", "two"))
+    situation = made.situation(best, (made.attempt(0, Patch()), best))
+    patch = next(Autofix(made.place, made.config).propose(situation, made.views))
+    assert patch.files == {"a.py": b"x = 1\n", "b.py": b"y = 2\n"}
+
+
+def test_the_chosen_rules_are_the_only_ones_mended(bench: Callable[..., Bench]) -> None:
+    made = bench({"a.py": "import sys\nimport os\n\nx = f'a', os, sys\n"}, config=Config(select=("F",)))
+    _, best = made.run(always)
+    assert best.patch.files["a.py"] == b"import sys\nimport os\n\nx = 'a', os, sys\n"
+
+
+@pytest.mark.parametrize(
+    ("judge", "kept"), [(always, b""), (lambda files: b"import os" in (files["a.py"] or b""), b"import os\r\n")]
+)
+def test_line_ends_and_a_byte_order_mark_survive(bench: Callable[..., Bench], judge: Judge, kept: bytes) -> None:
+    code = b"\xef\xbb\xbfimport os\r\nimport sys, re\r\n\r\nprint(re, sys, f'a')\r\n"
+    _, best = bench({"a.py": code}).run(judge)
+    after = b"\xef\xbb\xbf" + kept + b"import re\r\nimport sys\r\n\r\nprint(re, sys, 'a')\r\n"
+    assert best.patch.files["a.py"] == after
+
+
+def test_it_costs_nothing_and_knows_when_there_is_nothing(bench: Callable[..., Bench]) -> None:
+    made = bench({"a.py": "x = 1\n"})
+    assert made.run(always)[0] == []
+    assert Autofix(made.place, made.config).spent == Cost()
