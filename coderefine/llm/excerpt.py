@@ -20,7 +20,7 @@ def excerpt(text: str, ids: Iterable[str]) -> str:
     if tree is None:
         return ""
     lines = text.split("\n")
-    wanted = {tuple(part.split("[")[0] for part in test.split("::")[1:]) for test in ids}
+    wanted = {tuple(test.partition("::")[2].split("[")[0].split("::")) for test in ids}
     tests = [node for names in sorted(wanted) for node in _named(tree.body, names)]
     chosen = {*tests, *_support(tree, tests)}
     spans = sorted((_first(node), node.end_lineno or node.lineno) for node in chosen)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from coderefine.llm.prompts import fields, names, render
+
+EXPECTED = {
+    "again": {"problem"},
+    "critic": set(),
+    "critique": set(),
+    "cut": set(),
+    "first": set(),
+    "fresh": set(),
+    "other": set(),
+    "quality": set(),
+    "repair": {"number", "reason"},
+    "same": {"number", "reason"},
+    "system": set(),
+}
+
+
+def test_every_prompt_is_known_here() -> None:
+    assert {name: set(fields(name)) for name in names()} == EXPECTED
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_prompt_renders_with_every_field(name: str) -> None:
+    values = {field: f"<{field} $number {{x}}>" for field in EXPECTED[name]}
+    text = render(name, **values)
+    assert all(value in text for value in values.values())
+    assert "$" not in text.replace("$number", "") or values
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_missing_or_a_surplus_field_is_a_bug(name: str) -> None:
+    with pytest.raises(KeyError, match=name):
+        render(name, **dict.fromkeys(EXPECTED[name], "x"), surplus="x")
+    if EXPECTED[name]:
+        with pytest.raises(KeyError, match=name):
+            render(name)
+
+
+def test_the_system_prompt_is_short() -> None:
+    assert len(render("system")) <= 1100

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from coderefine.llm.redact import Redactor
+from coderefine.llm.request import Message, Request
+from tests.support.clients import line
+from tests.support.llm_server import Reply, Seen
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\nxyz=\n-----END RSA PRIVATE KEY-----"
+SECRETS = {
+    'password = "hunter2abcd"': "hunter2abcd",
+    'aws_key = "AKIAIOSFODNN7EXAMPLE"': "AKIAIOSFODNN7EXAMPLE",
+    'x = "ghp_abcdefghijklmnopqrstuvwxyzABCDEF1234"': "ghp_abcdefghijklmnopqrstuvwxyzABCDEF1234",
+    'k = "sk-proj-abcdefghijklmnopqrstT3BlbkFJabcdefghijklmnopqrst"': "sk-proj-abcdefghij",
+    'url = "https://user:passw0rd99@host/x"': "passw0rd99",
+    f'pem = """{PEM}"""': "MIIEabc",
+    'client.connect(api_key="Zx81-ff90-aa")': "Zx81-ff90-aa",
+    'slack = "xoxb-123456789012-1234567890123-abcdefghijklmnopqrstuvwx"': "xoxb-123456789012",
+    "the own key is own-key-77!": "own-key-77!",
+}
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_secrets_never_leave_and_come_back(text: str) -> None:
+    redactor = Redactor(("own-key-77!",))
+    clean = redactor.clean(text)
+    assert SECRETS[text] not in clean
+    assert "REDACTED_SECRET_1_" in clean
+    assert redactor.restore(clean) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def check_password(user, password):\n    return hash(password) == user.password_hash",
+        'digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"',
+        "host = '192.168.0.1'",
+        'assert secret_word("banana") == "ananab"',
+        'password = "password"',
+        'token = get_token("a b c")',
+        'password = "{password}"',
+    ],
+)
+def test_ordinary_code_is_left_alone(text: str) -> None:
+    assert Redactor().clean(text) == text
+
+
+def test_the_same_secret_keeps_its_number_wherever_it_turns_up() -> None:
+    redactor = Redactor()
+    assert redactor.clean('password = "hunter2abcd"') == 'password = "REDACTED_SECRET_1_"'
+    assert redactor.clean("AssertionError: hunter2abcd != x") == "AssertionError: REDACTED_SECRET_1_ != x"
+    assert redactor.restore("REDACTED_SECRET_9_") == "REDACTED_SECRET_9_"
+
+
+def test_what_is_sent_and_what_comes_back() -> None:
+    def echo(seen: Seen) -> Reply:
+        return Reply(seen.prompt)
+
+    code = 'password = "hunter2abcd"\n'
+    with line(echo) as it:
+        assert it.client.ask(Request("edit", (Message("user", code),))).text == code
+        assert "hunter2abcd" not in it.server.requests[0].prompt

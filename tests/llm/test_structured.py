@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from coderefine.errors import ReplyError
+from coderefine.llm.request import Message, Request
+from coderefine.llm.structured import ask_json, read, record
+from tests.support.clients import line
+
+SCHEMA = record(
+    "review",
+    score={"type": "integer"},
+    kind={"type": "string", "enum": ["good", "bad"]},
+    points={"type": "array", "items": {"type": "string"}},
+)
+GOOD = '{"score": 3, "kind": "good", "points": ["a"]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [GOOD, f"Sure:\n```json\n{GOOD}\n```\nBye {{}}", f"<think>{{no}}</think>{GOOD}", "{not json} " + GOOD],
+)
+def test_json_is_found_in_whatever_surrounds_it(text: str) -> None:
+    assert read(text, SCHEMA) == {"score": 3, "kind": "good", "points": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no json", "holds no JSON object"),
+        ("[1]", "holds no JSON object"),
+        ('{"score": 3, "kind": "good"}', "lacks 'points'"),
+        (GOOD.replace("3", '"3"'), "'score' must be integer"),
+        (GOOD.replace("3", "true"), "'score' must be integer"),
+        (GOOD.replace("good", "ugly"), "'kind' must be one of good, bad"),
+        (GOOD.replace('"a"', "1"), "'points' item 0 must be string"),
+        ("{" * 2000, "holds no JSON object"),
+    ],
+)
+def test_what_does_not_fit_is_said(text: str, words: str) -> None:
+    with pytest.raises(ReplyError, match=words):
+        read(text, SCHEMA)
+
+
+def test_asked_once_more_and_no_oftener() -> None:
+    request = Request("critique", (Message("user", "review"),), schema=SCHEMA)
+    with line(["rubbish", GOOD]) as it:
+        assert ask_json(it.client, request)["score"] == 3
+        assert len(it.server.requests) == 2
+        assert "no JSON object" in it.server.requests[1].prompt
+    with line(["rubbish"]) as it:
+        with pytest.raises(ReplyError):
+            ask_json(it.client, request)
+        assert len(it.server.requests) == 2
