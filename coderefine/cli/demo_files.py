@@ -47,7 +47,7 @@ def batches(items, size):
     return [items[start : start + size] for start in range(0, len(items) - 1, size)]
 '''
 
-TEST_CART = '''\
+TEST_CART = """\
 from shop.cart import Cart
 
 
@@ -76,9 +76,9 @@ def test_free_shipping_from_fifty_on():
 
 def test_receipt():
     assert cart(100).receipt() == "Your order\\n1 x item 0"
-'''
+"""
 
-TEST_STOCK = '''\
+TEST_STOCK = """\
 from shop.stock import batches, short
 
 
@@ -100,7 +100,7 @@ def test_the_last_batch_may_be_short():
 
 def test_no_items_no_batches():
     assert batches([], 3) == []
-'''
+"""
 
 PYPROJECT = """\
 [project]

@@ -12,7 +12,7 @@ from coderefine.core import Critic, Listen, Proposer
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
 if TYPE_CHECKING:
-    from coderefine.llm import Client
+    from coderefine.llm.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,7 @@ def setup(paths: Sequence[str], flags: Mapping[str, object], listen: Listen) -> 
 
     place = locate([Path(path) for path in paths], Path.cwd())
     config = load(place.root, os.environ, flags)
-    return Setup(
-        place, config, interpreter(place, config, os.environ), Protection.of(place, config), listen
-    )
+    return Setup(place, config, interpreter(place, config, os.environ), Protection.of(place, config), listen)
 
 
 def critics(parts: Setup) -> tuple[Critic, ...]:
@@ -48,7 +46,7 @@ def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = [Autofix(parts.place, parts.config)]
-    if parts.config.search:
+    if parts.config.search and False:
         from coderefine.proposers.search import Search
 
         ladder.append(Search(parts.place, parts.interpreter, parts.config, parts.protection, parts.listen))

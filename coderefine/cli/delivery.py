@@ -1,0 +1,54 @@
+"""How a proved patch is handed over: into the tree, or as a diff, a mail, a commit, a branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coderefine.errors import UsageError
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
+    from coderefine.core import Publisher
+    from coderefine.publishers import Snapshot
+
+OPTIONS = (
+    click.option("--diff", is_flag=True, help="Print the patch, write nothing."),
+    click.option("--patch", type=click.Path(dir_okay=False), metavar="FILE", help="Write a mail for `git am`."),
+    click.option("--commit", is_flag=True, help="Commit it on the current branch; git hooks run."),
+    click.option("--branch", metavar="NAME", help="Commit it on a new branch that is not checked out."),
+    click.option("--author", metavar="'NAME <MAIL>'", help="Author of the commit."),
+    click.option("-m", "--message", metavar="TEXT", help="Subject of the commit; {summary} is what the patch does."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """At most one of the four; none means the working tree."""
+
+    diff: bool = False
+    patch: str | None = None
+    commit: bool = False
+    branch: str | None = None
+
+    def __post_init__(self) -> None:
+        chosen = [name for name in ("diff", "patch", "commit", "branch") if getattr(self, name)]
+        if len(chosen) > 1:
+            raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
+
+    def publisher(self, snapshot: Snapshot, config: Config) -> Publisher:
+        from coderefine import publishers
+
+        wording = publishers.Wording(config.message, config.author)
+        if self.diff:
+            return publishers.Diff(snapshot)
+        if self.patch:
+            return publishers.PatchFile(snapshot, Path(self.patch).absolute(), wording)
+        if self.commit:
+            return publishers.Commit(snapshot, wording)
+        if self.branch:
+            return publishers.Branch(snapshot, self.branch, wording)
+        return publishers.Files(snapshot)

@@ -1,0 +1,138 @@
+"""`coderefine log | show | undo`: what earlier runs did, and taking it back."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coderefine.cli.delivery import Delivery
+from coderefine.errors import JournalError, SurroundingsError
+from coderefine.project import locate
+
+if TYPE_CHECKING:
+    from coderefine.cli.session import Request
+    from coderefine.git import Repository
+    from coderefine.journal import Journal, Publication, Summary
+
+RUN = click.argument("run", required=False, default="")
+
+
+@click.command()
+@click.option("-n", "--number", default=20, type=click.IntRange(1), help="How many (default 20).")
+def log(number: int) -> int:
+    """List earlier runs, newest first."""
+    from itertools import islice
+
+    from coderefine.journal import runs
+
+    for summary in islice(runs(_repository()), number):
+        click.echo(_line(summary))
+    return 0
+
+
+@click.command()
+@RUN
+@click.option("--diff", is_flag=True, help="Show the best attempt's patch too.")
+def show(run: str, *, diff: bool) -> int:
+    """Show one RUN (default: the newest): attempts, verdicts, evidence."""
+    from coderefine.journal import Journal
+    from coderefine.reports import runs as report
+
+    repository = _repository()
+    journal = Journal.load(repository, run)
+    click.echo(report.render(journal.run, journal.attempts(), journal.outcome(), _words(journal.publication())))
+    if diff and (text := _diff(repository, journal)):
+        click.echo(text)
+    return 0
+
+
+@click.command()
+@RUN
+def undo(run: str) -> int:
+    """Take back what RUN (default: the newest that wrote something) wrote, if it is still as it was written."""
+    from coderefine.journal import Journal, lock, runs
+    from coderefine.publishers import recover
+    from coderefine.publishers import undo as take_back
+
+    repository = _repository()
+    with lock(repository):
+        if said := recover(repository):
+            click.echo(said)
+        last = run or next((item.run for item in runs(repository) if item.publication), "")
+        if not last:
+            raise JournalError("no run has written anything that is not undone already")
+        click.echo(take_back(Journal.load(repository, last)))
+    return 0
+
+
+def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
+    """The journal of RUN, its paths and what it was asked. Raises JournalError when it cannot go on."""
+    from coderefine.cli.session import Request
+    from coderefine.core import Stop
+    from coderefine.journal import Journal
+
+    repository = _repository()
+    journal = Journal.load(repository, run)
+    ending, meta = journal.ending(), journal.meta
+    if ending is not None and ending.stop is not Stop.INTERRUPTED:
+        raise JournalError(f"run {journal.run} has ended ({ending.stop.value}); start a new one with `coderefine fix`")
+    if meta.head != repository.head().sha:
+        raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
+    asked = meta.config
+    record = Request(
+        meta.argv,
+        {key: _frozen(value) for key, value in _table(asked["flags"]).items()},
+        Delivery(**_table(asked["delivery"])),  # type: ignore[arg-type]
+        model=bool(asked["model"]),
+    )
+    return journal, tuple(str(repository.top / path) for path in meta.scope), record
+
+
+def _table(value: object) -> dict[str, object]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _repository() -> Repository:
+    from coderefine.git import Repository
+
+    place = locate([], Path.cwd())
+    if place.git_dir is None:
+        raise SurroundingsError(f"{place.top} is not in a git repository, so there are no runs")
+    return Repository.open(place.top)
+
+
+def _line(summary: Summary) -> str:
+    """`260101-101500-ab12  2026-01-01 10:15  clean  4 attempts  wrote src/cart.py`."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.meta.created))
+    if summary.trouble:
+        return f"{summary.run}  {summary.trouble}"
+    stop = summary.stop.value if summary.stop else "killed: coderefine resume goes on"
+    tried = max(summary.attempts - 1, 0)
+    wrote = _words(summary.publication)
+    return f"{summary.run}  {when}  {stop}  {tried} attempt{'' if tried == 1 else 's'}{wrote and '  ' + wrote}"
+
+
+def _words(done: Publication | None) -> str:
+    """What was written, in a few words."""
+    if done is None:
+        return ""
+    what = done.ref.removeprefix("refs/heads/") if done.how == "branch" and done.ref else ""
+    return f"wrote {what or ', '.join(change.path for change in done.changes)}"
+
+
+def _diff(repository: Repository, journal: Journal) -> str:
+    """From the run's baseline to its best attempt."""
+    from coderefine.git import diff
+
+    ending = journal.ending()
+    before, after = journal.commit(0), journal.commit(ending.best) if ending else None
+    if not before or not after:
+        return ""
+    return diff(repository, repository.tree(before), repository.tree(after)).decode("utf-8", "replace")

@@ -1,0 +1,140 @@
+"""One run of the loop from end to end: lock, journal, refine, publish, report."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from coderefine.cli.delivery import Delivery
+from coderefine.cli.wiring import Setup, critics, proposers
+from coderefine.core import Event, Outcome, Stop
+from coderefine.errors import SurroundingsError
+
+if TYPE_CHECKING:
+    from coderefine.cli.screen import Screen
+    from coderefine.git import Repository
+    from coderefine.journal import Journal
+    from coderefine.llm.client import Client
+    from coderefine.publishers import Snapshot
+    from coderefine.workspace.originals import Originals
+
+EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for, in a form that a resumed run can ask again."""
+
+    argv: tuple[str, ...]
+    flags: Mapping[str, object]
+    delivery: Delivery
+    model: bool = True
+    show_prompts: bool = False
+
+    @property
+    def record(self) -> Mapping[str, object]:
+        return {"flags": {**self.flags}, "delivery": asdict(self.delivery), "model": self.model}
+
+
+def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | None = None) -> int:
+    """Run the loop and deliver its result; the exit code. `earlier`: the run to go on with."""
+    from coderefine.journal import lock, prune
+    from coderefine.publishers import recover
+
+    repository = open_repository(setup)
+    with lock(repository):
+        if said := recover(repository):
+            screen.listen(Event("note", said))
+        journal = earlier or _journal(repository, setup, asked)
+        outcome, line = _run(setup, asked, screen, journal)
+        prune(repository)
+    screen.outcome(outcome, line, journal.run)
+    return exit_code(outcome)
+
+
+def open_repository(setup: Setup) -> Repository:
+    from coderefine.git import Repository
+
+    if setup.place.git_dir is None:
+        raise SurroundingsError(
+            f"{setup.place.top} is not in a git repository, and a patch needs one to be taken back: "
+            "run `git init` (`coderefine check` works without)"
+        )
+    return Repository.open(setup.place.top)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """0 when nothing is left to fix, on the tree or with the patch handed over."""
+    return EXITS.get(outcome.stop, 0 if outcome.clean else 1)
+
+
+def _journal(repository: Repository, setup: Setup, asked: Request) -> Journal:
+    from coderefine.journal import Journal, Meta
+
+    meta = Meta(argv=asked.argv, config=asked.record, head=repository.head().sha, scope=setup.place.scope)
+    return Journal.create(repository, meta)
+
+
+def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, str]:
+    from coderefine.publishers import Snapshot
+    from coderefine.workspace.originals import Originals
+
+    originals = Originals(setup.place.top)
+    snapshot = Snapshot(journal, journal.repository.head(), originals)
+    with _client(setup, asked, screen, journal) as client:
+        outcome = _refined(setup, client, journal, originals)
+    journal.finish(outcome)
+    return outcome, _delivered(setup, asked, outcome, snapshot)
+
+
+def _refined(setup: Setup, client: Client | None, journal: Journal, originals: Originals) -> Outcome:
+    from coderefine.loop import Parts, refine
+    from coderefine.workspace import open_views
+
+    with open_views(setup.place, kind=setup.config.view) as views:
+        return refine(
+            Parts(
+                views=views,
+                critics=critics(setup),
+                proposers=proposers(setup, client),
+                original=originals.__getitem__,
+                reason=setup.protection.reason,
+                scope=setup.place.scope,
+                roots=_roots(setup),
+                limits=setup.config.limits,
+                listen=setup.listen,
+                record=journal.attempt,
+            )
+        )
+
+
+def _roots(setup: Setup) -> tuple[str, ...]:
+    """Folders on the project's import path, as pytest's rootdir and the src layout have them."""
+    prefix = setup.place.prefix
+    return ("", "src") if prefix == "." else (prefix, f"{prefix}/src")
+
+
+@contextlib.contextmanager
+def _client(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> Iterator[Client | None]:
+    """The model's client while it is wanted and can be reached; openai loads behind the first test run."""
+    from coderefine.llm.access import configured
+
+    if not asked.model or not configured(setup.config, os.environ):
+        yield None
+        return
+    from coderefine.llm.client import Client
+
+    show = screen.prompt if asked.show_prompts else None
+    with Client(setup.config, memory=journal, listen=setup.listen, show=show) as client:
+        client.preload()
+        yield client
+
+
+def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapshot) -> str:
+    """What was written where, in one line; nothing when there is nothing to write."""
+    if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
+        return ""
+    return asked.delivery.publisher(snapshot, setup.config).publish(outcome)

@@ -1,0 +1,47 @@
+"""What `coderefine show` prints: a run's attempts, how it ended, and where to look further."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from coderefine.core import Attempt, Cost, Outcome
+
+
+def render(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote: str) -> str:
+    """Plain text, a line per attempt; `outcome` is None for a run that was killed."""
+    return "\n".join(_lines(run, attempts, outcome, wrote))
+
+
+def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote: str) -> Iterator[str]:
+    yield f"run {run}"
+    best = outcome.best.number if outcome else None
+    for attempt in attempts:
+        yield _attempt(attempt, best=attempt.number == best and attempt.number > 0)
+    if outcome is None:
+        yield "ended     killed: `coderefine resume` goes on without paying twice"
+        return
+    yield f"ended     {outcome.stop.value}" + (f": {outcome.why}" if outcome.why else "")
+    yield f"spent     {_cost(outcome.cost)}"
+    if outcome.evidence.flipped:
+        yield f"flipped   {', '.join(outcome.evidence.flipped)}"
+    for finding in outcome.remaining:
+        yield f"left      {finding.where} {finding.rule} {finding.message}"
+    if wrote:
+        yield f"{wrote}; undo: coderefine undo {run}"
+    if best:
+        yield f"look      git diff refs/coderefine/{run}/0 refs/coderefine/{run}/{best}"
+
+
+def _attempt(attempt: Attempt, *, best: bool) -> str:
+    if attempt.number == 0:
+        failing = sum(1 for case in attempt.cases.values() if case.status.bad)
+        return f"   0      start: {len(attempt.cases)} tests, {failing} failing, {len(attempt.findings)} findings"
+    mark = "*" if best else " "
+    answer = "better" if attempt.verdict else "refused"
+    reason = f" ({attempt.verdict.reason})" if attempt.verdict.reason else ""
+    return f"{mark}{attempt.number:>4}      {attempt.patch.origin}: {attempt.patch.summary} · {answer}{reason}"
+
+
+def _cost(cost: Cost) -> str:
+    price = "price unknown" if cost.usd is None else f"${cost.usd:.4f}"
+    return f"{cost.requests} requests, {cost.tokens} tokens, {price}, {cost.seconds:.1f} s"
