@@ -60,7 +60,7 @@ def novel(changed: tuple[Change, ...], scan: Scan) -> Iterator[tuple[Change, Mar
     for change in changed:
         habits = {mark.what for mark in _old(change, scan)}
         for mark in _unexplained(change, scan, budget):
-            if mark.excuse is Excuse.NEVER or mark.what not in habits:
+            if mark.excuse is not Excuse.HABIT or mark.what not in habits:
                 yield change, mark
 
 

@@ -8,11 +8,10 @@ from types import MappingProxyType
 
 from coderefine.core import Attempt, Case, Finding, Identity, Severity, Status, Verdict
 from coderefine.judge.paths import within
-from coderefine.judge.score import COMPLEXITY, TESTS, flipped, gone, hard_gates, lost, unheard
+from coderefine.judge.score import COMPLEXITY, TESTS, flipped, gone, lost, remarks, unheard
 from coderefine.judge.weigh import listed
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-RISING = "maintainability"
 
 
 def publishable(
@@ -106,30 +105,30 @@ def _finding_objections(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
 
 def _counted(attempt: Attempt, baseline: Attempt) -> Counter[Identity]:
     gates = {check.critic for check in baseline.checks if check.gate}
-    return Counter(finding.identity for finding in hard_gates(attempt) if finding.critic in gates)
+    return Counter(finding.identity for finding in remarks(attempt) if finding.critic in gates)
 
 
 def _grown(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
-    """Functions over the limit whose complexity went up (or whose maintainability went down)."""
+    """Functions over the limit whose complexity went up. A file's index may drift with every honest line."""
     was, now = _weights(baseline), _weights(candidate)
     for identity, weights in sorted(now.items()):
         for old, new in zip(was.get(identity, []), weights, strict=False):
             if new > old:
                 _, path, rule, symbol = identity
-                yield f"{symbol or path} in {path} gets worse: {rule} {abs(old):g} → {abs(new):g}"
+                yield f"{symbol} in {path} grows: {rule} {old:g} → {new:g}"
 
 
 def _weights(attempt: Attempt) -> Mapping[Identity, list[float]]:
-    """Weights by identity, worst first; maintainability counts downwards."""
+    """Complexities by function, worst first."""
     found: dict[Identity, list[float]] = defaultdict(list)
-    for finding in hard_gates(attempt):
-        if finding.critic == COMPLEXITY:
-            found[finding.identity].append(-finding.weight if RISING in finding.rule.lower() else finding.weight)
+    for finding in remarks(attempt):
+        if finding.critic == COMPLEXITY and finding.symbol:
+            found[finding.identity].append(finding.weight)
     return {identity: sorted(weights, reverse=True) for identity, weights in found.items()}
 
 
 def _uncollected(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
-    """Hard findings of the test gate that belong to no test, such as a module that cannot be collected."""
+    """Findings of the test gate that belong to no test, such as a module that cannot be collected."""
     old = Counter(finding.identity for finding in _loose(baseline))
     new = Counter(finding.identity for finding in _loose(candidate)) - old
     for _, path, rule, symbol in sorted(new):
@@ -139,11 +138,12 @@ def _uncollected(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
 def _loose(attempt: Attempt) -> Iterator[Finding]:
     check = attempt.check(TESTS)
     for finding in check.findings if check else ():
-        if finding.severity is Severity.HARD and finding.symbol not in attempt.cases:
+        if finding.symbol not in attempt.cases:
             yield finding
 
 
 def _cleared(candidate: Attempt, baseline: Attempt, scope: Sequence[str]) -> Counter[Identity]:
-    was = Counter(finding.identity for finding in hard_gates(baseline) if within(finding.path, scope))
-    now = Counter(finding.identity for finding in hard_gates(candidate))
+    asked = (item for item in remarks(baseline) if item.severity is Severity.HARD and within(item.path, scope))
+    was = Counter(finding.identity for finding in asked)
+    now = Counter(finding.identity for finding in remarks(candidate))
     return was - now

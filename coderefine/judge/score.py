@@ -41,29 +41,30 @@ def score(
     flaky: frozenset[str] = frozenset(),
     originals: Mapping[str, bytes | None] = EMPTY,
 ) -> Score:
-    """The score of `attempt`: findings in `scope`, and those outside that the baseline did not have.
+    """The score of `attempt`: hard findings in `scope`, and any that the baseline did not have.
 
     `originals` holds the baseline's content of the files it touches; the size is measured against them.
     """
-    hard = _counted(attempt, baseline, scope)
+    counted = _counted(attempt, baseline, scope)
     return Score(
         silent=len(silent(attempt, baseline)),
         lost=len(lost(attempt, baseline, flaky)),
         bad=len(bad(attempt, baseline, flaky)),
-        command=sum(finding.critic not in (LINT, COMPLEXITY) for finding in hard),
-        ruff=sum(finding.critic == LINT for finding in hard),
-        radon=sum(finding.weight for finding in hard if finding.critic == COMPLEXITY),
+        command=sum(finding.critic not in (LINT, COMPLEXITY) for finding in counted),
+        ruff=sum(finding.critic == LINT for finding in counted),
+        radon=sum(finding.weight for finding in counted if finding.critic == COMPLEXITY),
         review=sum(len(check.findings) for check in attempt.checks if not check.gate),
         size=diff_size(attempt.patch, originals),
     )
 
 
 def _counted(attempt: Attempt, baseline: Attempt, scope: Sequence[str]) -> list[Finding]:
-    known = Counter(finding.identity for finding in hard_gates(baseline))
+    known = Counter(finding.identity for finding in remarks(baseline))
     counted = []
-    for finding in hard_gates(attempt):
+    for finding in remarks(attempt):
         known[finding.identity] -= 1
-        if within(finding.path, scope) or known[finding.identity] < 0:
+        asked = finding.severity is Severity.HARD and within(finding.path, scope)
+        if asked or known[finding.identity] < 0:
             counted.append(finding)
     return counted
 
@@ -148,12 +149,8 @@ def _passes_inside(collector: str, now: Mapping[str, Case]) -> bool:
     return any(case.status is Status.PASSED for case in inside)
 
 
-def hard_gates(attempt: Attempt) -> tuple[Finding, ...]:
-    """Hard findings of gates other than the tests, which are judged by outcome."""
+def remarks(attempt: Attempt) -> tuple[Finding, ...]:
+    """What the gates other than the tests say; tests are judged by outcome. Soft ones count in comparisons."""
     return tuple(
-        finding
-        for check in attempt.checks
-        if check.gate and check.critic != TESTS
-        for finding in check.findings
-        if finding.severity is Severity.HARD
+        finding for check in attempt.checks if check.gate and check.critic != TESTS for finding in check.findings
     )

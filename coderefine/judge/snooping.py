@@ -99,11 +99,15 @@ def _fair_modules(tree: ast.Module) -> frozenset[int]:
     """`sys.modules[__name__]` and `"numpy" in sys.modules` are common and harmless; the nodes to pass over."""
     fair: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id == "__name__":
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _one_module(node.slice):
             fair.add(id(node.value))
         if isinstance(node, ast.Compare) and text(node.left) is not None:
             fair.update(id(side) for side in node.comparators)
     return frozenset(fair)
+
+
+def _one_module(key: ast.expr) -> bool:
+    return text(key) is not None or (isinstance(key, ast.Name) and key.id == "__name__")
 
 
 def _modules(node: ast.expr, names: Bindings) -> Iterator[Mark]:
