@@ -10,13 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO
 
 from coderefine import proc
 from coderefine.core import View
 from coderefine.runner.tally import Tally
 from coderefine.runner.wire import Wire, argv
 
+MARGIN = 16
+"""Bytes of the board before the stacks."""
 TICK = 0.2
 """Seconds between two looks at whether the process still lives."""
 LAST_WORDS = 5.0
@@ -58,32 +59,58 @@ def sit(  # noqa: PLR0917
 ) -> Ended:
     """Run `job` in a fresh process inside `view`; everything it says goes into `tally`, then `heard` is called."""
     tally.fresh()
-    with Wire() as wire, tempfile.TemporaryFile() as stack, _started(view, python, job, wire, stack) as child:
+    with Wire() as wire, _Board() as board, _started(view, python, job, wire, board) as child:
         out, err = (proc.Reader(stream, proc.KEEP) for stream in (child.stdout, child.stderr) if stream)
-        hung = _listen(child, wire, tally, limits, heard)
-        if hung:
-            _ask_where(view, tally, stack)
-        else:
-            _await(child)
+        watch = _Watch(child, wire, board, tally, limits, heard)
+        hung = watch.listen()
+        if hung and tally.pid:
+            _ask_where(view, tally.pid, board)
+        elif not hung:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(LAST_WORDS)
         proc.kill(child)
         for reader in (out, err):
             reader.join(1.0)
-        stack.seek(0)
-        return Ended(child.returncode, hung, _text(stack.read(200_000)), _text(out.value), _text(err.value))
+        tally.look(board.number)
+        return Ended(child.returncode, hung, board.dump, _text(out.value), _text(err.value))
+
+
+class _Board:
+    """A file we share with the process: the number of the running test (4 bytes), then room for its stacks."""
+
+    def __enter__(self) -> _Board:
+        self._file = tempfile.TemporaryFile()
+        self._file.write(bytes(MARGIN))
+        self._file.flush()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    @property
+    def number(self) -> int:
+        return int.from_bytes(os.pread(self.fileno(), 4, 0), "big")
+
+    @property
+    def dump(self) -> str:
+        return _text(os.pread(self.fileno(), 200_000, MARGIN))
 
 
 @contextlib.contextmanager
 def _started(
-    view: View, python: str, job: Mapping[str, object], wire: Wire, stack: IO[bytes]
+    view: View, python: str, job: Mapping[str, object], wire: Wire, board: _Board
 ) -> Iterator[subprocess.Popen[bytes]]:
     seed = job["seed"]
     extra = {} if seed is None else {"PYTHONHASHSEED": str(seed)}
     command = view.argv(argv(python, "cold", wire.theirs))
-    fds = (wire.theirs, stack.fileno())
+    fds = (wire.theirs, board.fileno())
     child = proc.start(command, cwd="/", env=proc.clean_env(extra), pass_fds=fds)
     wire.handed_over()
     try:
-        wire.tell(**{**job, "stack": stack.fileno(), "signal": int(ASK)})
+        wire.tell(**{**job, "board": board.fileno(), "signal": int(ASK)})
         yield child
     finally:
         if child.returncode is None:
@@ -93,38 +120,48 @@ def _started(
                 stream.close()
 
 
-def _listen(child: subprocess.Popen[bytes], wire: Wire, tally: Tally, limits: Limits, heard: Callable[[], None]) -> str:
-    """Hear the process out; the limit that ran out, or "" when it ended by itself."""
-    while True:
-        gone = child.poll() is not None
-        messages = wire.hear(0.0 if gone else TICK)
-        for message in messages or ():
-            tally.hear(message)
-        if messages:
-            heard()
-        if messages is None or tally.code is not None or (gone and not messages):
-            return ""
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """One process, its wire and its board, and how long it may take."""
+
+    child: subprocess.Popen[bytes]
+    wire: Wire
+    board: _Board
+    tally: Tally
+    limits: Limits
+    heard: Callable[[], None]
+
+    def listen(self) -> str:
+        """Hear the process out; the limit that ran out, or "" when it ended by itself."""
+        while True:
+            gone = self.child.poll() is not None
+            messages = self.wire.hear(0.0 if gone else TICK)
+            for message in messages or ():
+                self.tally.hear(message)
+            self.tally.look(self.board.number)
+            if messages:
+                self.heard()
+            if messages is None or self.tally.code is not None or (gone and not messages):
+                return ""
+            late = self._late()
+            if late:
+                return late
+
+    def _late(self) -> str:
         now = time.monotonic()
-        if now > limits.deadline:
+        if now > self.limits.deadline:
             return "check"
-        if now - tally.since > (limits.test if tally.running else limits.module):
-            return "test"
+        limit = self.limits.test if self.tally.running else self.limits.module
+        return "test" if now - self.tally.since > limit else ""
 
 
-def _ask_where(view: View, tally: Tally, stack: IO[bytes]) -> None:
-    """Have the process write its stacks. Its own pid is meaningful inside the view only, so the question goes there."""
-    if not tally.pid:
-        return
-    view.run(("sh", "-c", f"kill -{int(ASK)} {tally.pid}"), timeout=5.0)
+def _ask_where(view: View, pid: int, board: _Board) -> None:
+    """Have the process write its stacks. Its own `pid` means something inside the view only, so we ask from there."""
+    view.run(("sh", "-c", f"kill -{int(ASK)} {pid}"), timeout=5.0)
     for _ in range(20):
-        if os.fstat(stack.fileno()).st_size:
+        if board.dump:
             break
         time.sleep(0.01)
-
-
-def _await(child: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(LAST_WORDS)
 
 
 def _text(data: bytes) -> str:

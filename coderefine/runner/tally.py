@@ -14,7 +14,10 @@ from coderefine.runner.wire import Message
 
 @dataclass(slots=True)
 class Tally:
-    """Grows with each message. `running` and `importing` name what would be to blame if the process died now."""
+    """Grows with each message. `running` and `importing` name what would be to blame if the process died now.
+
+    `number` is what stands on the process's board: its running test's place in `chosen`, 1-based; 0 for none.
+    """
 
     cases: dict[str, Case] = field(default_factory=dict)
     broken: dict[str, Case] = field(default_factory=dict)
@@ -25,8 +28,8 @@ class Tally:
     pytest: str = ""
     prefix: str = ""
     pid: int = 0
-    running: str = ""
-    line: int = 0
+    lines: tuple[int, ...] = ()
+    number: int = 0
     importing: str = ""
     since: float = 0.0
     slowest: float = 0.0
@@ -35,7 +38,8 @@ class Tally:
 
     def fresh(self) -> None:
         """A new process starts."""
-        self.running = self.importing = ""
+        self.importing = ""
+        self.number = 0
         self.chosen = self.code = None
         self.since = time.monotonic()
 
@@ -45,6 +49,18 @@ class Tally:
         if take is None:
             raise RunnerError(f"the test process said something unknown: {message.get('kind')!r}")
         take(message)
+
+    def look(self, number: int) -> None:
+        """Take in what the board says now."""
+        if number != self.number:
+            self.number = number
+            self.since = time.monotonic()
+
+    @property
+    def running(self) -> str:
+        """The test that has started and has no result yet; "" when there is none."""
+        name = self.chosen[self.number - 1] if self.chosen and 0 < self.number <= len(self.chosen) else ""
+        return "" if name in self.cases else name
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -64,7 +80,7 @@ class Tally:
             return ""
         path, _, _ = name.partition("::")
         seconds = time.monotonic() - self.since
-        line = self.line if self.running else 0
+        line = self.lines[self.number - 1] if self.running else 0
         case = Case(name, Status.ERROR, seconds, self.prefix + path, line, failure)
         (self.cases if self.running else self.broken)[name] = case
         return name
@@ -90,21 +106,16 @@ class Tally:
         ids: Any = message["ids"]
         self.collected = self.collected or tuple(ids)
         self.chosen = tuple(message["chosen"])
+        self.lines = tuple(message["lines"])
         self.importing = ""
 
     def _lines(self, message: Message) -> None:
         self.coverage.setdefault("", records.lines(message["lines"]))
 
-    def _start(self, message: Message) -> None:
-        self.running = str(message["id"])
-        self.line = int(message["line"])
-        self.since = time.monotonic()
-
     def _case(self, message: Message) -> None:
         record = message["case"]
         case = records.case(record)
         self.cases[case.id] = case
-        self.running = ""
         self.slowest = max(self.slowest, case.seconds)
         if "lines" in record:
             self.coverage[case.id] = records.lines(record["lines"])

@@ -22,7 +22,7 @@ def main(fd: int) -> None:
     if job is None:
         os._exit(2)
     said = wire.Wire(fd, job["nonce"])
-    watch(job["stack"], job["signal"])
+    watch(job["board"], job["signal"])
     stand(job)
     code = run(job, said)
     said.say("end", code=code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 import pytest
 
@@ -151,6 +151,9 @@ class Plugin:
         self._reports: Dict[str, List[Any]] = {}
         self._lines = lines
         self._session: Any = None
+        self._board = int(job["board"])
+        self._numbers: Dict[str, int] = {}
+        self._running = False
 
     # -- start and collection -------------------------------------------------------------------------
 
@@ -214,7 +217,10 @@ class Plugin:
         outcome.get_result()
         collected = [item.nodeid for item in items]
         items[:] = self._choice.arrange(items)
-        self._wire.say("collected", ids=collected, chosen=[item.nodeid for item in items])
+        chosen = [item.nodeid for item in items]
+        self._numbers = {name: number for number, name in enumerate(chosen, 1)}
+        lines = [(item.location[1] or 0) + 1 for item in items]
+        self._wire.say("collected", ids=collected, chosen=chosen, lines=lines)
 
     def pytest_collection_finish(self, session: Any) -> None:
         if self._lines is not None:
@@ -230,8 +236,10 @@ class Plugin:
     # -- running --------------------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self, nodeid: str, location: Tuple[str, Optional[int], str]) -> None:
-        self._wire.say("start", id=nodeid, line=(location[1] or 0) + 1)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._wire.breathe()
+        self._running = True
+        self._note(self._numbers.get(nodeid, 0))
         if self._lines is not None:
             self._lines.begin()
 
@@ -246,6 +254,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._running = False
         reports = self._reports.pop(nodeid, None)
         if not reports:
             return
@@ -258,5 +267,11 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Flushes the last result before fixtures of the session and other plugins can take the process down."""
+        """Sends the last results before fixtures of the session and other plugins can take the process down."""
+        if not self._running:
+            self._note(0)
         self._wire.say("finishing")
+
+    def _note(self, number: int) -> None:
+        """Put the number of the running test on the board: a file we share, for when the process dies in it."""
+        os.pwrite(self._board, number.to_bytes(4, "big"), 0)

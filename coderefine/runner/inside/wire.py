@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any, Dict, List, Optional
 
 HEADER = 4
 LIMIT = 64_000_000
 """Bytes of the longest frame either side accepts."""
 
+PAUSE = 0.05
+"""Seconds a result may wait for the next one: a system call per test, and the reader it wakes, cost too much."""
+
 Message = Dict[str, Any]
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def pack(message: Message) -> bytes:
     """`message` as one frame."""
-    body = json.dumps(message, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    body = _encode(message).encode("ascii")
     return len(body).to_bytes(HEADER, "big") + body
 
 
@@ -50,6 +55,7 @@ class Wire:
         self._nonce = nonce
         self._owner = os.getpid()
         self._waiting: List[bytes] = []
+        self._sent = 0.0
 
     def adopt(self) -> None:
         """Called in a fork of ours (not of a test's): this process may speak, and has nothing to say yet."""
@@ -57,15 +63,24 @@ class Wire:
         self._waiting = []
 
     def later(self, kind: str, **fields: Any) -> None:
-        """Keep a message until the next `say`: one system call for both."""
+        """Keep a message until something is sent; it is lost when the process dies before."""
         self._waiting.append(pack({"kind": kind, "nonce": self._nonce, **fields}))
 
     def say(self, kind: str, **fields: Any) -> None:
         """Send what was kept and this message. Raises OSError when a test has closed the wire."""
         self.later(kind, **fields)
+        self._send()
+
+    def breathe(self) -> None:
+        """Send what was kept if the last time is long enough ago."""
+        if self._waiting and time.monotonic() - self._sent > PAUSE:
+            self._send()
+
+    def _send(self) -> None:
         data, self._waiting = b"".join(self._waiting), []
         if os.getpid() != self._owner:
             return
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]
+        self._sent = time.monotonic()
