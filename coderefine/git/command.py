@@ -64,8 +64,12 @@ def run(
     stdin: bytes = b"",
     timeout: float = 120.0,
     plain: bool = False,
+    hold: tuple[int, ...] = (),
 ) -> proc.Result:
-    """Run `git args` in `cwd` to its end; output is not cut. Raises GitError when it cannot start or hangs."""
+    """Run `git args` in `cwd` to its end; output is not cut. Raises GitError when it cannot start or hangs.
+
+    `hold` are open files (locks) that the process keeps open, even when it outlives us.
+    """
     settings = () if plain else ALWAYS
     try:
         result = proc.run(
@@ -74,6 +78,7 @@ def run(
             env=environment(env, plain=plain),
             stdin=stdin,
             timeout=timeout,
+            pass_fds=hold,
             keep=None,
         )
     except ProcessError as error:

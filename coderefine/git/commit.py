@@ -12,22 +12,29 @@ from coderefine.git.repository import Repository
 
 HOOKS_MAY_TAKE = 900.0
 """Seconds: pre-commit hooks run whole test suites."""
+NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
 SAID = 6
 """Lines of a rejecting hook that are shown."""
 
 
-def commit_with_hooks(repository: Repository, index: Path, message: str, author: Mapping[str, str]) -> None:
-    """Commit `index` on HEAD as the user would. Raises PublishError with the hook's last lines when one says no."""
+def commit_with_hooks(
+    repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...] = ()
+) -> None:
+    """Commit `index` on HEAD as the user would. Raises PublishError with the hook's last lines when one says no.
+
+    `hold`: locks that git and its hooks keep until the last of them has ended, even when we are killed.
+    """
     before = repository.resolve("HEAD")
     with tempfile.TemporaryDirectory(prefix="coderefine-message-") as name:
         text = Path(name) / "message"
         text.write_bytes(message.encode("utf-8", "replace"))
         result = command.run(
-            ("commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),
+            (*NO_DAEMONS, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),
             cwd=repository.top,
             env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
             timeout=HOOKS_MAY_TAKE,
             plain=True,
+            hold=hold,
         )
     if result.returncode and repository.resolve("HEAD") == before:
         raise _refusal(result.stdout + result.stderr, command.complaint(result, repository.top))

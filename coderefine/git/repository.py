@@ -120,12 +120,12 @@ class Repository:
         )
         return said.decode().strip()
 
-    def move_ref(self, ref: str, new: str | None, old: str | None, why: str) -> None:
+    def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:
         """Set `ref` to `new` (None deletes) only if it is still `old` (None: absent). Raises GitError."""
-        if new is None:
-            self.git("update-ref", "-m", why, "-d", ref, old or ABSENT)
-        else:
-            self.git("update-ref", "-m", why, ref, new, old or ABSENT)
+        what = ("-d", ref) if new is None else (ref, new)
+        result = command.run(("update-ref", "-m", why, *what, old or ABSENT), cwd=self.top, hold=hold)
+        if result.returncode:
+            raise command.complaint(result, self.top)
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Ref name -> object id below `prefix`, in git's order."""

@@ -37,7 +37,7 @@ class Journal:
         runs = home(repository)
         durable.make_folder(runs)
         now = time.time()
-        run = f"{time.strftime('%y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(2)}"
+        run = f"{time.strftime('%y%m%d-%H%M%S', time.gmtime(now))}-{int(now * 1000) % 1000:03d}{secrets.token_hex(1)}"
         journal = cls(repository, run, runs / run)
         durable.make_folder(journal.folder / "answers")
         full = replace(meta, created=meta.created or now, version=__version__, top=meta.top or str(repository.top))

@@ -2,7 +2,7 @@
 
 Order (steps 1-3 and the end are those of `swap`; inside its step 5):
 a. before anything: HEAD + patch as a tree, the user's next index made ready beside the old one
-b. index.lock taken with that index in it: no other git command can move HEAD or the index any more
+b. announced; then index.lock is taken, with that index in it: no other git command moves HEAD or the index now
 c. HEAD, files and index compared with the snapshot
 d. the files are swapped, so that hooks see the repaired tree
 e. `git commit` with an index of its own: the hooks run; what they stage is committed, what the user staged is not
@@ -12,8 +12,6 @@ Killed up to e: HEAD is old, so `recover` takes the files back and drops the loc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from coderefine.journal import Change, Journal, Publication, Staged
 from coderefine.publishers import disk
 from coderefine.publishers.graft import Graft, Item, graft, merged
 from coderefine.publishers.identity import author_env
-from coderefine.publishers.index import Index, parsed, shown
+from coderefine.publishers.index import Index, digest, parsed, shown
 from coderefine.publishers.message import PLAIN, RUN, Wording
 from coderefine.publishers.snapshot import Snapshot
 from coderefine.publishers.swap import publish
@@ -45,19 +43,20 @@ class Commit:
         repository, head = self.snapshot.repository, self.snapshot.head
         changes = self.snapshot.changes(outcome.best.patch)
         grafted = _grafted(repository, head.sha, changes)
-        index = Index(repository)
-        (repository.git_dir / "coderefine").mkdir(exist_ok=True)
+        index = Index(repository, digest(Index(repository).path))
         staged = _staged(index, grafted)
         plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, grafted.tree, staged)
         plan = replace(plan, lock=index.compose(staged))
         message = self.wording.full(outcome, self.snapshot.journal.run)
-        with _held(index, plan):
+        try:
             done = publish(
                 self.snapshot.journal,
                 plan,
-                lambda: self._verify(changes, index, staged),
-                lambda now: self._commit(now, message, index),
+                lambda: self._verify(changes, index),
+                lambda now, lock: self._commit(now, message, index, lock),
             )
+        finally:
+            index.release(plan.lock)
         return f"committed {(done.commit or '')[:10]}: {wrote(done.changes)}; undo: coderefine undo"
 
     def _allowed(self) -> None:
@@ -65,40 +64,28 @@ class Commit:
             raise PublishError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
         author_env(self.wording.author)
 
-    def _verify(self, changes: tuple[Change, ...], index: Index, staged: tuple[Staged, ...]) -> None:
+    def _verify(self, changes: tuple[Change, ...], index: Index) -> None:
+        index.acquire()
         self.snapshot.verify(changes)
-        now = index.entries({item.path: None for item in staged})
-        if any(shown(now[item.path]) != item.before for item in staged):
-            raise PublishError("the index changed this very moment, so nothing was written: run again")
 
-    def _commit(self, plan: Publication, message: str, index: Index) -> Publication:
+    def _commit(self, plan: Publication, message: str, index: Index, lock: int) -> Publication:
         repository = self.snapshot.repository
         try:
             with scratch(repository, plan.tree) as made:
-                commit_with_hooks(repository, made.index, message, author_env(self.wording.author))
+                commit_with_hooks(repository, made.index, message, author_env(self.wording.author), (lock,))
             commit = our_commit(self.snapshot.journal, plan)
             if commit is None:
                 raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
             done = replace(plan, commit=commit, changes=_found(repository.top, plan.changes))
             return finish_index(repository, index, done)
         except BaseException:
-            self._uncommit(plan)
+            self._uncommit(plan, lock)
             raise
 
-    def _uncommit(self, plan: Publication) -> None:
+    def _uncommit(self, plan: Publication, lock: int) -> None:
         """Interrupted after the commit was made: HEAD goes back, so that taking back the files is right."""
         if commit := our_commit(self.snapshot.journal, plan):
-            self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back")
-
-
-@contextmanager
-def _held(index: Index, plan: Publication) -> Iterator[None]:
-    """Hold index.lock; let it go unless it became the index meanwhile."""
-    try:
-        index.acquire()
-        yield
-    finally:
-        index.release(plan.lock)
+            self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 
 
 def finish_index(repository: Repository, index: Index, done: Publication) -> Publication:

@@ -12,13 +12,16 @@ from pathlib import Path
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository, Scratch, entries_of
-from coderefine.journal import Staged
+from coderefine.journal import Staged, durable
 from coderefine.publishers.graft import Item
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
+    """`seen` is the SHA-256 of the index when we began to look at it."""
+
     repository: Repository
+    seen: str = ""
 
     @property
     def path(self) -> Path:
@@ -44,6 +47,7 @@ class Index:
 
     def compose(self, staged: tuple[Staged, ...]) -> str:
         """Write the index with `staged` applied to `ready`; its SHA-256."""
+        durable.make_folder(self.ready.parent)
         with contextlib.suppress(FileNotFoundError):
             self.ready.unlink()
         with contextlib.suppress(FileNotFoundError):
@@ -55,7 +59,10 @@ class Index:
         return digest(self.ready)
 
     def acquire(self) -> None:
-        """Turn `ready` into index.lock, whole and at once. Raises PublishError when somebody holds it."""
+        """Turn `ready` into index.lock, whole and at once.
+
+        Raises PublishError when somebody holds it, or wrote another index since we looked.
+        """
         try:
             os.link(self.ready, self.lock)
         except FileExistsError:
@@ -65,6 +72,8 @@ class Index:
             ) from None
         except OSError as error:
             raise PublishError(f"{self.lock} cannot be made: {error.strerror}") from error
+        if digest(self.path) != self.seen:
+            raise PublishError("the index was changed by another git command this very moment: run again")
 
     def replace_lock(self) -> None:
         """Put a newer `ready` in place of the lock we hold."""

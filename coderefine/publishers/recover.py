@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from coderefine.errors import PublishError
 from coderefine.git import Repository
-from coderefine.journal import Journal, Publication, flock
+from coderefine.journal import Journal, Publication
 from coderefine.publishers import disk, swap
 from coderefine.publishers.commit import finish_index, our_commit
 from coderefine.publishers.index import Index, digest
 
 
-def recover(repository: Repository) -> str | None:
+def recover(repository: Repository, *, patience: float = swap.ORPHANS) -> str | None:
     """Mend what a killed run left half written; one line saying what was done, or None. Costs one stat usually.
 
-    Raises PublishError when another process is writing right now.
+    Raises PublishError when another process is writing, and still is after `patience` seconds.
     """
     path = swap.marker(repository)
     try:
@@ -24,8 +23,7 @@ def recover(repository: Repository) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        if not flock(handle):
-            raise PublishError("another coderefine is writing to this tree: try again when it has ended")
+        swap.claim(handle, patience)
         run = os.read(handle, 100).decode("ascii", "replace")
         said = _mend(Journal.load(repository, run)) if run else None
         disk.remove(path)
@@ -37,7 +35,8 @@ def recover(repository: Repository) -> str | None:
 def _mend(journal: Journal) -> str | None:
     plan = journal.intent()
     if plan is None:
-        return _leftovers(journal)
+        _leftovers(journal)
+        return None
     index = Index(journal.repository)
     undoing = journal.last_published() if plan.how == "undo" else None
     what = "undoing its patch" if undoing else "committing" if plan.how == "commit" else "writing"

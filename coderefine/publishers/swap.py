@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,11 @@ from coderefine.git import Repository
 from coderefine.journal import Change, Journal, Publication, durable, flock
 from coderefine.publishers import disk
 
-Act = Callable[[Publication], Publication]
+Act = Callable[[Publication, int], Publication]
+"""Takes the plan and the open marker: whatever it starts that moves a ref must hold that lock."""
+
+ORPHANS = 10.0
+"""Seconds that git, started by a coderefine that was killed, is given to end."""
 
 
 def marker(repository: Repository) -> Path:
@@ -45,15 +50,19 @@ def publish(
     an interrupt included, takes everything back. `undoing` is the publication that this plan takes back.
     """
     top = journal.repository.top
-    plan = replace(plan, temps=_temps(journal, plan), folders=_folders(top, plan))
-    with pending(journal):
-        check()
+    plan = replace(plan, temps=_temps(journal, plan), folders=(*plan.folders, *_folders(top, plan)))
+    with pending(journal) as lock:
         journal.publishing(plan)
+        try:
+            check()
+        except BaseException:
+            give_up(journal, plan, undoing)
+            raise
         acting = False
         try:
             _write(top, plan)
             acting = act is not None
-            done = act(plan) if act else plan
+            done = act(plan, lock) if act else plan
         except BaseException:
             abandon(journal, plan, undoing, acting=acting)
             raise
@@ -79,22 +88,35 @@ def give_up(journal: Journal, plan: Publication, undoing: Publication | None) ->
 
 
 @contextlib.contextmanager
-def pending(journal: Journal) -> Iterator[None]:
+def pending(journal: Journal) -> Iterator[int]:
     """Say, for as long as this lasts, that files are being written for `journal`."""
     path = marker(journal.repository)
     durable.make_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not flock(handle):
-            raise PublishError("another coderefine is writing to this tree: try again when it has ended")
+        claim(handle)
         if os.fstat(handle).st_size:
             raise PublishError("an interrupted publication is waiting: run `coderefine log` once, it will be mended")
         os.write(handle, journal.run.encode())
         os.fsync(handle)
-        yield
+        try:
+            yield handle
+        except BaseException:
+            if journal.intent() is None:
+                disk.remove(path)
+            raise
         path.unlink()
     finally:
         os.close(handle)
+
+
+def claim(handle: int, patience: float = ORPHANS) -> None:
+    """Lock the open marker, waiting `patience` seconds. Raises PublishError when somebody is writing right now."""
+    until = time.monotonic() + patience
+    while not flock(handle):
+        if time.monotonic() > until:
+            raise PublishError("another coderefine, or a hook it started, is writing here: try again when it has ended")
+        time.sleep(0.05)
 
 
 def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *, acting: bool) -> None:
@@ -106,7 +128,6 @@ def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *,
     take_back(top, plan, journal.keep if acting else None)
     clean(top, plan)
     give_up(journal, plan, undoing)
-    disk.remove(marker(journal.repository))
 
 
 def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from coderefine.errors import PublishError
 from coderefine.journal import Change, Journal, Publication, Staged
 from coderefine.publishers import disk
-from coderefine.publishers.index import Index, shown
+from coderefine.publishers.index import Index, digest, shown
 from coderefine.publishers.swap import publish
 from coderefine.publishers.wrote import wrote
 
@@ -29,7 +29,7 @@ def undo(journal: Journal) -> str:
 
 
 def _files(journal: Journal, done: Publication) -> str:
-    plan = Publication("undo", done.top, _reversed(done.changes), done.head, done.ref)
+    plan = Publication("undo", done.top, _reversed(done.changes), done.head, done.ref, folders=done.folders)
     publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
     return f"undone: {wrote(plan.changes)}"
 
@@ -66,17 +66,21 @@ def _commit(journal: Journal, done: Publication) -> str:
         raise PublishError(f"the commit {commit[:10]} was pushed already: use `git revert {commit[:10]}`")
     if words := repository.under_way():
         raise PublishError(f"{words} is under way: finish it first")
-    index = Index(repository)
+    index = Index(repository, digest(Index(repository).path))
     staged = _unstaged(index, done)
     plan = Publication("undo", done.top, _reversed(done.changes), commit, done.ref, done.head, staged=staged)
-    plan = replace(plan, lock=index.compose(staged))
-    try:
+    plan = replace(plan, lock=index.compose(staged), folders=done.folders)
+
+    def check() -> None:
         index.acquire()
+        _verify(journal, plan.changes)
+
+    try:
         publish(
             journal,
             plan,
-            lambda: _verify(journal, plan.changes),
-            lambda now: _move_back(journal, now, index),
+            check,
+            lambda now, lock: _move_back(journal, now, index, lock),
             undoing=done,
         )
     finally:
@@ -84,9 +88,9 @@ def _commit(journal: Journal, done: Publication) -> str:
     return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {wrote(plan.changes)}"
 
 
-def _move_back(journal: Journal, plan: Publication, index: Index) -> Publication:
+def _move_back(journal: Journal, plan: Publication, index: Index, lock: int) -> Publication:
     """HEAD goes back by compare-and-swap, then the index: whatever is dirty or staged elsewhere stays so."""
-    journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo")
+    journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
     index.commit()
     return plan
 

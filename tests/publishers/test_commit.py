@@ -1,0 +1,274 @@
+"""`--commit`: exactly HEAD plus the patch, with the user's hooks, and none of the user's work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coderefine.errors import CoderefineError, PublishError
+from coderefine.publishers import Commit, Wording, undo
+from tests.support.publishing import stage, state
+from tests.support.repo import git, make_repo, write
+
+TEN = "".join(f"line{n} = {n}\n" for n in range(10))
+
+
+@pytest.fixture
+def ten(repo: Path) -> Path:
+    write(repo, {"src/a.py": TEN})
+    git(repo, "commit", "-q", "-am", "ten lines")
+    return repo
+
+
+def hook(repo: Path, name: str, body: str) -> None:
+    path = repo / ".git/hooks" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def test_the_commit_holds_the_patch_and_the_evidence(repo: Path) -> None:
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": None, "src/c.py": "new = 1\n"})
+    before = state(repo)
+    wording = Wording("repair: {summary} {literally}", "Bot Ä <bot@example.com>")
+    line = Commit(prepared.snapshot, wording).publish(prepared.outcome)
+    assert line.startswith(f"committed {git(repo, 'rev-parse', 'HEAD')[:10]}: src/a.py +1 −1")
+    assert git(repo, "status", "--porcelain") == ""
+    assert git(repo, "show", "--format=", "--name-status").split("\n") == ["M\tsrc/a.py", "D\tsrc/b.py", "A\tsrc/c.py"]
+    assert git(repo, "log", "-1", "--format=%an <%ae>|%cn") == "Bot Ä <bot@example.com>|A U Thor"
+    assert git(repo, "log", "-1", "--format=%B") == (
+        "repair: swap the bounds {literally}\n\n"
+        "Coderefine-Checks: pytest 1 -> 0\n"
+        "Coderefine-Evidence: 1 test flipped, 41 kept, 0 lost; patched lines covered 2/2\n"
+        "Coderefine-Attempts: 1\n"
+        "Coderefine-Cost: 2 requests, 1,234 tokens, $0.0123\n"
+        f"Coderefine-Run: {prepared.run}"
+    )
+    assert git(repo, "log", "-1", "--format=%(trailers:key=Coderefine-Attempts,valueonly)").strip() == "1"
+    assert "is gone from main" in undo(prepared.journal)
+    assert {**state(repo), "index": ""} == {**before, "index": ""}
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_dirty_and_staged_work_elsewhere_is_not_committed(repo: Path) -> None:
+    write(repo, {"notes.txt": "staged\n", "src/b.py": "dirty = 1\n", "stranger.py": "untracked\n"})
+    git(repo, "add", "notes.txt")
+    write(repo, {"notes.txt": "staged, then dirty\n"})
+    before = git(repo, "status", "--porcelain")
+    index = git(repo, "ls-files", "-s", "notes.txt", "src/b.py", "run.sh")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "show", "--format=", "--name-only") == "src/a.py"
+    assert git(repo, "status", "--porcelain") == before
+    assert git(repo, "ls-files", "-s", "notes.txt", "src/b.py", "run.sh") == index
+    undo(prepared.journal)
+    assert git(repo, "status", "--porcelain") == before
+    assert (repo / "notes.txt").read_text() == "staged, then dirty\n"
+
+
+@pytest.mark.parametrize("staged", [(), ("src/a.py",)], ids=["dirty", "staged"])
+def test_dirty_work_in_the_patched_file_stays_the_users(ten: Path, staged: tuple[str, ...]) -> None:
+    mine = TEN.replace("line9 = 9", "line9 = 'mine'")
+    write(ten, {"src/a.py": mine})
+    if staged:
+        git(ten, "add", *staged)
+    before = git(ten, "diff", "HEAD", "--", "src/a.py").splitlines()[-5:]
+    status = git(ten, "status", "--porcelain")
+    prepared = stage(ten, {"src/a.py": mine.replace("line0 = 0", "line0 = 'fixed'")})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(ten, "show", "HEAD:src/a.py") + "\n" == TEN.replace("line0 = 0", "line0 = 'fixed'")
+    assert git(ten, "diff", "HEAD", "--", "src/a.py").splitlines()[-5:] == before
+    assert git(ten, "status", "--porcelain") == status
+    undo(prepared.journal)
+    assert (ten / "src/a.py").read_text() == mine
+    assert git(ten, "status", "--porcelain") == status
+
+
+def test_partly_staged_work_is_kept_apart(ten: Path) -> None:
+    write(ten, {"src/a.py": TEN.replace("line9 = 9", "line9 = 'staged'")})
+    git(ten, "add", "src/a.py")
+    mine = TEN.replace("line9 = 9", "line9 = 'staged'").replace("line5 = 5", "line5 = 'dirty'")
+    write(ten, {"src/a.py": mine})
+    prepared = stage(ten, {"src/a.py": mine.replace("line0 = 0", "line0 = 'fixed'")})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (
+        git(ten, "diff", "HEAD^", "HEAD", "--stat").splitlines()[-1].strip().startswith("1 file changed, 1 insertion")
+    )
+    added = [line for line in git(ten, "diff", "--cached").splitlines() if line.startswith("+l")]
+    assert added == ["+line9 = 'staged'"]
+    assert [line for line in git(ten, "diff").splitlines() if line.startswith("+l")] == ["+line5 = 'dirty'"]
+
+
+@pytest.mark.parametrize(
+    ("mine", "patched"),
+    [
+        ({"src/a.py": "one = 5\ntwo = 2\n"}, {"src/a.py": "one = 6\ntwo = 2\n"}),
+        ({"stranger.py": "x = 1\n"}, {"stranger.py": "x = 2\n"}),
+        ({"src/a.py": "one = 5\n"}, {"src/a.py": None}),
+    ],
+    ids=["overlap", "untracked", "deleted"],
+)
+def test_work_the_patch_builds_on_is_refused(repo: Path, mine: dict[str, str], patched: dict[str, str | None]) -> None:
+    write(repo, mine)
+    prepared = stage(repo, patched)
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"uncommitted work that the patch builds on.*--patch"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
+def test_hooks_that_agree_run_in_order_and_see_the_repaired_file(repo: Path) -> None:
+    log = repo.parent / "log"
+    for name in ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"):
+        hook(repo, name, f'echo "{name} $(cat src/a.py | head -1) $(git show :src/a.py | head -1)" >> "{log}"')
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    seen = "one = 10 one = 10"
+    assert log.read_text().splitlines() == [
+        f"{name} {seen}" for name in ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+    ]
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg", "prepare-commit-msg"])
+def test_a_hook_that_says_no_changes_nothing(repo: Path, name: str) -> None:
+    write(repo, {"notes.txt": "staged\n"})
+    git(repo, "add", "notes.txt")
+    hook(repo, name, "echo 'not on my watch'; exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": None})
+    before = state(repo)
+    with pytest.raises(PublishError, match="nothing was changed:\n  not on my watch"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+    assert prepared.journal.publication() is None
+
+
+def test_a_hook_that_reformats_and_says_no_changes_nothing(repo: Path) -> None:
+    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    before = state(repo)
+    with pytest.raises(PublishError):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
+def test_a_hook_that_reformats_and_stages_is_committed(repo: Path) -> None:
+    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; echo 1 > VERSION; git add src/a.py VERSION")
+    write(repo, {"notes.txt": "staged\n"})
+    git(repo, "add", "notes.txt")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "show", "HEAD:src/a.py") == "one = 10\ntwo = 2\n# formatted"
+    assert git(repo, "status", "--porcelain") == "M  notes.txt"
+
+
+def test_a_failing_post_commit_does_not_matter(repo: Path) -> None:
+    hook(repo, "post-commit", "exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    assert Commit(prepared.snapshot).publish(prepared.outcome).startswith("committed")
+
+
+def test_detached_and_linked(repo: Path) -> None:
+    git(repo, "checkout", "-q", "--detach")
+    linked = repo.parent / "linked"
+    git(repo, "worktree", "add", "-q", "-b", "side", str(linked))
+    for top in (repo, linked):
+        before = git(top, "rev-parse", "HEAD")
+        prepared = stage(top, {"src/a.py": "one = 10\ntwo = 2\n"})
+        Commit(prepared.snapshot).publish(prepared.outcome)
+        assert git(top, "rev-parse", "HEAD^") == before
+        assert git(top, "status", "--porcelain") == ""
+        undo(prepared.journal)
+        assert git(top, "rev-parse", "HEAD") == before
+        assert git(top, "status", "--porcelain") == ""
+    assert git(repo, "rev-parse", "main") == git(repo, "rev-parse", "HEAD")
+
+
+def test_before_the_first_commit(tmp_path: Path) -> None:
+    top = tmp_path / "unborn"
+    top.mkdir()
+    git(top, "init", "-q", "-b", "main")
+    write(top, {"mine.txt": "mine\n"})
+    git(top, "add", "mine.txt")
+    prepared = stage(top, {"a.py": "x = 1\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(top, "ls-tree", "--name-only", "HEAD") == "a.py"
+    assert git(top, "status", "--porcelain") == "A  mine.txt"
+    undo(prepared.journal)
+    assert git(top, "status", "--porcelain") == "A  mine.txt"
+
+
+def test_line_ends_names_and_modes(repo: Path) -> None:
+    git(repo, "config", "core.autocrlf", "true")
+    (repo / "run.sh").chmod(0o755)
+    write(repo, {"src/naïve name.py": b"x = 1\r\ny = 1\r\n"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "crlf")
+    assert git(repo, "cat-file", "-s", "HEAD:src/naïve name.py") == "12"
+    prepared = stage(repo, {"src/naïve name.py": "x = 2\r\ny = 1\r\n", "run.sh": "#!/bin/sh\r\nexit\r\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "cat-file", "-s", "HEAD:src/naïve name.py") == "12"
+    assert git(repo, "diff", "HEAD^", "HEAD", "--numstat", "-z", "--", "src") == "1\t1\tsrc/naïve name.py\0"
+    assert git(repo, "ls-tree", "HEAD", "run.sh").startswith("100755")
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_file_committed_with_crlf_keeps_it(repo: Path) -> None:
+    write(repo, {"src/w.py": b"x = 1\r\ny = 1\r\n"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "crlf inside")
+    git(repo, "config", "core.autocrlf", "true")
+    prepared = stage(repo, {"src/w.py": "x = 2\r\ny = 1\r\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "diff", "HEAD^", "HEAD", "--numstat") == "1\t1\tsrc/w.py"
+
+
+@pytest.mark.parametrize("held", ["index.lock", "MERGE_HEAD"])
+def test_a_repository_at_work_is_left_alone(repo: Path, held: str) -> None:
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    (repo / ".git" / held).write_text(git(repo, "rev-parse", "HEAD") + "\n")
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"another git process|a merge is under way"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+    assert (repo / ".git" / held).exists()
+
+
+def test_a_patch_inside_a_submodule_is_refused(repo: Path) -> None:
+    library = make_repo(repo.parent / "library", {"lib.py": "x = 1\n"})
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendored")
+    git(repo, "commit", "-q", "-m", "vendor")
+    prepared = stage(repo, {"vendored/lib.py": "x = 2\n"})
+    with pytest.raises(PublishError, match="in the submodule vendored"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+
+
+def test_undo_after_more_work(repo: Path) -> None:
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    commit = git(repo, "rev-parse", "HEAD")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "more")
+    with pytest.raises(PublishError, match=f"git revert {commit[:10]}"):
+        undo(prepared.journal)
+    git(repo, "update-ref", "HEAD", commit)
+    git(repo, "update-ref", "refs/remotes/origin/main", commit)
+    with pytest.raises(PublishError, match="was pushed already"):
+        undo(prepared.journal)
+
+
+def test_nobody_is_known_to_git(repo: Path, sealed: Path) -> None:
+    (sealed / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n[safe]\n\tdirectory = *\n")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    before = state(repo)
+    with pytest.raises(CoderefineError, match="git does not know who you are"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
+def test_the_environment_of_a_hook_is_not_believed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    with monkeypatch.context() as hooked:
+        hooked.setenv("GIT_INDEX_FILE", "/nowhere/index")
+        hooked.setenv("GIT_DIR", "/nowhere")
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "status", "--porcelain") == ""

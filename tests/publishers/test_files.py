@@ -1,0 +1,231 @@
+"""Writing to the working tree: all files or none, and only over what was there at the snapshot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coderefine.errors import PublishError
+from coderefine.publishers import Files, recover, undo
+from tests.support.publishing import stage, state
+from tests.support.repo import git, make_repo, write
+
+NEW = {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": None, "src/new/deep/c.py": "fresh = 1\n"}
+
+
+def test_writes_deletes_creates_and_undoes(repo: Path) -> None:
+    write(repo, {"notes.txt": "dirty\n", "stranger.txt": "untracked\n"})
+    git(repo, "add", "notes.txt")
+    before = state(repo)
+    prepared = stage(repo, NEW)
+
+    line = Files(prepared.snapshot).publish(prepared.outcome)
+
+    assert line == "wrote src/a.py +1 −1, src/b.py +0 −1, src/new/deep/c.py +1 −0; undo: coderefine undo"
+    assert (repo / "src/a.py").read_text() == NEW["src/a.py"]
+    assert not (repo / "src/b.py").exists()
+    after = state(repo)
+    assert {name for name in before if before[name] != after.get(name)} == {"src/a.py", "src/b.py"}
+    assert after["index"] == before["index"]
+    assert not list(repo.rglob(".coderefine-*"))
+    assert undo(prepared.journal).startswith("undone: src/a.py")
+    assert state(repo) == before
+    with pytest.raises(PublishError, match="wrote nothing that could be undone"):
+        undo(prepared.journal)
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "src/b.py", "src/new/deep/c.py"])
+def test_a_file_that_changed_since_is_not_overwritten(repo: Path, path: str) -> None:
+    prepared = stage(repo, NEW)
+    write(repo, {path: "mine now\n"})
+    before = state(repo)
+    with pytest.raises(PublishError, match=f"{path} changed since the run began, so nothing was written"):
+        Files(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+    assert recover(prepared.snapshot.repository) is None
+
+
+def test_a_head_that_moved_stops_it(repo: Path) -> None:
+    prepared = stage(repo, NEW)
+    git(repo, "commit", "-q", "--allow-empty", "-m", "meanwhile")
+    before = state(repo)
+    with pytest.raises(PublishError, match="HEAD moved"):
+        Files(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
+def test_undo_refuses_once_the_file_was_edited(repo: Path) -> None:
+    prepared = stage(repo, NEW)
+    Files(prepared.snapshot).publish(prepared.outcome)
+    write(repo, {"src/a.py": "edited since\n"})
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"src/a\.py was changed after run .* nothing was undone"):
+        undo(prepared.journal)
+    assert state(repo) == before
+    assert prepared.journal.publication()
+
+
+def test_mode_and_line_ends_are_kept(repo: Path) -> None:
+    (repo / "run.sh").chmod(0o750)
+    write(repo, {"src/b.py": b"x = 1\r\ny = 2\r\n"})
+    prepared = stage(repo, {"run.sh": "#!/bin/sh\nexit 1\n", "src/b.py": b"x = 2\r\ny = 2\r\n"})
+    Files(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "run.sh").stat().st_mode & 0o777 == 0o750
+    assert (repo / "src/b.py").read_bytes() == b"x = 2\r\ny = 2\r\n"
+    undo(prepared.journal)
+    assert (repo / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_new_file_follows_the_umask(repo: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        prepared = stage(repo, {"made.py": "x = 1\n"})
+        Files(prepared.snapshot).publish(prepared.outcome)
+    finally:
+        os.umask(old)
+    assert (repo / "made.py").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_stays_a_link_and_its_target_is_written(repo: Path) -> None:
+    (repo / "alias.py").symlink_to("src/a.py")
+    prepared = stage(repo, {"alias.py": "one = 9\n"})
+    Files(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "alias.py").readlink() == Path("src/a.py")
+    assert (repo / "src/a.py").read_text() == "one = 9\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "link", "said"),
+    [
+        ("out.py", "../outside.py", "leads outside the repository"),
+        ("dir/x.py", None, "leads outside the repository"),
+        ("../x.py", None, "leads outside the repository"),
+        (".git/hooks/pre-commit", None, "leads into a git directory"),
+        ("dangling.py", "nowhere.py", "link to nothing"),
+    ],
+)
+def test_nothing_is_written_outside(repo: Path, path: str, link: str | None, said: str) -> None:
+    (repo.parent / "outside.py").write_text("theirs\n")
+    (repo / "dir").symlink_to(repo.parent)
+    if link:
+        (repo / path).symlink_to(link)
+    prepared = stage(repo, {path: "owned\n"})
+    with pytest.raises(PublishError, match=said):
+        Files(prepared.snapshot).publish(prepared.outcome)
+    assert (repo.parent / "outside.py").read_text() == "theirs\n"
+    assert not (repo.parent / "x.py").exists()
+    assert not (repo / ".git/hooks/pre-commit").exists()
+
+
+def test_works_in_a_linked_worktree_and_a_submodule(repo: Path) -> None:
+    linked = repo.parent / "linked"
+    git(repo, "worktree", "add", "-q", "-b", "side", str(linked))
+    library = make_repo(repo.parent / "library", {"lib.py": "x = 1\n"})
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendored")
+    for top, path in ((linked, "src/a.py"), (repo / "vendored", "lib.py"), (repo, "vendored/lib.py")):
+        prepared = stage(top, {path: "new = 1\n"})
+        Files(prepared.snapshot).publish(prepared.outcome)
+        assert (top / path).read_text() == "new = 1\n"
+        undo(prepared.journal)
+        assert (top / path).read_text() != "new = 1\n"
+
+
+def test_works_before_the_first_commit_and_detached(tmp_path: Path, repo: Path) -> None:
+    unborn = tmp_path / "unborn"
+    unborn.mkdir()
+    git(unborn, "init", "-q")
+    write(unborn, {"a.py": "x = 1\n"})
+    git(repo, "checkout", "-q", "--detach")
+    for top, path in ((unborn, "a.py"), (repo, "src/a.py")):
+        prepared = stage(top, {path: "x = 2\n"})
+        Files(prepared.snapshot).publish(prepared.outcome)
+        assert (top / path).read_text() == "x = 2\n"
+        undo(prepared.journal)
+
+
+def test_a_hooks_environment_is_not_believed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = stage(repo, NEW)
+    before = state(repo)["index"]
+    monkeypatch.setenv("GIT_INDEX_FILE", str(repo / "src/index.fake"))
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    Files(prepared.snapshot).publish(prepared.outcome)
+    monkeypatch.delenv("GIT_INDEX_FILE")
+    monkeypatch.delenv("GIT_DIR")
+    assert state(repo)["index"] == before
+    assert not (repo / "src/index.fake").exists()
+
+
+SCRIPT = """
+import resource, sys
+from pathlib import Path
+from coderefine.errors import CoderefineError
+from coderefine.publishers import Files
+from tests.support.publishing import stage
+top, size = Path(sys.argv[1]), int(sys.argv[2])
+prepared = stage(top, {"src/a.py": "small = 1\\n", "src/b.py": "x" * 200_000, "src/z.py": "new = 1\\n"})
+if size:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    print(Files(prepared.snapshot).publish(prepared.outcome))
+except CoderefineError as error:
+    print("refused:", error)
+"""
+
+
+def publish_in_child(repo: Path, size: int, *prefix: str) -> str:
+    done = subprocess.run(
+        (*prefix, sys.executable, "-c", SCRIPT, str(repo), str(size)),
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_a_full_disk_changes_nothing(repo: Path) -> None:
+    before = state(repo)
+    assert publish_in_child(repo, 100_000).startswith("refused: ")
+    assert state(repo) == before
+    assert not list(repo.rglob(".coderefine-*"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.parametrize("locked", ["src", "src/b.py", ".git"])
+def test_without_permission_nothing_changes(tmp_path_factory: pytest.TempPathFactory, locked: str) -> None:
+    import pwd
+    import tempfile
+
+    try:
+        tester = pwd.getpwnam("tester")
+    except KeyError:
+        pytest.skip("no user called tester")
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="coderefine-perm-") as name:
+        Path(name).chmod(0o755)
+        repo = make_repo(Path(name) / "repo", {"src/a.py": "one = 1\n", "src/b.py": "x = 1\n"})
+        subprocess.run(("chown", "-R", "tester", str(repo)), check=True)
+        subprocess.run(("chown", "root", str(repo / locked)), check=True)
+        (repo / locked).chmod(0o755 if (repo / locked).is_dir() else 0o644)
+        before = state(repo)
+        drop = f"import os; os.setgid({tester.pw_gid}); os.setuid({tester.pw_uid}); os.environ['HOME'] = '/tmp'\n"
+        script = SCRIPT.replace("top, size", drop + "top, size", 1)
+        done = subprocess.run(
+            (sys.executable, "-c", script, str(repo), "0"),
+            cwd="/",
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert "denied" in said or "another user owns it" in said
+        assert state(repo) == before
+        assert not list(repo.rglob(".coderefine-*"))

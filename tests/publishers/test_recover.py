@@ -1,0 +1,141 @@
+"""Killed at any instant, a publication is afterwards all old or all new, and nothing of ours is left lying about."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coderefine.errors import PublishError
+from coderefine.git import Repository
+from coderefine.journal import Journal
+from coderefine.publishers import recover, undo
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo, write
+
+ROOT = Path(__file__).parents[2]
+FILES = 30
+
+CHILD = """
+import sys
+from pathlib import Path
+import git
+from coderefine.publishers import Commit, Files, undo
+from tests.support.publishing import stage
+top, how = Path(sys.argv[1]), sys.argv[2]
+files = {f"m{n}.py": f"new = {n}\\n" for n in range(FILES)} | {"m1.py": None, "fresh/x.py": "x = 1\\n"}
+prepared = stage(top, files)
+print("ready", flush=True)
+sys.stdin.readline()
+publisher = Files(prepared.snapshot) if "files" in how else Commit(prepared.snapshot)
+if "undo" in how:
+    publisher.publish(prepared.outcome)
+    print("published", flush=True)
+    sys.stdin.readline()
+    undo(prepared.journal)
+else:
+    publisher.publish(prepared.outcome)
+print("done", flush=True)
+""".replace("FILES", str(FILES))
+
+
+def killed(top: Path, how: str, after: float) -> bool:
+    """Publish in a child and kill it `after` seconds into it; whether it had finished by then."""
+    child = subprocess.Popen(
+        (sys.executable, "-c", CHILD, str(top), how),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdin
+    assert child.stdout
+    with child.stdin, child.stdout:
+        for _ in range(2 if "undo" in how else 1):
+            child.stdout.readline()
+            child.stdin.write(b"go\n")
+            child.stdin.flush()
+        time.sleep(after)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        return b"done" in child.stdout.read()
+
+
+def wholly(top: Path) -> str:
+    """old, new, or a picture of the mixture."""
+    texts = {f"m{n}.py": (top / f"m{n}.py").read_text() if (top / f"m{n}.py").exists() else None for n in range(FILES)}
+    if texts == {f"m{n}.py": f"old = {n}\n" for n in range(FILES)} and not (top / "fresh").exists():
+        return "old"
+    new = {f"m{n}.py": f"new = {n}\n" for n in range(FILES)} | {"m1.py": None}
+    return "new" if texts == new and (top / "fresh/x.py").exists() else str(texts)
+
+
+def prepared_repo(tmp_path: Path) -> Path:
+    top = make_repo(tmp_path / "repo", {f"m{n}.py": f"old = {n}\n" for n in range(FILES)} | {"notes.txt": "n\n"})
+    write(top, {"notes.txt": "staged\n"})
+    git(top, "add", "notes.txt")
+    write(top, {"notes.txt": "dirty\n", "stranger.py": "s\n"})
+    return top
+
+
+@pytest.mark.parametrize(
+    ("how", "longest", "times"),
+    [("files", 0.12, 12), ("commit", 0.35, 12), ("undo files", 0.12, 6), ("undo commit", 0.3, 8)],
+)
+def test_killed_at_random_instants(tmp_path: Path, how: str, longest: float, times: int) -> None:
+    top = prepared_repo(tmp_path)
+    repository = Repository.open(top)
+    chance = random.Random(how)
+    for _ in range(times):
+        start, status = git(top, "rev-parse", "HEAD"), git(top, "status", "--porcelain")
+        killed(top, how, chance.random() * longest)
+        recover(repository)
+        found, head = wholly(top), git(top, "rev-parse", "HEAD")
+        assert found in ("old", "new")
+        assert not list(top.rglob(".coderefine-*"))
+        assert not (top / ".git/index.lock").exists()
+        if "commit" in how:
+            assert (found == "new") == (head != start)
+            assert git(top, "status", "--porcelain") == status
+        else:
+            assert head == start
+        assert recover(repository) is None
+        journal = Journal.load(repository)
+        assert (journal.publication() is not None) == (found == "new")
+        if found == "new":
+            undo(journal)
+        assert wholly(top) == "old"
+        assert git(top, "rev-parse", "HEAD") == start
+        assert git(top, "status", "--porcelain") == status
+
+
+def test_nothing_to_mend_costs_nothing(tmp_path: Path) -> None:
+    top = prepared_repo(tmp_path)
+    before = state(top)
+    repository = Repository.open(top)
+    began = time.perf_counter()
+    assert recover(repository) is None
+    assert time.perf_counter() - began < 0.01
+    assert state(top) == before
+
+
+def test_a_live_publication_is_not_disturbed(tmp_path: Path) -> None:
+    top = prepared_repo(tmp_path)
+    repository = Repository.open(top)
+    marker = top / ".git/coderefine/pending"
+    marker.parent.mkdir()
+    script = f"import fcntl, sys; f = open({str(marker)!r}, 'w'); fcntl.flock(f, 2); print('held', flush=True); input()"
+    with subprocess.Popen((sys.executable, "-c", script), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        child.stdout.readline()
+        with pytest.raises(PublishError, match="another coderefine, or a hook"):
+            recover(repository, patience=0.1)
+        child.kill()
+    assert recover(repository) is None
+    assert not marker.exists()
