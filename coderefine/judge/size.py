@@ -12,7 +12,7 @@ Opcode = tuple[str, int, int, int, int]
 
 def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
     """difflib's edit operations between the lines of two contents; equal heads and tails are cut off first."""
-    old, new = (before or b"").splitlines(), (after or b"").splitlines()
+    old, new = (before or b"").splitlines(keepends=True), (after or b"").splitlines(keepends=True)
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1

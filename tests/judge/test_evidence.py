@@ -1,0 +1,121 @@
+"""Numbers shown to the user: they must be right."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coderefine.core import Attempt, Check, Patch, Verdict
+from coderefine.judge import changed_statements, diff_size, evidence, ledger_line
+from coderefine.judge.size import lines_of
+from tests.support.judging import attempt
+
+F, P, S, E, X = "failed", "passed", "skipped", "error", "xfailed"
+OLD = b"def f(a):\n    b = a\n    return b\n"
+
+
+def covering(lines: Mapping[str, Mapping[str, frozenset[int]]], new: bytes) -> Attempt:
+    return Attempt(1, Patch({"app/core.py": new}), (Check("pytest", coverage=lines),))
+
+
+def test_tests_are_counted_once_and_by_name() -> None:
+    was = attempt({"a": F, "b": P, "c": P, "d": S, "e": F, "f": X, "x": P, "m.py": E}, number=0)
+    now = attempt({"a": P, "b": P, "c": F, "d": S, "e": F, "f": X, "x": F, "m.py::t": P, "new": P})
+    shown = evidence(now, was, frozenset({"x"}))
+    assert shown.flipped == ("a", "m.py")
+    assert shown.kept == 3
+    assert shown.lost == ("c",)
+    assert shown.flaky == ("x",)
+    assert shown.covered is None
+
+
+def test_vanished_tests_are_lost() -> None:
+    assert evidence(attempt({"a": P}), attempt({"a": F, "b": F, "c": S}, number=0)).lost == ("b", "c")
+
+
+def test_patched_lines_are_covered_by_statement() -> None:
+    new = b"def f(a):\n    b = (\n        a\n        + 1\n    )\n    if b > 9:\n        return 9\n    # done\n    return b\n"
+    lines = {"t": {"app/core.py": frozenset({2, 6, 9})}, "": {"app/core.py": frozenset({1})}}
+    shown = evidence(covering(lines, new), attempt({}, number=0), originals={"app/core.py": OLD})
+    assert shown.covered == (5, 6)
+
+
+def test_a_patch_that_only_deletes_has_no_lines_to_cover() -> None:
+    shown = evidence(covering({}, b"def f(a):\n    return b\n"), attempt({}), originals={"app/core.py": OLD})
+    assert shown.covered == (0, 0)
+
+
+EXECUTABLE = [
+    ("if a:\n    b()\nelse:\n    c()\n", [1, 2, 4]),
+    ('def f():\n    """Doc."""\n    return 1\n', [1, 3]),
+    ("# note\n\nx = 1\n", [3]),
+    ("try:\n    a()\nexcept ValueError:\n    b()\nfinally:\n    c()\n", [1, 2, 3, 4, 6]),
+    ("@d\n@e\ndef f(\n    a,\n):\n    pass\n", [1, 2, 3, 4, 5, 6]),
+    ("match x:\n    case 1:\n        a()\n", [1, 2, 3]),
+    ("def f():\n    global x\n    x = 1\n", [1, 3]),
+    ("x = {\n    1: 2,\n}\n", [1, 2, 3]),
+    ("not python at all\n", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), EXECUTABLE)
+def test_only_lines_that_can_run_count(text: str, expected: list[int]) -> None:
+    new = text.encode()
+    found = [
+        number
+        for number, line in enumerate(text.split("\n")[:-1], 1)
+        for old in ["\n".join(text.split("\n")[: number - 1] + [line + " # old"] + text.split("\n")[number:]).encode()]
+        if list(changed_statements("a.py", old, new))
+    ]
+    assert found == expected
+
+
+def test_size_is_what_diff_says() -> None:
+    assert lines_of(b"a\nb\nc\n", b"a\nx\ny\nc\n") == (2, 1)
+    assert lines_of(None, b"a\nb\n") == (2, 0)
+    assert lines_of(b"a\nb\n", None) == (0, 2)
+    assert lines_of(b"a\n", b"a") == (1, 1)
+    assert diff_size(Patch({"a": b"1\n", "b": b"2\n"}), {"a": b"1\n", "b": b"3\n"}) == 2
+
+
+texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n"]), max_size=12).map(b"".join)
+
+
+@given(texts, texts)
+def test_size_is_symmetric_and_zero_only_for_equals(one: bytes, two: bytes) -> None:
+    added, removed = lines_of(one, two)
+    assert added - removed == two.count(b"\n") - one.count(b"\n")
+    assert (added + removed == 0) == (one == two)
+
+
+LONG = "breaks " + "tests/a/very/long/path/test_module.py::test_with_a_name_that_does_not_end " * 4
+
+
+@pytest.mark.parametrize("reason", ["", "breaks t::b", LONG, "two\nlines"])
+@pytest.mark.parametrize("summary", ["", "use >=", "x" * 300, "a\nb"])
+def test_ledger_line_is_one_short_line(reason: str, summary: str) -> None:
+    patch = Patch({"src/cart.py": b"x = 2\n", "b.py": b"", "c.py": None}, "search", summary)
+    line = ledger_line(Attempt(3, patch, verdict=Verdict(ok=False, reason=reason)), attempt({}, number=0))
+    assert len(line) <= 160
+    assert "\n" not in line
+    assert line.startswith("#3 search: src/cart.py")
+    assert "refused" in line
+
+
+def test_ledger_line_says_what_changed_and_what_broke() -> None:
+    was = attempt({"a": F, "b": P}, number=0)
+    now = attempt({"a": P, "b": F}, number=2, patch={"app/core.py": OLD.replace(b"= a", b"= a + 1")})
+    refused = Attempt(2, now.patch, now.checks, Verdict(ok=False, reason="breaks b"))
+    assert ledger_line(refused, was, originals={"app/core.py": OLD}) == textwrap.dedent(
+        "#2 model: app/core.py +1 −1 change the sum → refused: breaks b (1 fixed, 1 broken)"
+    )
+    assert "→ kept (1 fixed, 1 broken)" in ledger_line(now, was)
+
+
+def test_ledger_line_without_checks_counts_no_tests() -> None:
+    line = ledger_line(Attempt(1, Patch(), verdict=Verdict(ok=False, reason="changes nothing")), attempt({}, number=0))
+    assert line == "#1: nothing → refused: changes nothing"
