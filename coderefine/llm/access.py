@@ -16,6 +16,10 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
+    if config.base_url and urlsplit(config.base_url).scheme not in {"http", "https"}:
+        return Verdict(
+            ok=False, reason=f"base-url must be set to an http:// or https:// address, not {config.base_url!r}"
+        )
     if environ.get(config.api_key_env) or _authorised(config.extra_headers) or _near(config.base_url):
         return Verdict(ok=True)
     where = f"{config.api_key_env} in the environment"

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from coderefine.core import Case, Finding
 from coderefine.llm.evidence import Witness, tell
 from coderefine.llm.excerpt import excerpt, imports
-from coderefine.llm.outline import at_lines, called, outline, used
+from coderefine.llm.outline import at_lines, called, narrow, outline, used
 from coderefine.llm.steady import cut
 from coderefine.source import decode
 
@@ -56,7 +56,7 @@ def gather(findings: Sequence[Finding], cases: Mapping[str, Case], repository: R
     mark = _mark((*files.values(), *sources.values()))
     code = _fit((_fenced("file", path, _shown(path, text, clues), mark) for path, text in files.items()), CODE)
     tests = _fit((_fenced("tests", path, text, mark) for path, text in sources.items() if text), TESTS)
-    evidence = _fenced("result", "", tell(findings, Witness(repository.top, cases)), mark)
+    evidence = _fenced("result", "", tell(findings, Witness(repository.top, cases, repository.text)), mark)
     return Context(code, tests, evidence, tuple(files))
 
 
@@ -155,7 +155,8 @@ def _shown(path: str, text: str, clues: _Clues) -> str:
     if len(text) <= WHOLE:
         return text
     keep = at_lines(text, clues.lines.get(path, frozenset())) | called(text, clues.names)
-    return outline(text, keep)
+    drawn = outline(text, keep)
+    return drawn if len(drawn) <= CODE // 2 else narrow(text, keep)
 
 
 def _mark(texts: Iterable[str]) -> str:

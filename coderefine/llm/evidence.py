@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame
 from coderefine.llm.steady import cut, steady, steady_output
 
-IN_FULL = 5
+IN_FULL = 4
 """Failures told in full; the others of the same kind get a line."""
 
 LINES = 25
 """Lines for findings that are not told in full."""
 
-EACH = 1600
+MOST = 9_000
+
+EACH = 1_600
 OUTPUT = 600
 LOCALS = 8
 FRAMES = 4
@@ -24,14 +26,20 @@ FRAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where the words come from: the repository's top, and each failing test's result."""
+    """Where the words come from: the repository's top, each failing test's result, and the files' text."""
 
     top: Path
     cases: Mapping[str, Case]
+    text: Callable[[str], str | None] = lambda _: None
+
+    def line(self, frame: Frame) -> str:
+        """The source line that `frame` stands on, short."""
+        lines = (self.text(frame.path) or "").split("\n")
+        return _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
 
 
 def tell(findings: Sequence[Finding], witness: Witness) -> str:
-    """All `findings` as text, failing tests first, at most about 10,000 characters."""
+    """All `findings` as text, failing tests first, at most about `MOST` characters."""
     tests = [finding for finding in findings if finding.critic == "pytest"]
     others = [finding for finding in findings if finding.critic != "pytest"]
     chosen = _one_of_each_kind(tests, witness)[:IN_FULL]
@@ -39,7 +47,7 @@ def tell(findings: Sequence[Finding], witness: Witness) -> str:
     told = [_failed(finding, witness) for finding in chosen]
     told += _lines("also FAILED", rest, witness)
     told += _lines("", others, witness)
-    return "\n".join(told)
+    return cut("\n".join(told), MOST)
 
 
 def _one_of_each_kind(tests: Iterable[Finding], witness: Witness) -> list[Finding]:
@@ -69,14 +77,14 @@ def _failed(finding: Finding, witness: Witness) -> str:
     if case is None or case.failure is None:
         body = "\n".join(part for part in (finding.message, finding.evidence) if part)
         return f"FAILED {name}\n{cut(steady(body, witness.top), EACH)}"
-    return f"FAILED {name}\n{_failure(case.failure, case.path, witness.top)}"
+    return f"FAILED {name}\n{_failure(case.failure, case.path, witness)}"
 
 
-def _failure(failure: Failure, test_path: str, top: Path) -> str:
-    lines = [cut(steady(_said(failure), top), EACH)]
-    lines += [_frame(frame, top) for frame in _telling(failure.frames, test_path)]
+def _failure(failure: Failure, test_path: str, witness: Witness) -> str:
+    lines = [cut(steady(_said(failure), witness.top), EACH)]
+    lines += [_frame(frame, witness) for frame in _telling(failure.frames, test_path)]
     if failure.output.strip():
-        lines.append(f"printed: {cut(steady_output(failure.output.strip(), top), OUTPUT)}")
+        lines.append(f"printed: {cut(steady_output(failure.output.strip(), witness.top), OUTPUT)}")
     return "\n".join(line for line in lines if line)
 
 
@@ -98,10 +106,11 @@ def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
     return telling[-FRAMES:]
 
 
-def _frame(frame: Frame, top: Path) -> str:
+def _frame(frame: Frame, witness: Witness) -> str:
+    line = witness.line(frame)
     shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:LOCALS]]
-    values = f": {', '.join(shown)}" if shown else ""
-    return steady(f"  {frame.path}:{frame.line} {frame.function}{values}", top)
+    values = f"; {', '.join(shown)}" if shown else ""
+    return steady(f"  {frame.path}:{frame.line} {frame.function}: {line}{values}", witness.top)
 
 
 def _short(value: str, most: int = 80) -> str:

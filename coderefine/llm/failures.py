@@ -6,7 +6,6 @@ import json
 import re
 import time
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from coderefine.errors import ModelError
@@ -14,7 +13,7 @@ from coderefine.errors import ModelError
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-OPTIONAL = ("temperature", "max_completion_tokens", "stream_options", "response_format")
+OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options", "response_format")
 """Parts of a request that some servers do not know; each is left out once a server says so."""
 
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
@@ -111,9 +110,9 @@ def _final(error: APIStatusError, said: str, target: Target) -> str | None:
 def _unsupported(error: APIStatusError, said: str, sent: frozenset[str]) -> str | None:
     if error.status_code not in (400, 422):
         return None
-    named = [part for part in OPTIONAL if part in sent and (part == error.param or part in said)]
+    named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", said))]
     if named:
-        return named[0]
+        return error.param if error.param in named else named[0]
     if "response_format" in sent and re.search(r"json_schema|structured|response.?format", said):
         return "response_format"
     return None
@@ -148,6 +147,8 @@ def retry_after(headers: object) -> float | None:
 
 
 def _until(date: str) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
     except (TypeError, ValueError):

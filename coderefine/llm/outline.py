@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 SHORT = 3
@@ -57,6 +57,40 @@ def outline(text: str, keep: Collection[str]) -> str:
             indent = line[: len(line) - len(line.lstrip())]
             lines[part.body - 1 : part.last] = [f"{indent}... {count} lines"]
     return "\n".join(lines)
+
+
+def narrow(text: str, keep: Collection[str]) -> str:
+    """For a very long `text`: imports, the functions `keep` and the heads of their classes, nothing else."""
+    tree = parsed(text)
+    if tree is None:
+        return text
+    lines = text.split("\n")
+    chosen = {
+        number for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for number in _numbers(node)
+    }
+    chosen |= {number for part in functions(text) if part.name in keep for number in range(part.first, part.last + 1)}
+    classes = {name.rsplit(".", 1)[0] for name in keep if "." in name}
+    chosen |= {node.lineno for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name in classes}
+    return "\n".join(_with_gaps(lines, chosen))
+
+
+def _numbers(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _with_gaps(lines: Sequence[str], chosen: Collection[int]) -> Iterator[str]:
+    """The `chosen` 1-based lines, and for each run of others how many they are."""
+    missing = 0
+    for number, line in enumerate(lines, 1):
+        if number not in chosen:
+            missing += 1
+            continue
+        if missing:
+            yield f"... {missing} lines"
+        missing = 0
+        yield line
+    if missing:
+        yield f"... {missing} lines"
 
 
 def at_lines(text: str, wanted: Collection[int]) -> frozenset[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
+from coderefine.llm import prices
 from coderefine.llm.failures import Target, TransientError, judge
 from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
 
@@ -25,6 +27,13 @@ class Server:
     timeout: float = 120.0
 
 
+CAPS = ("max_completion_tokens", "max_tokens")
+"""Names of the reply's cap: OpenAI's reasoning models refuse the second, most other servers know only that."""
+
+LONGEST = 500_000
+"""Characters after which a stream is taken to have run wild."""
+
+
 class Wire:
     """An open connection to one server; remembers which optional parts of a request it refused."""
 
@@ -33,7 +42,8 @@ class Wire:
         self._stream = stream
         self._client = _connect(server)
         self._timeout = server.timeout
-        self._left_out: set[str] = set() if server.base_url is None else {"max_completion_tokens"}
+        self._caps = CAPS if _is_openai(server.base_url) else CAPS[::-1]
+        self._left_out: set[str] = set()
 
     def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None) -> Answer:
         """The answer to one request. Raises what `failures.judge` makes of an error.
@@ -50,18 +60,23 @@ class Wire:
                 return _gather(cast("Stream[ChatCompletionChunk]", result), request, seconds)
             return _read(cast("ChatCompletion", result), request)
         except (openai.OpenAIError, ValueError) as error:
-            raise judge(error, self._target, frozenset(arguments)) from error
+            raise judge(error, replace(self._target, model=model), frozenset(arguments)) from error
 
     def leave_out(self, part: str) -> None:
         """Never send this optional part to this server again."""
         self._left_out.add(part)
 
     def models(self) -> tuple[str, ...]:
-        """Names of the models that the server offers. Raises what `failures.judge` makes of an error."""
+        """Names of the models that the server offers, none when it keeps no list.
+
+        Raises what `failures.judge` makes of an error.
+        """
         import openai
 
         try:
             return tuple(model.id for model in self._client.with_options(timeout=5.0).models.list())
+        except openai.NotFoundError:
+            return ()
         except (openai.OpenAIError, ValueError) as error:
             raise judge(error, self._target, frozenset()) from error
 
@@ -69,7 +84,7 @@ class Wire:
         self._client.close()
 
     def _arguments(self, request: Request, model: str, reply_tokens: int) -> dict[str, Any]:
-        cap = "max_tokens" if "max_completion_tokens" in self._left_out else "max_completion_tokens"
+        cap = next((name for name in self._caps if name not in self._left_out), CAPS[0])
         given: dict[str, Any] = {
             "model": model,
             "messages": [{"role": message.role, "content": message.text} for message in request.messages],
@@ -84,12 +99,17 @@ class Wire:
         return {name: value for name, value in given.items() if name not in self._left_out}
 
 
+def _is_openai(base_url: str | None) -> bool:
+    host = urlsplit(base_url or prices.OPENAI).hostname or ""
+    return host.endswith((".openai.com", ".azure.com"))
+
+
 def _connect(server: Server) -> OpenAI:
     import openai
 
     return openai.OpenAI(
         api_key=server.key or "none",
-        base_url=server.base_url or "https://api.openai.com/v1",
+        base_url=server.base_url or prices.OPENAI,
         default_headers=dict(server.headers),
         max_retries=0,
     )
@@ -109,19 +129,20 @@ def _read(result: ChatCompletion, request: Request) -> Answer:
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
     """A streamed answer. Without a finish reason it was cut, however politely the connection ended."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    pieces: list[str] = []
-    finish, usage = None, None
+    text, finish, usage = "", None, None
     with stream:
         for chunk in stream:
             usage = getattr(chunk, "usage", None) or usage
             for choice in getattr(chunk, "choices", None) or ():
-                pieces.append(choice.delta.content or getattr(choice.delta, "refusal", None) or "")
+                text += choice.delta.content or getattr(choice.delta, "refusal", None) or ""
                 finish = choice.finish_reason or finish
             if deadline is not None and time.monotonic() > deadline:
                 raise TransientError("the time limit passed while the answer was streaming", billed=True)
+            if len(text) > LONGEST:
+                raise TransientError("the answer does not end", billed=True)
     if finish is None:
         raise TransientError("the stream was cut", billed=True)
-    return _counted("".join(pieces), finish, usage, request)
+    return _counted(text, finish, usage, request)
 
 
 def _counted(text: str, finish: str, usage: Any, request: Request) -> Answer:

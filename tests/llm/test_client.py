@@ -208,6 +208,26 @@ def test_a_part_the_server_does_not_know_is_left_out_from_then_on(part: str, pre
         assert f"does not take {part}" in it.notes
 
 
+@pytest.mark.parametrize("names", [("max_tokens",), ("max_tokens", "max_completion_tokens")], ids=["one", "both"])
+def test_the_cap_goes_by_the_name_the_server_knows(names: tuple[str, ...]) -> None:
+    def answer(seen: Seen) -> Reply:
+        bad = next((name for name in names if name in seen.body), None)
+        return error(400, f"{bad}: use max_completion_tokens instead", param=bad) if bad else Reply("fine")
+
+    with line(answer) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert len(it.server.requests) == 1 + len(names)
+
+
+def test_an_endless_stream_is_given_up() -> None:
+    wild = Reply("x" * 600_000, chunk=100_000)
+    with (
+        line([wild], Config(stream=True), backoff=Backoff(1)) as it,
+        pytest.raises(ModelError, match="does not end"),
+    ):
+        it.client.ask(ASKED)
+
+
 def test_structured_output_is_asked_for() -> None:
     with line(["{}"]) as it:
         it.client.ask(Request("critique", (Message("user", "x"),), schema=record("thing", a={"type": "string"})))
@@ -348,6 +368,7 @@ def test_preload_hides_the_import() -> None:
         (Config(model="m", base_url="http://192.168.1.7:8000/v1"), {}, True),
         (Config(model="m", base_url="http://gpu-box:8000/v1"), {}, True),
         (Config(model="m", base_url="https://openrouter.ai/api/v1"), {}, False),
+        (Config(model="m", base_url="localhost:11434/v1"), {"OPENAI_API_KEY": "k"}, False),
         (Config(model="m", base_url="https://x.azure.com/v1", extra_headers={"api-key": "k"}), {}, True),
     ],
 )

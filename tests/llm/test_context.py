@@ -106,6 +106,24 @@ def test_large_files_are_outlined_around_the_frames() -> None:
     assert "x=3" in context.evidence
 
 
+def test_a_very_long_file_is_narrowed_to_the_functions_that_matter() -> None:
+    big = "import os\n\n\n" + "".join(function(f"f{n}", 20) for n in range(600))
+    frame = Frame("shop/cart.py", big[: big.index("def f300")].count("\n") + 5, "f300", {"x": "3"})
+    context = show({**FILES, "shop/cart.py": big}, [failing("tests/test_cart.py::test_total", frames=(frame,))])
+    assert function("f300", 20).strip() in context.code
+    assert "import os" in context.code
+    assert "def f8" not in context.code
+    assert len(context.code) < 3_000
+
+
+def test_a_frame_shows_its_line() -> None:
+    frame = Frame("shop/cart.py", 4, "total", {"x": "3"})
+    assert (
+        "  shop/cart.py:4 total: x += 1; x=3"
+        in show(FILES, [failing("tests/test_cart.py::test_total", frames=(frame,))]).evidence
+    )
+
+
 def test_what_may_not_be_written_is_not_shown_as_code() -> None:
     frame = Frame("vendor/lib.py", 1, "f")
     context = show(

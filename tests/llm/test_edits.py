@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
@@ -214,6 +214,7 @@ def test_a_binary_file() -> None:
 TEXT = st.lists(st.sampled_from(["a", "b", "  c", "", "=======", "d = 'é'", "\tx"]), min_size=1, max_size=12)
 
 
+@settings(deadline=None, database=None)
 @given(TEXT, st.data(), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_a_unique_search_is_replaced_and_the_rest_is_kept(
     lines: list[str], data: st.DataObject, end: str, final: bool

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
@@ -138,6 +138,7 @@ def _harmless(lines: list[str]) -> bool:
     return not any(mark in text for mark in ("SEARCH", "REPLACE", "=====", "<think", "</think"))
 
 
+@settings(deadline=None, database=None)
 @given(LINES.filter(_harmless), LINES.filter(_harmless))
 def test_what_is_written_is_what_is_read(search: list[str], new: list[str]) -> None:
     old, fresh = ("".join(f"{line}\n" for line in lines) for lines in (search, new))
@@ -146,6 +147,7 @@ def test_what_is_written_is_what_is_read(search: list[str], new: list[str]) -> N
     assert (block.path, block.splits) == ("src/a.py", ((old, fresh),))
 
 
+@settings(deadline=None, database=None)
 @given(st.text(max_size=200))
 def test_rubbish_is_a_named_error_or_a_reply(text: str) -> None:
     for candidate in (

@@ -10,6 +10,9 @@ from coderefine.llm.context import text_of
 from coderefine.llm.steady import cut, steady_output
 from coderefine.proposers.model.tree import Overlay
 
+ORIGIN = "model"
+"""`Patch.origin` of what a model wrote."""
+
 LAST = 8
 """Attempts remembered in a prompt, the newest ones."""
 
@@ -18,8 +21,11 @@ REASON = 200
 
 
 def failed(situation: Situation) -> tuple[Attempt, ...]:
-    """The attempts that were refused or judged no better, oldest first."""
-    return tuple(item for item in situation.attempts if item.patch and not item.verdict and item.number)
+    """A model's attempts that were refused or judged no better, oldest first.
+
+    What other proposers tried in vain is left out: they try too much, and for no reason a model could learn from.
+    """
+    return tuple(item for item in situation.attempts if item.patch.origin == ORIGIN and not item.verdict)
 
 
 def ledger(situation: Situation, start: Overlay) -> str:

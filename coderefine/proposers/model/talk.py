@@ -18,7 +18,7 @@ from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
 from coderefine.project import Place, Protection
-from coderefine.proposers.model.ledger import failed, ledger, outcome
+from coderefine.proposers.model.ledger import ORIGIN, failed, ledger, outcome
 from coderefine.proposers.model.plan import Base, Move
 from coderefine.proposers.model.tree import Overlay
 
@@ -97,7 +97,7 @@ class Talk:
         if lineage:
             ask = render("repair", number=str(lineage.number), reason=outcome(lineage, self._start))
             return Ground(lineage.patch, _hard(lineage, situation), lineage.cases, ask)
-        name = "other" if move.base is Base.FAILED or failed(situation) else "first"
+        name = "first" if move.prompt == "first" or not failed(situation) else "other"
         if name == "first" and not any(finding.critic == "pytest" for finding in situation.findings):
             name = "quality"
         return Ground(best.patch, situation.findings, best.cases, render(name))
@@ -132,7 +132,7 @@ class Talk:
         overlay = Overlay(self._place.top, ground.patch)
         files = apply(reply.blocks, Tree(overlay.read, self._outside, shown.shown))
         summary = self._client.redact(_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
-        patch = ground.patch.then(files, origin="model", summary=summary)
+        patch = ground.patch.then(files, origin=ORIGIN, summary=summary)
         for attempt in situation.attempts:
             if attempt.patch.files == patch.files:
                 number, reason = str(attempt.number), outcome(attempt, self._start)
@@ -178,9 +178,13 @@ def _hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
 
 
 def _promising(situation: Situation) -> Attempt | None:
-    """The failed attempt that repairs the most tests of the best tree, the newest among equals; None without any."""
+    """The failed attempt that repairs the most tests of the best tree, the newest among equals; None without any.
+
+    Older ones than the best lack what it gained.
+    """
     wanted = [test for test, case in situation.best.cases.items() if case.status.bad]
     rated = [(_repaired(attempt, wanted), attempt.number, attempt) for attempt in failed(situation)]
+    rated = [item for item in rated if item[1] > situation.best.number]
     best = max(rated, key=lambda item: item[:2], default=None)
     return best[2] if best and best[0] > 0 else None
 
