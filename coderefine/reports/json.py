@@ -1,0 +1,146 @@
+"""Reports for programs: one JSON object, `version` 1, described by schema.json beside this file.
+
+Paths are repo-relative with POSIX separators. Keys are only ever added within a version.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from coderefine import __version__
+from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Patch
+
+VERSION = 1
+
+
+def checks(said: Sequence[Check]) -> str:
+    """What the gates said: `kind` "check"."""
+    return _dumped("check", clean=all(check.clean for check in said), checks=[_check(check) for check in said])
+
+
+def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str = "") -> str:
+    """The end of a run: `kind` "outcome". `run` is its id in the journal, `diff` the unified diff of the patch."""
+    return _dumped(
+        "outcome",
+        clean=end.clean,
+        stop=end.stop.value,
+        why=end.why,
+        run=run or None,
+        baseline=_attempt(end.baseline),
+        best=_attempt(end.best),
+        patch=_patch(end.best.patch),
+        diff=diff.encode("utf-8", "replace").decode("utf-8") or None,
+        evidence=_evidence(end.evidence),
+        remaining=[_finding(finding) for finding in end.remaining],
+        attempts=[_attempt(attempt) for attempt in end.attempts],
+        cost=_cost(end.cost),
+        wrote=list(wrote),
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) that every report satisfies."""
+    loaded: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text("utf-8"))
+    return loaded
+
+
+def _dumped(kind: str, **parts: object) -> str:
+    report = {"version": VERSION, "tool": f"coderefine {__version__}", "kind": kind, **parts}
+    # Escaped to ASCII: surrogates in odd file names and every terminal's encoding survive it.
+    return json.dumps(report, indent=2) + "\n"
+
+
+def _check(check: Check) -> dict[str, object]:
+    return {
+        "critic": check.critic,
+        "tool": check.tool,
+        "gate": check.gate,
+        "clean": check.clean,
+        "complete": check.complete,
+        "seconds": round(check.seconds, 3),
+        "findings": [_finding(finding) for finding in check.findings],
+        "tests": [
+            {"id": case.id, "status": case.status.value, "seconds": round(case.seconds, 4)}
+            for case in check.cases.values()
+        ],
+        "notes": list(check.notes),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "critic": finding.critic,
+        "rule": finding.rule,
+        "path": finding.path,
+        "first": finding.span.first if finding.span else None,
+        "last": finding.span.last if finding.span else None,
+        "symbol": finding.symbol,
+        "message": finding.message,
+        "evidence": finding.evidence,
+        "instruction": finding.instruction,
+        "severity": finding.severity.value,
+        "weight": finding.weight,
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, object]:
+    """In short: the checks' findings are in `remaining` and in the journal."""
+    return {
+        "number": attempt.number,
+        "origin": attempt.patch.origin,
+        "summary": attempt.patch.summary,
+        "paths": sorted(attempt.patch.files),
+        "ok": attempt.verdict.ok,
+        "reason": attempt.verdict.reason,
+        "findings": {check.critic: len(check.findings) for check in attempt.checks},
+        "tests": dict(Counter(case.status.value for case in attempt.cases.values())),
+        "cost": _cost(attempt.cost),
+    }
+
+
+def _patch(patch: Patch) -> list[dict[str, object]]:
+    return [{"path": path, **_content(data)} for path, data in sorted(patch.files.items())]
+
+
+def _content(data: bytes | None) -> dict[str, object]:
+    """`text` when the file is UTF-8, else `base64`; a deleted file has neither."""
+    if data is None:
+        return {"deleted": True}
+    try:
+        return {"text": data.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode("ascii")}
+
+
+def _evidence(proof: Evidence) -> dict[str, object]:
+    return {
+        "flipped": list(proof.flipped),
+        "kept": proof.kept,
+        "lost": list(proof.lost),
+        "flaky": list(proof.flaky),
+        "covered": _fraction(proof.covered),
+        "strength": _fraction(proof.strength),
+        "isolation": proof.isolation,
+        "alternatives": [{"summary": patch.summary, "patch": _patch(patch)} for patch in proof.alternatives],
+        "notes": list(proof.notes),
+    }
+
+
+def _fraction(pair: tuple[int, int] | None) -> dict[str, int] | None:
+    return None if pair is None else {"done": pair[0], "total": pair[1]}
+
+
+def _cost(cost: Cost) -> dict[str, object]:
+    return {
+        "requests": cost.requests,
+        "prompt_tokens": cost.prompt_tokens,
+        "completion_tokens": cost.completion_tokens,
+        "usd": cost.usd,
+        "seconds": round(cost.seconds, 3),
+        "test_runs": cost.test_runs,
+    }

@@ -1,0 +1,19 @@
+"""Rows laid out as lines of text."""
+
+from __future__ import annotations
+
+from coderefine.reports.rows import Row
+
+
+def plain(line: str | Row, width: int) -> str:
+    """`label` in ten columns, the text, verdict and seconds flush right when there is room."""
+    if isinstance(line, str):
+        return line.rstrip()
+    start = f"{line.label:<10}{line.text}" if line.label else line.text
+    end = " ".join(part for part in (line.verdict, seconds(line)) if part)
+    room = max(1, width - len(start) - len(end)) if end else 0
+    return f"{start}{' ' * room}{end}".rstrip()
+
+
+def seconds(row: Row) -> str:
+    return "" if row.seconds is None else f"{row.seconds:5.1f} s"

@@ -1,0 +1,72 @@
+"""The same report in colour, by rich; imported only when somebody is looking."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+from coderefine.reports.layout import plain
+from coderefine.reports.rows import Row
+
+LABELS = {
+    "left": "yellow",
+    "refused": "dim",
+    "note": "dim",
+    "also": "magenta",
+    "wrote": "bold green",
+    "evidence": "cyan",
+    "spent": "dim",
+}
+WORDS = (
+    (r"\b\d+ (?:failed|error)\b", "red"),
+    (r"\b\d+ passed\b", "green"),
+    (r"\bproved\b", "green"),
+    (r"\bnot proved\b", "yellow"),
+    (r"[█]+", "green"),
+    (r"[░]+", "red"),
+    (r"^\S+?:\d+(?:-\d+)?(?= )", "bold"),
+    (r"`[^`]+`", "cyan"),
+)
+
+
+def paint(lines: Sequence[str | Row], width: int) -> str:
+    """`lines` with ANSI colours, laid out as in plain text."""
+    console = _console(width)
+    for line in lines:
+        console.print(_painted(line, width), soft_wrap=True)
+    return _value(console)
+
+
+def paint_diff(diff: str, width: int) -> str:
+    """A unified diff, syntax-coloured; undecodable bytes are shown as replacement characters."""
+    console = _console(width)
+    shown = diff.encode("utf-8", "replace").decode("utf-8")
+    console.print(Syntax(shown.rstrip("\n"), "diff", theme="ansi_dark", background_color="default", word_wrap=True))
+    console.print()
+    return _value(console)
+
+
+def _painted(line: str | Row, width: int) -> Text:
+    text = Text(plain(line, width), no_wrap=True)
+    for pattern, style in WORDS:
+        text.highlight_regex(pattern, style)
+    if isinstance(line, Row) and line.label:
+        text.stylize(LABELS.get(line.label, "bold"), 0, len(line.label))
+    elif isinstance(line, str) and line.startswith("    "):
+        text.stylize("dim")
+    elif isinstance(line, Row):
+        text.stylize("bold green" if line.text == "all checks pass" else "bold yellow")
+    return text
+
+
+def _console(width: int) -> Console:
+    return Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
+
+
+def _value(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()

@@ -1,0 +1,90 @@
+"""Who listens while it runs: a live line on a terminal, plain lines in a log, nobody when quiet."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from coderefine.core import Event, Listen
+from coderefine.reports.scene import Scene
+from coderefine.reports.terminal import colour
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+
+@contextlib.contextmanager
+def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterator[Listen]:
+    """A listener that writes to `stream` (stderr, so that a report on stdout stays clean) until the block ends.
+
+    On a terminal without colour (NO_COLOR, TERM=dumb) and in a log it writes plain lines.
+    """
+    if quiet:
+        yield lambda _event: None
+    elif colour(stream, environ):
+        with _live(stream) as listen:
+            yield listen
+    else:
+        yield Plain(stream).listen
+
+
+class Plain:
+    """One line for each thing worth a line in a log; counts of tests are not."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._last = ""
+
+    def listen(self, event: Event) -> None:
+        """Safe from any thread; a log that went away is nobody's reason to stop."""
+        line = _line(event)
+        with self._lock, contextlib.suppress(BrokenPipeError):
+            if line and line != self._last:
+                self._last = line
+                self._stream.write(f"{line}\n")
+                self._stream.flush()
+
+
+def _line(event: Event) -> str:
+    if event.kind == "attempt":
+        return f"attempt {event.done}: {event.text}"
+    if event.kind == "verdict":
+        return f"  verdict: {event.text or 'accepted'}"
+    if event.kind in ("stage", "request", "note"):
+        return f"{event.kind}: {event.text}" if event.text else ""
+    return ""
+
+
+@contextlib.contextmanager
+def _live(stream: TextIO) -> Iterator[Listen]:
+    from rich.console import Console
+
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    with console.status("starting") as status:
+        yield Live(console, status).listen
+
+
+class Live:
+    """Keeps one line up to date; notes stay above it."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console = console
+        self._status = status
+        self._scene = Scene()
+        self._lock = threading.Lock()
+
+    def listen(self, event: Event) -> None:
+        """Safe from any thread."""
+        from rich.text import Text
+
+        if event.kind == "note" and event.text:
+            self._console.print(Text(event.text, "dim"))
+        with self._lock:
+            self._scene = self._scene.after(event)
+            line = Text(self._scene.line, no_wrap=True, overflow="ellipsis")
+        line.truncate(max(10, self._console.width - 4), overflow="ellipsis")
+        self._status.update(line)

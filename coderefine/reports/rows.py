@@ -1,0 +1,158 @@
+"""A run and its checks in a few labelled rows: the words, without colour or layout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+
+LEFT = 5
+"""Remaining findings named one by one; more are counted."""
+BAR = 24
+"""Characters of a full bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`label  text  verdict  seconds`; all but the text may be empty."""
+
+    label: str
+    text: str
+    verdict: str = ""
+    seconds: float | None = None
+
+
+def summary(check: Check) -> str:
+    """`pytest 3 failed, 41 passed`, or `ruff 2` (and how many outside the asked paths)."""
+    hard = sum(finding.severity is Severity.HARD for finding in check.findings)
+    soft = len(check.findings) - hard
+    said = ", ".join(_statuses(check)) if check.cases else str(hard)
+    return f"{check.critic} {said}" + (f" (+{soft} soft)" if soft and not check.cases else "")
+
+
+def _statuses(check: Check) -> Iterator[str]:
+    counts = Counter(case.status for case in check.cases.values())
+    order = (Status.FAILED, Status.ERROR, Status.PASSED, Status.SKIPPED, Status.XFAILED, Status.XPASSED)
+    for status in order:
+        if counts[status]:
+            yield f"{counts[status]} {status.value}"
+
+
+def checks_row(checks: Sequence[Check]) -> Row:
+    """All gates on one line; they run side by side, so the slowest one's seconds."""
+    text = " · ".join(summary(check) for check in checks) or "no gate ran"
+    return Row("checks", text, seconds=max((check.seconds for check in checks), default=None))
+
+
+def outcome_rows(outcome: Outcome, wrote: Sequence[str] = ()) -> tuple[Row, ...]:
+    """The whole run: checks, what was proved, what was refused, what is left, evidence, what was written."""
+    return tuple(_rows(outcome, wrote))
+
+
+def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
+    yield checks_row(outcome.baseline.checks)
+    yield from (_step(attempt, outcome) for attempt in outcome.attempts if attempt.number and attempt.verdict)
+    yield from _refused(outcome)
+    yield from _left(outcome.remaining)
+    if outcome.best.number:
+        yield from _bar(outcome)
+        yield Row("evidence", evidence(outcome.evidence))
+        yield from (Row("note", note) for note in outcome.evidence.notes)
+    yield from _also(outcome)
+    if outcome.cost.requests:
+        yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
+    yield from (Row("wrote", line) for line in wrote)
+    yield Row("", ending(outcome))
+
+
+def _step(attempt: Attempt, outcome: Outcome) -> Row:
+    proved = 0 < attempt.number <= outcome.best.number
+    verdict = "proved" if proved else "not proved"
+    return Row(attempt.patch.origin, attempt.patch.summary, verdict, attempt.cost.seconds)
+
+
+def _refused(outcome: Outcome) -> Iterator[Row]:
+    """The refused attempts in one row: how many, and the most frequent reasons."""
+    reasons = Counter(attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
+    if reasons:
+        shown = "; ".join(f"{_first(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
+        total = reasons.total()
+        yield Row("refused", f"{total} attempt{'s' * (total > 1)}: {shown}{'; …' if len(reasons) > 2 else ''}")
+
+
+def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
+    hard = [finding for finding in remaining if finding.severity is Severity.HARD]
+    yield from (Row("left", headline(finding)) for finding in hard[:LEFT])
+    if len(hard) > LEFT:
+        yield Row("left", f"… and {len(hard) - LEFT} more (coderefine check lists them)")
+
+
+def headline(finding: Finding) -> str:
+    """`path:line rule message`, one line; a test says its own name and how it failed."""
+    if "::" in finding.symbol:
+        name = finding.symbol.split("::", 1)[1]
+        return f"{finding.where} {name} {finding.rule}: {_first(finding.message)}"
+    return f"{finding.where} {finding.rule} {_first(finding.message)}"
+
+
+def _first(text: str) -> str:
+    return (text.strip().splitlines() or [""])[0]
+
+
+def _bar(outcome: Outcome) -> Iterator[Row]:
+    before, after = (_passed(attempt) for attempt in (outcome.baseline, outcome.best))
+    if before and after:
+        yield Row("tests", f"{bar(*before)} {before[0]}/{before[1]} → {bar(*after)} {after[0]}/{after[1]} passed")
+
+
+def _passed(attempt: Attempt) -> tuple[int, int] | None:
+    """(tests that are fine, tests that ran)."""
+    ran = [case for case in attempt.cases.values() if case.status is not Status.SKIPPED]
+    return (sum(not case.status.bad for case in ran), len(ran)) if ran else None
+
+
+def bar(done: int, total: int) -> str:
+    """`done` of `total` as blocks; full only when all are done, empty only when none is."""
+    cells = round(BAR * done / total) if total else 0
+    cells = min(cells, BAR - (done < total))
+    return "█" * max(cells, int(done > 0)) + "░" * (BAR - max(cells, int(done > 0)))
+
+
+def evidence(proof: Evidence) -> str:
+    """`3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8 · in an overlay`."""
+    flipped = len(proof.flipped)
+    parts = [f"{flipped} test{'s' * (flipped != 1)} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
+    parts += [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered else []
+    parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
+    parts += [f"{len(proof.flaky)} flaky left out"] if proof.flaky else []
+    parts += [proof.isolation] if proof.isolation else []
+    return " · ".join(parts)
+
+
+def _also(outcome: Outcome) -> Iterator[Row]:
+    """Other patches that pass: plausible is not correct, so they are shown."""
+    others = outcome.evidence.alternatives
+    yield from (Row("also", f"{patch.summary} (passes too: plausible, not proven unique)") for patch in others[:3])
+    if len(others) > 3:
+        yield Row("also", f"… and {len(others) - 3} more plausible patches")
+
+
+def cost(spent: Cost) -> str:
+    """`2 requests · 3,411 tokens · $0.0021`; a price that is not known is said to be so."""
+    price = "price unknown" if spent.usd is None else f"${spent.usd:.4f}"
+    return f"{spent.requests} request{'s' * (spent.requests != 1)} · {spent.tokens:,} tokens · {price}"
+
+
+def ending(outcome: Outcome) -> str:
+    """The last line: clean, or what remains and why the run ended."""
+    hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
+    if not hard:
+        return "all checks pass" if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"
+    remains = f"{hard} finding{'s' * (hard != 1)} remain{'s' * (hard == 1)}"
+    return f"{remains} ({_why(outcome)})"
+
+
+def _why(outcome: Outcome) -> str:
+    return f"{outcome.stop.value}: {outcome.why}" if outcome.why else outcome.stop.value

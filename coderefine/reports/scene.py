@@ -1,0 +1,55 @@
+"""What is going on right now, folded from events into one line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from coderefine.core import Cost, Event
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The state a progress line shows; `after` gives the next one."""
+
+    stage: str = ""
+    done: int = 0
+    total: int | None = None
+    attempt: str = ""
+    number: int = 0
+    request: str = ""
+    cost: Cost | None = None
+
+    def after(self, event: Event) -> Scene:
+        """This scene once `event` has happened."""
+        now = self if event.cost is None else replace(self, cost=event.cost)
+        if event.kind == "stage":
+            return replace(now, stage=event.text, done=0, total=None, request="")
+        if event.kind in ("tests", "search"):
+            return replace(now, stage=event.kind, done=event.done, total=event.total, request="")
+        if event.kind == "attempt":
+            return replace(now, attempt=event.text, number=event.done, request="")
+        if event.kind == "request":
+            return replace(now, request=event.text)
+        return now
+
+    @property
+    def line(self) -> str:
+        """`tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
+        return " · ".join(part for part in (self._stage, self._attempt, self.request, self._spent) if part)
+
+    @property
+    def _stage(self) -> str:
+        if not self.done and self.total is None:
+            return self.stage
+        return f"{self.stage} {self.done}/{self.total}" if self.total is not None else f"{self.stage} {self.done}"
+
+    @property
+    def _attempt(self) -> str:
+        return f"attempt {self.number}: {self.attempt}" if self.number else ""
+
+    @property
+    def _spent(self) -> str:
+        if self.cost is None or not self.cost.requests:
+            return ""
+        price = "" if self.cost.usd is None else f" · ${self.cost.usd:.4f}"
+        return f"{self.cost.tokens:,} tokens{price}"

@@ -1,0 +1,119 @@
+"""Progress while a run goes on."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+
+from coderefine.core import Cost, Event
+from coderefine.reports.progress import choose
+from coderefine.reports.scene import Scene
+
+STORY = (
+    Event("stage", "checks"),
+    Event("stage", "pytest"),
+    Event("tests", done=3, total=44),
+    Event("tests", done=44, total=44),
+    Event("verdict", "baseline"),
+    Event("attempt", "search: `>` → `>=`", 1, 6),
+    Event("request", "gpt, 812 tokens"),
+    Event("spent", cost=Cost(1, 3000, 411, 0.0021)),
+    Event("note", "[bold] price"),
+    Event("verdict", "", 1),
+)
+
+
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_log_gets_plain_lines() -> None:
+    stream = io.StringIO()
+    with choose(stream, {}, quiet=False) as listen:
+        for event in STORY:
+            listen(event)
+    assert stream.getvalue().splitlines() == [
+        "stage: checks",
+        "stage: pytest",
+        "  verdict: baseline",
+        "attempt 1: search: `>` → `>=`",
+        "request: gpt, 812 tokens",
+        "note: [bold] price",
+        "  verdict: accepted",
+    ]
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_without_colour_gets_plain_lines(environ: dict[str, str]) -> None:
+    stream = Tty()
+    with choose(stream, environ, quiet=False) as listen:
+        listen(STORY[0])
+    assert stream.getvalue() == "stage: checks\n"
+
+
+def test_quiet_says_nothing() -> None:
+    stream = Tty()
+    with choose(stream, {}, quiet=True) as listen:
+        for event in STORY:
+            listen(event)
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_gets_one_line_that_goes_away_and_notes_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Tty()
+    with choose(stream, {}, quiet=False) as listen:
+        threads = [Thread(target=listen, args=(event,)) for event in STORY]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert "[bold] price" in stream.getvalue()
+    assert stream.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2K") or "\x1b[?25h" in stream.getvalue()
+
+
+def test_the_scene_after_each_event() -> None:
+    scene = Scene()
+    lines = []
+    for event in STORY:
+        scene = scene.after(event)
+        lines.append(scene.line)
+    assert lines == [
+        "checks",
+        "pytest",
+        "tests 3/44",
+        "tests 44/44",
+        "tests 44/44",
+        "tests 44/44 · attempt 1: search: `>` → `>=`",
+        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens",
+        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+    ]
+
+
+def test_a_reader_that_went_away_stops_nobody() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with choose(Gone(), {}, quiet=False) as listen:
+        listen(STORY[0])
+
+
+def test_a_log_and_a_json_report_never_load_rich() -> None:
+    code = (
+        "import io, sys\n"
+        "from coderefine.core import Check, Event\n"
+        "from coderefine.reports import json, progress, terminal\n"
+        "with progress.choose(io.StringIO(), {}, quiet=False) as listen: listen(Event('stage', 'x'))\n"
+        "terminal.checks([Check('ruff')]); json.checks([Check('ruff')])\n"
+        "sys.exit('rich' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
