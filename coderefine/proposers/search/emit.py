@@ -1,0 +1,178 @@
+"""From an edit to new text: minimal spans, parentheses only where the place asks for them."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement, first_line
+
+ATOM = 20
+RANKS: dict[type[ast.AST], int] = {
+    ast.NamedExpr: 0, ast.Lambda: 1, ast.IfExp: 2, ast.Or: 3, ast.And: 4, ast.Not: 5, ast.Compare: 6,
+    ast.BitOr: 7, ast.BitXor: 8, ast.BitAnd: 9, ast.LShift: 10, ast.RShift: 10, ast.Add: 11, ast.Sub: 11,
+    ast.Mult: 12, ast.Div: 12, ast.FloorDiv: 12, ast.Mod: 12, ast.MatMult: 12, ast.UnaryOp: 13, ast.Pow: 14,
+    ast.Await: 15, ast.Yield: 0, ast.YieldFrom: 0, ast.Starred: 0,
+}  # fmt: skip
+"""Binding strength of each kind of expression, weakest first (the grammar's own order)."""
+
+
+def rank(node: ast.AST) -> int:
+    """How strongly `node` binds; ATOM for names, calls, literals, displays."""
+    if isinstance(node, ast.BoolOp | ast.BinOp):
+        return RANKS[type(node.op)]
+    if isinstance(node, ast.UnaryOp):
+        return RANKS[ast.Not] if isinstance(node.op, ast.Not) else RANKS[ast.UnaryOp]
+    if isinstance(node, ast.Tuple):
+        return -1
+    return RANKS.get(type(node), ATOM)
+
+
+def fitted(module: Module, old: ast.AST, text: str) -> str:
+    """`text` with parentheses around it when the place of `old` binds more strongly than it."""
+    try:
+        new = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return text
+    return f"({text})" if rank(new) < _asked(module, old) and not _bracketed(text) else text
+
+
+def _bracketed(text: str) -> bool:
+    """Whether `text` is one parenthesised expression."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return False
+    try:
+        inner = ast.parse(text[1:-1].strip() or "0", mode="eval")
+    except SyntaxError:
+        return False
+    return isinstance(inner, ast.Expression)
+
+
+def _asked(module: Module, old: ast.AST) -> int:
+    """The binding strength that the place of `old` asks of what stands there."""
+    parent, field = module.parents.get(old), module.fields.get(old, "")
+    if isinstance(parent, ast.Attribute | ast.Await) or (isinstance(parent, ast.Call | ast.Subscript) and field in ("func", "value")):
+        return RANKS[ast.Await]
+    if isinstance(parent, ast.BinOp):
+        tight = field == "right" if not isinstance(parent.op, ast.Pow) else field == "left"
+        return rank(parent) + tight
+    if isinstance(parent, ast.BoolOp | ast.Compare):
+        return rank(parent) + 1
+    if isinstance(parent, ast.UnaryOp):
+        return rank(parent)
+    return _asked_by_place(parent, field)
+
+
+def _asked_by_place(parent: ast.AST | None, field: str) -> int:
+    if isinstance(parent, ast.IfExp):
+        return RANKS[ast.IfExp] + (field != "orelse")
+    if isinstance(parent, ast.comprehension | ast.FormattedValue):
+        return RANKS[ast.Or]
+    if isinstance(parent, ast.Call | ast.List | ast.Set | ast.Dict | ast.keyword | ast.Tuple | ast.Starred | ast.Lambda | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp | ast.Slice):
+        return RANKS[ast.Lambda]
+    return -1
+
+
+def apply(text: str, edit: Edit) -> str:
+    """`text` with the edit's replacements made."""
+    for part in sorted(edit.parts, key=lambda part: part.start, reverse=True):
+        text = text[: part.start] + part.text + text[part.end :]
+    return text
+
+
+def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0) -> Edit:
+    """Replace an expression."""
+    return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight)
+
+
+def between(module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float) -> Edit | None:
+    """Replace the operator `old` that stands between two sibling expressions."""
+    start, end = module.end(left), module.start(right)
+    gap = module.text[start:end]
+    at = _find(gap, old)
+    if at < 0:
+        return None
+    return Edit((Replacement(start + at, start + at + len(_spelled(gap[at:], old)), new),), weight)
+
+
+def _find(gap: str, old: str) -> int:
+    """Where the operator starts in the text between two operands, comments and parentheses skipped."""
+    at = 0
+    while at < len(gap):
+        if gap[at] == "#":
+            at = gap.find("\n", at)
+            if at < 0:
+                return -1
+        elif _spelled(gap[at:], old):
+            return at
+        at += 1
+    return -1
+
+
+def _spelled(text: str, old: str) -> str:
+    """`old` as written at the head of `text` (`not   in` may be spaced); empty when it is not there."""
+    words = old.split()
+    if len(words) == 1:
+        return old if text.startswith(old) else ""
+    if not text.startswith(words[0]):
+        return ""
+    rest = text[len(words[0]) :]
+    gap = len(rest) - len(rest.lstrip())
+    return text[: len(words[0]) + gap + len(words[1])] if gap and rest.lstrip().startswith(words[1]) else ""
+
+
+def lines_of(module: Module, stmt: ast.stmt) -> tuple[int, int]:
+    """Offsets of the whole lines of a statement."""
+    return module.line_start(first_line(stmt)), module.line_end(stmt.end_lineno or stmt.lineno)
+
+
+def block_text(module: Module, stmt: ast.stmt) -> str:
+    """The statement's whole lines with a line end at their end."""
+    start, end = lines_of(module, stmt)
+    text = module.text[start:end]
+    return text if text.endswith("\n") else text + "\n"
+
+
+def insertion(module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, indent: str | None = None) -> Edit | None:
+    """Put the lines `code` before or after a statement, at its depth or at `indent`."""
+    if not module.alone(stmt):
+        return None
+    start, end = lines_of(module, stmt)
+    lead = module.indent(stmt) if indent is None else indent
+    text = textwrap.indent(code.rstrip("\n"), lead) + "\n"
+    if not after:
+        return Edit((Replacement(start, start, text),), weight)
+    if not module.text[start:end].endswith(("\n", "\r")):
+        text = "\n" + text.rstrip("\n")
+    return Edit((Replacement(end, end, text),), weight)
+
+
+def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Edit | None:
+    """Take a statement out; `pass` stays where a block would be empty."""
+    if not module.alone(stmt):
+        return None
+    if len(module.block(stmt)) == 1:
+        return Edit((Replacement(module.start(stmt), module.end(stmt), "pass"),), weight)
+    start, end = lines_of(module, stmt)
+    return Edit((Replacement(start, end, ""),), weight)
+
+
+def statement(module: Module, stmt: ast.stmt, code: str, weight: float = 1.0) -> Edit:
+    """Replace a statement by other lines at the same depth."""
+    lead = module.indent(stmt)
+    text = ("\n" + lead).join(code.rstrip("\n").split("\n"))
+    return Edit((Replacement(module.start(stmt), module.end(stmt), text),), weight)
+
+
+def reindented(module: Module, stmt: ast.stmt, indent: str) -> str:
+    """The statement's lines at another depth; the text inside multi-line strings moves with them."""
+    old = module.indent(stmt)
+    rows = block_text(module, stmt).splitlines(keepends=True)
+    return "".join(indent + row[len(old) :] if row.startswith(old) and row.strip() else row for row in rows)
+
+
+def enclosing(module: Module, stmt: ast.stmt) -> ast.stmt:
+    """The outermost function around a statement, else its top-level statement: what must be recompiled."""
+    chain = [stmt, *(up for up in module.ancestors(stmt) if isinstance(up, ast.stmt))]
+    functions = [node for node in chain if isinstance(node, Function)]
+    return functions[-1] if functions else chain[-1]

@@ -1,0 +1,116 @@
+"""Edits over all suspicious places, best first, none made before its turn, each behaviour only once."""
+
+from __future__ import annotations
+
+import ast
+import heapq
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import CodeType
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.operators import TABLE, Operator
+from coderefine.proposers.search.rank import Scored, bound, scored
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Module
+
+MOST = 600
+"""Edits kept of one operator at one statement: those of the greatest weight."""
+
+Code = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """An edit that compiles and differs from all before it. `text` is the file's new text."""
+
+    scored: Scored
+    text: str
+
+    @property
+    def path(self) -> str:
+        return self.scored.site.module.path
+
+
+class Enumeration:
+    """Iterate for proposals, best first. `made` counts the edits looked at."""
+
+    def __init__(self, sites: Sequence[Site]) -> None:
+        self._order = itertools.count()
+        self._heap: list[tuple[float, int, tuple[Site, Operator] | Iterator[Scored], Scored | None]] = []
+        self._seen: set[tuple[str, int, Code]] = set()
+        self._originals: set[ast.stmt] = set()
+        self.made = 0
+        for site in sites:
+            for operator in TABLE:
+                self._push(bound(site, operator), (site, operator), None)
+
+    def _push(self, score: float, what: tuple[Site, Operator] | Iterator[Scored], head: Scored | None) -> None:
+        heapq.heappush(self._heap, (-score, next(self._order), what, head))
+
+    def __iter__(self) -> Iterator[Proposed]:
+        while self._heap:
+            _, _, what, head = heapq.heappop(self._heap)
+            if isinstance(what, tuple):
+                self._open(iter(scored(*what, _edits(*what))))
+            else:
+                self._open(what)
+            if head is not None and (proposed := self._checked(head)) is not None:
+                yield proposed
+
+    def _open(self, rest: Iterator[Scored]) -> None:
+        head = next(rest, None)
+        if head is not None:
+            self._push(head.score, rest, head)
+
+    def _checked(self, item: Scored) -> Proposed | None:
+        self.made += 1
+        module = item.site.module
+        top = emit.enclosing(module, item.site.stmt)
+        code = compiled(module, top, item.edit)
+        if code is None:
+            return None
+        key = (module.path, top.lineno, code)
+        if top not in self._originals:
+            self._originals.add(top)
+            if (original := compiled(module, top, None)) is not None:
+                self._seen.add((module.path, top.lineno, original))
+        if key in self._seen:
+            return None
+        self._seen.add(key)
+        return Proposed(item, emit.apply(module.text, item.edit))
+
+
+def _edits(site: Site, operator: Operator) -> list[Edit]:
+    found = [edit for edit in operator.edits(site) if edit.weight > 0 and edit.parts]
+    if len(found) > MOST:
+        found = sorted(found, key=lambda edit: -edit.weight)[:MOST]
+    return found
+
+
+def compiled(module: Module, top: ast.stmt, edit: Edit | None) -> Code | None:
+    """What the outermost function (or top-level statement) compiles to after the edit; None when it does not.
+
+    Only that part is compiled: cost grows with the function, not with the file.
+    """
+    start, end = emit.lines_of(module, top)
+    parts = edit.parts if edit else ()
+    if parts:
+        start, end = min(start, *(part.start for part in parts)), max(end, *(part.end for part in parts))
+    text = module.text[start:end]
+    moved = Edit(tuple(type(part)(part.start - start, part.end - start, part.text) for part in parts))
+    changed = emit.apply(text, moved) if parts else text
+    body = "class _:\n" + changed if changed[:1].isspace() else changed
+    try:
+        return essence(compile(body, "<edit>", "exec", dont_inherit=True))
+    except (SyntaxError, ValueError, RecursionError, OverflowError):
+        return None
+
+
+def essence(code: CodeType) -> Code:
+    """A code object without its line numbers: equal for equal behaviour, whatever the layout."""
+    constants = tuple(
+        essence(item) if isinstance(item, CodeType) else (type(item).__name__, repr(item)) for item in code.co_consts
+    )
+    return (code.co_name, code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_flags)

@@ -1,0 +1,226 @@
+"""What the project's own code offers to a repair: its names, attributes, strings, calls, statements, habits."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from coderefine.proposers.search.kinds import Kinds, dotted
+from coderefine.proposers.search.naturalness import Trigrams
+from coderefine.proposers.search.syntax import Function, Module, first_line
+
+BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
+EXCEPTIONS = tuple(
+    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
+)
+MOST_STATEMENTS = 4000
+
+
+class World:
+    """Ingredients of all files that take part. Built once per search, most of it on first use."""
+
+    def __init__(self, modules: Mapping[str, Module], lines: Mapping[str, frozenset[int]] | None = None) -> None:
+        self.modules = modules
+        self.lines = lines or {}
+
+    @cached_property
+    def trigrams(self) -> Trigrams:
+        model = Trigrams()
+        budget = MOST_STATEMENTS
+        for module in self.modules.values():
+            for stmt in module.statements[:budget]:
+                model.learn(_words(module, stmt))
+            budget -= len(module.statements)
+            if budget <= 0:
+                break
+        return model
+
+    @cached_property
+    def signatures(self) -> Mapping[str, list[ast.arguments]]:
+        """Parameters by the bare name of a function; classes by their `__init__`."""
+        found: dict[str, list[ast.arguments]] = defaultdict(list)
+        for module in self.modules.values():
+            for node in module.statements:
+                if isinstance(node, Function):
+                    found[node.name].append(node.args)
+                    owner = module.parents.get(node)
+                    if node.name == "__init__" and isinstance(owner, ast.ClassDef):
+                        found[owner.name].append(node.args)
+        return found
+
+    @cached_property
+    def results(self) -> Mapping[str, str]:
+        """`name()` -> kind, for functions whose annotation or returns tell."""
+        found = {}
+        for module in self.modules.values():
+            for node in module.statements:
+                if isinstance(node, Function) and (kind := _result(node)):
+                    found[f"{node.name}()"] = kind
+        return found
+
+
+def _words(module: Module, stmt: ast.stmt) -> list[str]:
+    from coderefine.proposers.search.naturalness import tokens
+
+    body = getattr(stmt, "body", None)
+    if isinstance(body, list) and body:
+        end = min(module.line_start(first_line(body[0])), module.start(body[0]))
+        return tokens(module.text[module.start(stmt) : max(end, module.start(stmt))])
+    return tokens(module.code(stmt)) if not isinstance(getattr(stmt, "value", None), ast.Constant) else []
+
+
+def _result(node: Function) -> str:
+    if node.returns is not None:
+        from coderefine.proposers.search.kinds import _annotated
+
+        return _annotated(node.returns)
+    kinds = Kinds([node])
+    found = {kinds.of(inner.value) for inner in ast.walk(node) if isinstance(inner, ast.Return) and inner.value}
+    return found.pop() if len(found) == 1 else ""
+
+
+@dataclass(frozen=True)
+class Local:
+    """What can be named at one place: a function of a module, or the module's top level."""
+
+    module: Module
+    function: Function | None
+    world: World
+    seen: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def owner(self) -> ast.ClassDef | None:
+        return self.module.owner(self.function) if self.function else None
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        within: list[ast.AST] = [self.module.tree if self.function is None else self._outer]
+        if self.owner is not None:
+            within.append(self.owner)
+        return Kinds(within, self.seen, self.world.results)
+
+    @cached_property
+    def _outer(self) -> ast.AST:
+        functions = [up for up in self.module.ancestors(self.function) if isinstance(up, Function)] if self.function else []
+        return functions[-1] if functions else self.function or self.module.tree
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(argument.arg for argument in all_arguments(self.function.args)) if self.function else ()
+
+    @cached_property
+    def bound(self) -> dict[str, int]:
+        """Local names and the first line that binds them, parameters first."""
+        found = {name: 0 for name in self.parameters}
+        for node in ast.walk(self._outer if self.function else self.module.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found[node.id] = min(found.get(node.id, node.lineno), node.lineno)
+            elif isinstance(node, ast.arg) and self._outer is not self.function:
+                found.setdefault(node.arg, node.lineno)
+        return found
+
+    @cached_property
+    def comprehended(self) -> frozenset[str]:
+        """Names bound only inside comprehensions: not visible outside of them."""
+        inside = {
+            name.id
+            for node in ast.walk(self._outer)
+            if isinstance(node, ast.comprehension)
+            for name in ast.walk(node.target)
+            if isinstance(name, ast.Name)
+        }
+        outside = {
+            name.id
+            for node in ast.walk(self._outer)
+            if isinstance(node, ast.Assign | ast.For | ast.AugAssign | ast.AnnAssign | ast.With | ast.NamedExpr)
+            for target in _targets(node)
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name)
+        }
+        return frozenset(inside - outside - set(self.parameters))
+
+    def names(self, line: int) -> list[str]:
+        """Local names bound before (or on) a line, nearest binding first; `self` left out."""
+        known = [(first, name) for name, first in self.bound.items() if first <= line and name not in self.comprehended]
+        return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
+
+    @cached_property
+    def globals(self) -> tuple[str, ...]:
+        """Names bound at the module's top level, imports included."""
+        return tuple(global_names(self.module))
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Attributes of `self` that the class (or its bases here) assigns; methods are not among them."""
+        found: Counter[str] = Counter()
+        for owner in self._classes:
+            for node in ast.walk(owner):
+                if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
+                    found[node.attr] += 1
+            for stmt in owner.body:
+                if isinstance(stmt, ast.Assign | ast.AnnAssign):
+                    found.update(name for target in _targets(stmt) if (name := dotted(target)))
+        return tuple(name for name, _ in found.most_common() if name not in self.methods)
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(stmt.name for owner in self._classes for stmt in owner.body if isinstance(stmt, Function))
+
+    @cached_property
+    def _classes(self) -> list[ast.ClassDef]:
+        if self.owner is None:
+            return []
+        bases = {dotted(base) for base in self.owner.bases}
+        here = [node for node in self.module.statements if isinstance(node, ast.ClassDef) and node.name in bases]
+        return [self.owner, *here]
+
+    @property
+    def receiver(self) -> str:
+        """`self` or `cls` where there is one."""
+        return self.parameters[0] if self.parameters[:1] in (("self",), ("cls",)) else ""
+
+
+def _targets(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.Assign):
+        return list(node.targets)
+    if isinstance(node, ast.With):
+        return [item.optional_vars for item in node.items if item.optional_vars]
+    return [node.target]  # type: ignore[attr-defined]
+
+
+def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
+    yield from (*arguments.posonlyargs, *arguments.args)
+    if arguments.vararg:
+        yield arguments.vararg
+    yield from arguments.kwonlyargs
+    if arguments.kwarg:
+        yield arguments.kwarg
+
+
+def global_names(module: Module) -> list[str]:
+    found: dict[str, None] = {}
+    for node in module.tree.body:
+        inner = [node, *(getattr(node, "body", []) if isinstance(node, ast.If | ast.Try) else [])]
+        for stmt in inner:
+            for name in _bound_by(stmt):
+                found[name] = None
+    return list(found)
+
+
+def _bound_by(stmt: ast.stmt) -> Iterable[str]:
+    if isinstance(stmt, (*Function.__args__, ast.ClassDef)):
+        yield stmt.name
+    elif isinstance(stmt, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.split(".")[0] for alias in stmt.names if alias.name != "*")
+    elif isinstance(stmt, ast.Assign | ast.AnnAssign):
+        for target in _targets(stmt):
+            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+
+
+def identifier(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)

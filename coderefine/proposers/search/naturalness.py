@@ -1,0 +1,82 @@
+"""How natural a piece of code is in this project: a token trigram model trained on its own files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+TOKEN = re.compile(
+    r"""[A-Za-z_]\w*|\d[\w.]*|[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\*\*=|//=|>>=|<<=|==|!=|<=|>=|->|:=|\*\*|//|<<|>>|[-+*/%&|^@]=|[^\s\w]"""
+)
+START = ("", "")
+
+
+def tokens(text: str) -> list[str]:
+    """Tokens of a piece of code, comments dropped; no need for it to be whole statements."""
+    return [token for line in text.splitlines() for token in TOKEN.findall(_bare(line))]
+
+
+def _bare(line: str) -> str:
+    at = line.find("#")
+    return line[:at] if at >= 0 and line.count('"', 0, at) % 2 == 0 and line.count("'", 0, at) % 2 == 0 else line
+
+
+class Trigrams:
+    """Interpolated counts (Witten-Bell) of one, two and three tokens, a statement at a time."""
+
+    def __init__(self, statements: Iterable[str] = ()) -> None:
+        self._counts: Counter[tuple[str, ...]] = Counter()
+        self._kinds: Counter[tuple[str, ...]] = Counter()
+        self._memo: dict[tuple[str, str, str], float] = {}
+        for text in statements:
+            self.learn(tokens(text))
+
+    def learn(self, words: Sequence[str], weight: int = 1) -> None:
+        chain = (*START, *words, "\n")
+        for at in range(2, len(chain)):
+            for size in (0, 1, 2):
+                context = chain[at - size : at]
+                gram = (*context, chain[at])
+                if size == 0:
+                    context = ("",)
+                    gram = (chain[at],)
+                if gram not in self._counts or (size == 0 and self._counts[gram] == 0):
+                    self._kinds[("#", *context)] += 1
+                self._counts[gram] += weight
+                self._counts[("#", *context)] += weight
+
+    def logp(self, first: str, second: str, third: str) -> float:
+        key = (first, second, third)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = math.log(self._mixed(key))
+        return found
+
+    def _mixed(self, gram: tuple[str, ...]) -> float:
+        floor = 1e-5
+        single = self._blend((gram[2],), ("",), floor)
+        double = self._blend(gram[1:], gram[1:2], single)
+        return self._blend(gram, gram[:2], double)
+
+    def _blend(self, gram: tuple[str, ...], context: tuple[str, ...], lower: float) -> float:
+        total, kinds = self._counts[("#", *context)], self._kinds[("#", *context)]
+        return (self._counts[gram] + kinds * lower) / (total + kinds) if total else lower
+
+    def surprise(self, words: Sequence[str], before: tuple[str, str] = START) -> float:
+        """Sum of log probabilities of `words` after the two tokens `before`, the end of the line included."""
+        chain = (*before, *words)
+        return sum(self.logp(*chain[at - 2 : at + 1]) for at in range(2, len(chain)))
+
+
+def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many tokens two sequences share at their start and at their end."""
+    limit = min(len(old), len(new))
+    head = 0
+    while head < limit and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return head, tail

@@ -1,0 +1,105 @@
+"""The table of operator families: what each does is its docstring's first sentence, how often it is right its prior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from coderefine.proposers.search.operators import (
+    calls,
+    conditions,
+    constants,
+    definitions,
+    guards,
+    names,
+    operands,
+    statements,
+    values,
+)
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """`prior` is relative: how often a fault at a statement is of this family. `shortcut`: it removes behaviour."""
+
+    name: str
+    prior: float
+    edits: Callable[[Site], Iterator[Edit]]
+    shortcut: bool = False
+
+
+TABLE: tuple[Operator, ...] = (
+    Operator("comparison", 10.0, operands.comparisons),
+    Operator("arithmetic", 8.0, operands.arithmetic),
+    Operator("boolean", 6.0, operands.boolean),
+    Operator("negation", 5.0, operands.negation),
+    Operator("operand-order", 3.0, operands.operand_order),
+    Operator("dropped-operand", 2.0, operands.dropped_operand, shortcut=True),
+    Operator("grouping", 1.5, operands.grouping),
+    Operator("by-one", 7.0, operands.by_one),
+    Operator("number", 8.0, constants.numbers),
+    Operator("number-name", 1.5, constants.number_to_name),
+    Operator("truth", 5.0, constants.truths),
+    Operator("text", 6.0, constants.texts),
+    Operator("text-name", 0.7, constants.text_to_name),
+    Operator("format", 2.0, constants.format_pieces),
+    Operator("variable", 8.0, names.variables),
+    Operator("everywhere", 1.0, names.everywhere),
+    Operator("attribute", 6.0, names.attributes),
+    Operator("function", 5.0, names.functions),
+    Operator("global", 1.5, names.globals_),
+    Operator("receiver", 2.0, names.receiver),
+    Operator("field-of", 2.5, names.field_of),
+    Operator("target", 1.0, names.targets),
+    Operator("wrap", 6.0, calls.wrap),
+    Operator("own-wrap", 1.5, calls.own_wrap),
+    Operator("unwrap", 3.0, calls.unwrap, shortcut=True),
+    Operator("argument-order", 4.0, calls.argument_order),
+    Operator("argument-removed", 1.5, calls.argument_removed, shortcut=True),
+    Operator("argument-added", 4.0, calls.argument_added),
+    Operator("argument-value", 2.0, calls.argument_value),
+    Operator("narrow", 3.0, conditions.narrow),
+    Operator("widen", 3.0, conditions.widen),
+    Operator("condition", 2.0, conditions.replaced),
+    Operator("none-check", 2.5, conditions.none_check),
+    Operator("branches", 2.0, conditions.branches),
+    Operator("else", 0.7, conditions.else_removed),
+    Operator("unconditional", 0.7, conditions.unconditional, shortcut=True),
+    Operator("made-conditional", 1.5, conditions.made_conditional),
+    Operator("filter", 2.0, conditions.filters),
+    Operator("ternary", 0.4, conditions.ternary),
+    Operator("early-return", 3.0, guards.early_return),
+    Operator("early-raise", 2.0, guards.early_raise),
+    Operator("early-jump", 1.5, guards.early_jump),
+    Operator("default-value", 0.8, guards.default_value),
+    Operator("deletion", 1.5, statements.deletion, shortcut=True),
+    Operator("exchange", 1.5, statements.exchange),
+    Operator("moved", 0.7, statements.moved_up),
+    Operator("outdent", 2.5, statements.outdent),
+    Operator("indent", 2.0, statements.indent),
+    Operator("statement-kind", 2.5, statements.kind_changed),
+    Operator("assignment-kind", 3.0, statements.assignment_kind),
+    Operator("from-here", 2.5, statements.from_here),
+    Operator("invented", 4.0, statements.invented),
+    Operator("loop-else", 0.5, statements.loop_else),
+    Operator("returned", 3.0, values.returned),
+    Operator("ingredient", 3.0, values.ingredient),
+    Operator("composed", 2.5, values.composed),
+    Operator("slice", 3.0, values.slices),
+    Operator("key-access", 2.0, values.key_access),
+    Operator("copy", 2.0, values.copies),
+    Operator("assigned", 2.5, values.assigned),
+    Operator("chain", 0.7, values.renamed_copy),
+    Operator("extreme", 1.5, values.extreme),
+    Operator("emptied", 0.7, values.emptied),
+    Operator("mutable-default", 4.0, definitions.mutable_default),
+    Operator("default", 1.0, definitions.defaults),
+    Operator("parameter", 0.7, definitions.parameters),
+    Operator("decorator", 1.5, definitions.decorators),
+    Operator("exception", 3.0, definitions.exception_type),
+    Operator("try", 0.7, definitions.protected_by_try),
+    Operator("await", 1.5, definitions.awaited),
+    Operator("display", 1.0, definitions.comprehension_kind),
+)

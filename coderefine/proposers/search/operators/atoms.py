@@ -1,0 +1,118 @@
+"""Small conditions over what is in scope: the vocabulary of guards and of widened or narrowed tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search.kinds import SIZED
+from coderefine.proposers.search.operators.names import likeness
+from coderefine.proposers.search.site import Site
+
+MOST = 240
+TYPES = {"str": "str", "list": "list", "dict": "dict", "int": "int", "tuple": "tuple", "set": "set", "float": "float"}
+
+
+def atoms(site: Site) -> dict[str, float]:
+    """Conditions with their weights: existing ones of this function, then ones about single and paired names."""
+    found: dict[str, float] = {}
+    for text, weight in (*_written(site), *_single(site), *_paired(site)):
+        found[text] = max(found.get(text, 0.0), weight)
+    best = sorted(found.items(), key=lambda item: -item[1])
+    return dict(best[:MOST])
+
+
+def _written(site: Site) -> Iterator[tuple[str, float]]:
+    """Tests that stand elsewhere in the function and file, where all their names are in scope."""
+    known = set(site.names) | {"self", "cls"}
+    for weight, top in ((1.6, site.local.function), (0.8, site.module.tree)):
+        for node in ast.walk(top) if top else ():
+            if isinstance(node, ast.If | ast.While | ast.IfExp):
+                tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+                for test in tests:
+                    if _free(test) <= known | set(site.local.globals) | _builtin():
+                        yield site.code(test), weight
+                        yield (f"not {site.tight(test)}", weight * 0.4)
+
+
+def _builtin() -> set[str]:
+    from coderefine.proposers.search.ingredients import BUILTINS
+
+    return set(BUILTINS)
+
+
+def _free(node: ast.AST) -> set[str]:
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+
+
+def _single(site: Site) -> Iterator[tuple[str, float]]:
+    loops = {name for name in site.names[:3]}
+    for path in site.paths:
+        kind = site.kinds.name(path)
+        near = (1.3 if path in site.local.parameters or path in loops else 0.8) * (0.6 if "." in path else 1.0)
+        yield from ((text, weight * near) for text, weight in _about(path, kind))
+    for name in site.local.methods:
+        if site.local.receiver and name.startswith(("is_", "has_")):
+            yield f"self.{name}()", 0.5
+
+
+def _about(path: str, kind: str) -> Iterator[tuple[str, float]]:
+    if kind in ("int", "float"):
+        for text, weight in (("{} == 0", 1.2), ("{} < 0", 1.2), ("{} <= 0", 1.2), ("{} > 0", 1.0), ("{} >= 0", 0.6), ("{} != 0", 0.5), ("{} == 1", 0.6), ("{} <= 1", 0.6), ("{} < 1", 0.6), ("{} > 1", 0.6), ("{} < 2", 0.6), ("not {}", 0.4), ("{}", 0.3), ("{} % 2 == 0", 0.1)):
+            yield text.format(path), weight
+        return
+    if kind == "bool":
+        yield path, 1.2
+        yield f"not {path}", 1.2
+        return
+    yield f"{path} is None", 1.3 if not kind else 0.7
+    yield f"{path} is not None", 1.0 if not kind else 0.5
+    yield f"not {path}", 1.5
+    yield path, 1.2
+    if kind in SIZED:
+        for text, weight in (("len({}) == 0", 0.3), ("len({}) == 1", 0.6), ("len({}) < 2", 0.6), ("len({}) <= 1", 0.6), ("len({}) > 1", 0.5), ("len({}) > 0", 0.2), ("len({}) != 1", 0.1), ("len({}) == 2", 0.1)):
+            yield text.format(path), weight
+    if kind == "str":
+        for text in ("{}.isdigit()", "{}.strip()", "not {}.strip()", "{}.isalpha()", "{}.isupper()", "{}.isspace()", "{}.islower()", "{}.isalnum()"):
+            yield text.format(path), 0.4
+    if not kind:
+        for text, weight in (("isinstance({}, str)", 0.5), ("not isinstance({}, str)", 0.5), ("isinstance({}, (list, tuple))", 0.35), ("isinstance({}, list)", 0.35), ("isinstance({}, dict)", 0.35), ("isinstance({}, int)", 0.25), ("not isinstance({}, (str, bytes))", 0.35), ("{} == 0", 0.5), ("{} < 0", 0.5), ("{} <= 0", 0.5), ("{} > 0", 0.4), ("callable({})", 0.1), ("isinstance({}, bool)", 0.15), ("not isinstance({}, bool)", 0.15), ("{} == 1", 0.2), ("{} <= 1", 0.2)):
+            yield text.format(path), weight
+
+
+def _paired(site: Site) -> Iterator[tuple[str, float]]:
+    """Tests that relate two names: order, equality, membership, length."""
+    paths = site.paths[:14]
+    for one in paths:
+        for two in paths:
+            if one != two:
+                a, b = site.kinds.name(one), site.kinds.name(two)
+                yield from _between(one, two, a, b, 0.5 + 0.5 * likeness(one, two))
+
+
+def _between(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
+    numeric = {"int", "float", ""}
+    if b in ("list", "tuple", "dict", "set", "iter", "") and a not in ("list", "dict", "set"):
+        boost = (1.6 if b else 0.5) * (0.5 + weight)
+        yield f"{one} in {two}", boost * 0.7
+        yield f"{one} not in {two}", boost * 0.8
+    if a in numeric and b in numeric and (a or b or one < two):
+        boost = 1.0 if a and b else 0.5
+        for sign in ("<", "<=", ">", ">="):
+            yield f"{one} {sign} {two}", weight * boost * 0.7
+        if one < two:
+            yield f"{one} == {two}", weight * boost * 0.6
+            yield f"{one} != {two}", weight * boost * 0.6
+    elif a == b and one < two:
+        yield f"{one} == {two}", weight * 0.6
+        yield f"{one} != {two}", weight * 0.6
+    if a in SIZED and b == "int":
+        for sign in ("<", "<=", ">=", ">", "=="):
+            yield f"len({one}) {sign} {two}", weight * 0.8
+            yield f"{two} {sign} len({one})", weight * 0.5
+    if a in SIZED and b in SIZED and a == b:
+        yield f"len({one}) != len({two})", weight * 0.5
+        yield f"len({one}) > len({two})", weight * 0.3
+    if a == b == "str":
+        yield f"{one}.startswith({two})", weight * 0.3
+        yield f"{one}.endswith({two})", weight * 0.3

@@ -1,0 +1,178 @@
+"""Conditions widened, narrowed, replaced or dropped; branches exchanged; filters of comprehensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.operators.atoms import atoms
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Replacement, first_line
+
+
+def narrow(site: Site) -> Iterator[Edit]:
+    """A condition that also asks for something else: `c and atom`, in either order."""
+    for node in _tests(site):
+        text = site.code(node)
+        left = text if emit.rank(node) >= emit.RANKS[ast.And] else f"({text})"
+        for atom, weight in atoms(site).items():
+            if atom not in text:
+                yield from site.swap(node, f"{left} and {atom}", weight)
+                yield from site.swap(node, f"{atom} and {left}", weight * 0.8)
+
+
+def widen(site: Site) -> Iterator[Edit]:
+    """A condition that is also met by something else: `c or atom`, in either order."""
+    for node in _tests(site):
+        text = site.code(node)
+        left = text if emit.rank(node) >= emit.RANKS[ast.Or] else f"({text})"
+        for atom, weight in atoms(site).items():
+            if atom not in text:
+                yield from site.swap(node, f"{left} or {atom}", weight)
+                yield from site.swap(node, f"{atom} or {left}", weight * 0.5)
+
+
+def replaced(site: Site) -> Iterator[Edit]:
+    """A condition, or one part of it, replaced by another small one about what is in scope."""
+    for node in site.conditions:
+        old = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+        for atom, weight in atoms(site).items():
+            shared = any(name in atom for name in old)
+            yield from site.swap(node, atom, weight * (1.0 if shared else 0.4))
+        if not isinstance(node, ast.Constant):
+            yield from site.swap(node, "True", 0.15)
+            yield from site.swap(node, "False", 0.15)
+
+
+def none_check(site: Site) -> Iterator[Edit]:
+    """Truth for `is not None`, `not x` for `is None`, and back."""
+    for node in site.conditions:
+        inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else None
+        if inner is not None:
+            yield from site.swap(node, f"{site.tight(inner)} is None", 1.0)
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            yield from site.swap(node, f"{site.code(node)} is not None", 1.0)
+            yield from site.swap(node, f"{site.code(node)} is None", 0.4)
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            text = site.code(node.left)
+            yield from site.swap(node, text if isinstance(node.ops[0], ast.IsNot) else f"not {text}", 1.0)
+
+
+def _tests(site: Site) -> list[ast.expr]:
+    whole = []
+    for node in site.conditions:
+        parent = site.module.parents.get(node)
+        if not (isinstance(parent, ast.BoolOp) and parent in site.conditions):
+            whole.append(node)
+    return whole
+
+
+def branches(site: Site) -> Iterator[Edit]:
+    """The two branches of an `if` exchanged, by negating its test; `elif` for `if`, `if` for `elif`, `while` for `if`."""
+    node = site.stmt
+    if isinstance(node, ast.If):
+        start = site.module.start(node)
+        word = "elif" if site.module.text.startswith("elif", start) else "if"
+        if node.orelse:
+            text = site.code(node.test)
+            yield Edit((Replacement(site.module.start(node.test), site.module.end(node.test), f"not ({text})"),), 1.0)
+        if word == "elif":
+            yield Edit((Replacement(start, start + 4, "if"),), 1.0)
+        else:
+            yield from _to_elif(site, node, start)
+            if not node.orelse:
+                yield Edit((Replacement(start, start + 2, "while"),), 0.7)
+    elif isinstance(node, ast.While) and not node.orelse:
+        start = site.module.start(node)
+        yield Edit((Replacement(start, start + 5, "if"),), 0.7)
+
+
+def _to_elif(site: Site, node: ast.If, start: int) -> Iterator[Edit]:
+    index = site.siblings.index(node) if node in site.siblings else 0
+    before = site.siblings[index - 1] if index else None
+    if isinstance(before, ast.If) and site.module.alone(node) and before.col_offset == node.col_offset:
+        yield Edit((Replacement(start, start + 2, "elif"),), 1.5)
+
+
+def else_removed(site: Site) -> Iterator[Edit]:
+    """The body of an `else` made to run in any case, or the statements after an `if` made its `else`."""
+    node = site.stmt
+    if not isinstance(node, ast.If | ast.For | ast.While | ast.Try) or not site.module.alone(node):
+        return
+    module = site.module
+    if node.orelse and not (isinstance(node, ast.If) and module.text.startswith("elif", module.start(node.orelse[0]))):
+        first, last = node.orelse[0], node.orelse[-1]
+        if first_line(first) > (node.body[-1].end_lineno or 0) + 1 and module.alone(first):
+            start = module.line_end(node.body[-1].end_lineno or 0)
+            body = "".join(emit.reindented(module, stmt, module.indent(node)) for stmt in node.orelse)
+            yield Edit((Replacement(start, module.line_end(last.end_lineno or 0), body),), 1.0)
+    elif not node.orelse and isinstance(node, ast.If):
+        index = site.siblings.index(node)
+        for following in site.siblings[index + 1 : index + 2]:
+            if module.alone(following) and module.alone(node.body[0]):
+                start, end = emit.lines_of(module, following)
+                body = emit.reindented(module, following, module.indent(node.body[0]))
+                yield Edit((Replacement(start, end, f"{module.indent(node)}else:\n{body}"),), 0.7)
+
+
+def unconditional(site: Site) -> Iterator[Edit]:
+    """A statement freed of the `if` around it; or one put under a small condition."""
+    node = site.stmt
+    module = site.module
+    if isinstance(node, ast.If) and not node.orelse and module.alone(node) and module.alone(node.body[0]):
+        start, end = emit.lines_of(module, node)
+        if not module.text.startswith("elif", module.start(node)):
+            body = "".join(emit.reindented(module, stmt, module.indent(node)) for stmt in node.body)
+            yield Edit((Replacement(start, end, body),), 1.0)
+
+
+def made_conditional(site: Site) -> Iterator[Edit]:
+    """A statement that should run only when a small condition holds."""
+    node, module = site.stmt, site.module
+    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.AsyncFunctionDef) or not module.alone(node):
+        return
+    if isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try):
+        return
+    lead = module.indent(node)
+    start, end = emit.lines_of(module, node)
+    body = emit.reindented(module, node, lead + unit(site))
+    for atom, weight in atoms(site).items():
+        yield Edit((Replacement(start, end, f"{lead}if {atom}:\n{body}"),), weight)
+
+
+def unit(site: Site) -> str:
+    """One step of indentation, as this file makes it."""
+    for stmt in site.module.statements:
+        body = getattr(stmt, "body", None)
+        if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
+            outer, inner = site.module.indent(stmt), site.module.indent(body[0])
+            if inner.startswith(outer) and len(inner) > len(outer):
+                return inner[len(outer) :]
+    return "    "
+
+
+def filters(site: Site) -> Iterator[Edit]:
+    """A missing or superfluous filter in a comprehension."""
+    for node in site.nodes:
+        if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            continue
+        last = node.generators[-1]
+        at = site.module.end(last.ifs[-1] if last.ifs else last.iter)
+        inner = {name.id for name in ast.walk(last.target) if isinstance(name, ast.Name)}
+        for atom, weight in atoms(site).items():
+            if any(name in atom for name in inner):
+                yield Edit((Replacement(at, at, f" if {atom}"),), weight)
+        for test in last.ifs:
+            start = site.module.end(last.iter) if test is last.ifs[0] else site.module.end(last.ifs[last.ifs.index(test) - 1])
+            yield Edit((Replacement(start, site.module.end(test), ""),), 2.0)
+
+
+def ternary(site: Site) -> Iterator[Edit]:
+    """A value taken only under a condition, else an empty one."""
+    for node in site.nodes:
+        value = getattr(node, "value", None) if isinstance(node, ast.Return | ast.Assign | ast.keyword) else None
+        if isinstance(value, ast.expr) and not isinstance(value, ast.Constant | ast.IfExp):
+            for atom, weight in list(atoms(site).items())[:60]:
+                for other in ("None", "0", "[]", '""', "False"):
+                    yield from site.swap(value, f"{site.code(value)} if {atom} else {other}", weight)

@@ -1,0 +1,207 @@
+"""Literals: numbers, truth values, None, text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from coderefine.proposers.search.kinds import fits
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Replacement
+
+MOST_STRINGS = 40
+USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
+
+
+def numbers(site: Site) -> Iterator[Edit]:
+    """A number one off, of the other sign, ten times as large, or a number used nearby."""
+    for node in site.exprs:
+        if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+            continue
+        value = node.value
+        assert isinstance(value, int | float)
+        options = {value + 1: 4.0, value - 1: 4.0, 0: 1.5, 1: 1.5, -1: 0.7, 2: 0.6, -value: 0.8, value * 10: 0.4, value / 10: 0.15, value * 2: 0.3, value / 2: 0.2, value * 100: 0.15, value * 1000: 0.1}
+        for other in _nearby(site, node):
+            options.setdefault(other, 1.0)
+        for new, weight in options.items():
+            shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
+            if shaped != value and not (isinstance(value, int) and not isinstance(shaped, int) and weight < 0.3):
+                yield from site.swap(node, repr(shaped), weight)
+
+
+def _nearby(site: Site, node: ast.AST) -> list[float]:
+    top = site.local.function or site.module.tree
+    return [
+        other.value
+        for other in ast.walk(top)
+        if isinstance(other, ast.Constant) and type(other.value) in (int, float) and other is not node
+    ]  # type: ignore[misc]
+
+
+def number_to_name(site: Site) -> Iterator[Edit]:
+    """A number replaced by a variable that holds a number, and a variable by a small number."""
+    for node in site.exprs:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            for path in site.paths:
+                if site.kinds.name(path) in ("int", "float"):
+                    yield from site.swap(node, path, 1.0)
+            for path in site.paths:
+                if site.kinds.name(path) in ("list", "str", "tuple", "dict", "set"):
+                    yield from site.swap(node, f"len({path})", 0.3)
+        elif isinstance(node, ast.Name | ast.Attribute) and site.kinds.of(node) == "int":
+            for text in ("0", "1"):
+                yield from site.swap(node, text, 0.4)
+
+
+def truths(site: Site) -> Iterator[Edit]:
+    """True for False and the other way round; None replaced by an empty value, and an empty value by None."""
+    for node in site.exprs:
+        if not isinstance(node, ast.Constant):
+            continue
+        if isinstance(node.value, bool):
+            yield from site.swap(node, str(not node.value), 6.0)
+            yield from site.swap(node, "None", 0.5)
+        elif node.value is None and not _compared(site, node):
+            for text, weight in (("[]", 1.0), ("{}", 0.7), ("0", 1.0), ('""', 0.7), ("True", 0.7), ("False", 0.8), ("set()", 0.3), ("1", 0.4), ("()", 0.3), ("float('inf')", 0.1)):
+                yield from site.swap(node, text, weight)
+        elif node.value in (0, "", 1):
+            yield from site.swap(node, "None", 0.3)
+
+
+def _compared(site: Site, node: ast.AST) -> bool:
+    return isinstance(site.module.parents.get(node), ast.Compare)
+
+
+def texts(site: Site) -> Iterator[Edit]:
+    """A text replaced by one like it: found in this file or project, of other case, trimmed, one sign more or less."""
+    for node in site.exprs:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
+            for text, weight in _texts_for(site, node.value).items():
+                yield from site.swap(node, _quoted(site.code(node), text), weight)
+
+
+def _docstring(site: Site, node: ast.AST) -> bool:
+    return isinstance(site.module.parents.get(node), ast.Expr)
+
+
+def _quoted(old: str, text: str) -> str:
+    """`text` as a literal with the quotes and prefix that `old` is written with."""
+    prefix = re.match(r"[a-zA-Z]*", old).group()  # type: ignore[union-attr]
+    quote = old[len(prefix) : len(prefix) + 1]
+    if "r" in prefix.lower() and quote not in text and "\n" not in text and not text.endswith("\\"):
+        return f"{prefix}{quote}{text}{quote}"
+    body = repr(text)
+    if body[0] != quote and quote == '"':
+        body = '"' + body[1:-1].replace('"', '\\"').replace("\\'", "'") + '"'
+    return body
+
+
+def _texts_for(site: Site, value: str) -> dict[str, float]:
+    options: dict[str, float] = {}
+    for text, weight in (*_changed(value), *_found(site, value)):
+        if text != value:
+            options[text] = max(options.get(text, 0.0), weight)
+    return options
+
+
+def _changed(value: str) -> Iterator[tuple[str, float]]:
+    if value.startswith("XX") and value.endswith("XX") and len(value) >= 4:
+        yield value[2:-2], 20.0
+    yield value.strip(), 1.0
+    for text in (value.lower(), value.upper(), value.capitalize(), value.title(), value.swapcase()):
+        yield text, 1.0
+    for extra in (" ", "\n", ",", ".", ":", "-", "_", "s"):
+        yield value + extra, 0.4
+        yield extra + value, 0.3
+    if len(value) > 1:
+        yield value[:-1], 0.8
+        yield value[1:], 0.6
+        yield value[::-1], 0.2
+    yield "", 0.5
+    if len(value) <= 2:
+        yield from ((text, 0.6) for text in USUAL)
+
+
+def _found(site: Site, value: str) -> Iterator[tuple[str, float]]:
+    """Texts and names of the project, those most like `value` first."""
+    pool = strings_of(site)
+    scored = sorted(((_likeness(value, text) * boost, text) for text, boost in pool.items()), reverse=True)
+    for likeness, text in scored[:MOST_STRINGS]:
+        yield text, 0.2 + 4 * likeness
+
+
+def _likeness(one: str, other: str) -> float:
+    if not one or not other:
+        return 0.1
+    if other.startswith(one) or one.startswith(other):
+        return 0.6 + 0.4 * min(len(one), len(other)) / max(len(one), len(other))
+    matcher = SequenceMatcher(None, one[:60], other[:60])
+    return matcher.ratio() if matcher.real_quick_ratio() > 0.3 else 0.05
+
+
+def strings_of(site: Site) -> dict[str, float]:
+    """Short texts and identifiers of the file, then of the other files."""
+    found: dict[str, float] = {}
+    for module in (site.module, *site.world.modules.values()):
+        boost = 1.0 if module is site.module else 0.6
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= 60:
+                found.setdefault(node.value, boost)
+            elif isinstance(node, ast.Name):
+                found.setdefault(node.id, boost * 0.5)
+            elif isinstance(node, ast.Attribute):
+                found.setdefault(node.attr, boost * 0.6)
+            elif isinstance(node, ast.arg | ast.keyword) and node.arg:
+                found.setdefault(node.arg, boost * 0.5)
+    return found
+
+
+def text_to_name(site: Site) -> Iterator[Edit]:
+    """A text replaced by a variable that holds text."""
+    for node in site.exprs:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
+            for path in site.paths:
+                if site.kinds.name(path) == "str" or (node.value == path and fits(site.kinds.name(path), "str")):
+                    yield from site.swap(node, path, 3.0 if node.value == path else 1.0)
+
+
+def format_pieces(site: Site) -> Iterator[Edit]:
+    """An f-string's or pattern's small pieces: a number, a conversion, a quantifier, a space."""
+    for node in site.nodes:
+        if isinstance(node, ast.JoinedStr):
+            yield from _pieces(site, node, FORMAT)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"[\\\[\](){}*+?^$|%]", node.value) and not _docstring(site, node):
+            yield from _pieces(site, node, PATTERN)
+
+
+FORMAT = (
+    (re.compile(r"(?<=:)[^{}\"']*\d+"), ("near",)), (re.compile(r"!r"), ("",)), (re.compile(r"(?<=\w)\}"), ("!r}", ":02}", ":,}", ":.2f}")),
+    (re.compile(r":[^{}\s\"']+\}"), ("}",)), (re.compile(r" "), ("",)), (re.compile(r"(?<=\})(?=\{)"), (" ", ", ")), (re.compile(r"[<>](?=\d)"), ("<", ">", "^")),
+)  # fmt: skip
+PATTERN = (
+    (re.compile(r"\*(?!\*)"), ("+", "*?", "")), (re.compile(r"\+"), ("*", "+?", "")), (re.compile(r"\?"), ("", "*")), (re.compile(r"\\d"), (r"\w", r"\d+", r"\d*")),
+    (re.compile(r"\\w"), (r"\w+", r"\S", r"\d")), (re.compile(r"\\s"), (r"\s*", r"\s+", r"\S")), (re.compile(r"\^"), ("",)), (re.compile(r"\$"), ("",)),
+    (re.compile(r"(?<=['\"])(?=[^'\"])"), ("^",)), (re.compile(r"(?<=[^'\"\\])(?=['\"]$)"), ("$", "+", "*", "?")), (re.compile(r"(?<=[\])])(?![*+?{])"), ("+", "*", "?")),
+    (re.compile(r"(?<=[a-z])-(?=[a-z])"), ("",)), (re.compile(r"a-z(?!A)"), ("a-zA-Z", "a-z0-9")), (re.compile(r"\d+"), ("near",)), (re.compile(r"%d"), ("%s", "%02d")), (re.compile(r"%m"), ("%M", "%b")), (re.compile(r"%M"), ("%m",)),
+    (re.compile(r"%Y"), ("%y",)), (re.compile(r"%y"), ("%Y",)), (re.compile(r"%H"), ("%I",)), (re.compile(r"%I"), ("%H",)), (re.compile(r"%s"), ("%r", "%d")), (re.compile(r"\(\?:"), ("(",)),
+)  # fmt: skip
+
+
+def _pieces(site: Site, node: ast.expr, table: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]) -> Iterator[Edit]:
+    start = site.module.start(node)
+    for pattern, options in table:
+        for match in pattern.finditer(site.code(node)):
+            for option in options:
+                for text in _near(match.group()) if option == "near" else (option,):
+                    if text != match.group():
+                        yield Edit((Replacement(start + match.start(), start + match.end(), text),), 1.0)
+
+
+def _near(text: str) -> tuple[str, ...]:
+    digits = re.search(r"\d+$", text)
+    if digits is None:
+        return ()
+    head, value = text[: digits.start()], int(digits.group())
+    return tuple(head + str(number) for number in (value + 1, value - 1) if number >= 0)

@@ -1,0 +1,173 @@
+"""Definitions and exceptions: defaults, decorators, parameters, what is raised and caught, await."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.ingredients import EXCEPTIONS, all_arguments
+from coderefine.proposers.search.operators.conditions import unit
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Function, Replacement, first_line, has_docstring
+
+RELATED = (
+    ("KeyError", "IndexError", "LookupError"), ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "RuntimeError", "ZeroDivisionError", "NotImplementedError", "StopIteration", "OverflowError"),
+    ("OSError", "FileNotFoundError", "FileExistsError", "PermissionError", "IsADirectoryError", "NotADirectoryError"), ("UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "ValueError"), ("ArithmeticError", "ZeroDivisionError", "OverflowError"),
+    ("ImportError", "ModuleNotFoundError"), ("StopIteration", "StopAsyncIteration"), ("TimeoutError", "ConnectionError"), ("AssertionError", "ValueError", "Exception"), ("NameError", "AttributeError"),
+)  # fmt: skip
+
+
+def mutable_default(site: Site) -> Iterator[Edit]:
+    """A list, dict or set as a default, shared by all calls: made None, and made afresh inside."""
+    node = site.stmt
+    if not isinstance(node, Function):
+        return
+    body = node.body[1:] if has_docstring(node) and len(node.body) > 1 else node.body
+    pairs = list(zip(reversed([*node.args.posonlyargs, *node.args.args]), reversed(node.args.defaults), strict=False))
+    pairs += [(argument, default) for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default]
+    for argument, default in pairs:
+        if isinstance(default, ast.List | ast.Dict | ast.Set | ast.Call):
+            name = argument.arg
+            fresh = f"if {name} is None:\n{unit(site)}{name} = {site.code(default)}"
+            into = emit.insertion(site.module, body[0], fresh)
+            if into:
+                yield Edit((*emit.expression(site.module, default, "None").parts, *into.parts), 3.0)
+                copied = emit.insertion(site.module, body[0], f"{name} = {'dict' if isinstance(default, ast.Dict) else 'set' if isinstance(default, ast.Set) else 'list'}({name})")
+                if copied:
+                    yield Edit(copied.parts, 0.7)
+
+
+def defaults(site: Site) -> Iterator[Edit]:
+    """A parameter's default added or taken away."""
+    node = site.stmt
+    if not isinstance(node, Function):
+        return
+    plain = [*node.args.posonlyargs, *node.args.args]
+    without = plain[: len(plain) - len(node.args.defaults)]
+    if without and without[-1].arg not in ("self", "cls"):
+        at = site.module.end(without[-1])
+        for value in ("None", "0", "1", "False", "True", '""', "()"):
+            yield Edit((Replacement(at, at, f"={value}" if without[-1].annotation is None else f" = {value}"),), 1.0)
+    for argument, default in zip(reversed(plain), reversed(node.args.defaults), strict=False):
+        yield Edit((Replacement(site.module.end(argument), site.module.end(default), ""),), 0.5)
+        break
+
+
+def parameters(site: Site) -> Iterator[Edit]:
+    """A parameter missing (`self`, `cls`, `*args`, `**kwargs`) or two parameters in the wrong order."""
+    node = site.stmt
+    if not isinstance(node, Function):
+        return
+    module = site.module
+    plain = [*node.args.posonlyargs, *node.args.args]
+    open_at = module.text.find("(", module.start(node)) + 1
+    if isinstance(module.parents.get(node), ast.ClassDef) and (not plain or plain[0].arg not in ("self", "cls")):
+        yield Edit((Replacement(open_at, open_at, "self, " if list(all_arguments(node.args)) else "self"),), 3.0)
+    free = [argument for argument in plain if argument.arg not in ("self", "cls") and argument.annotation is None]
+    for one, two in zip(free, free[1:], strict=False):
+        yield Edit((Replacement(module.start(one), module.end(one), two.arg), Replacement(module.start(two), module.end(two), one.arg)), 0.7)
+
+
+def decorators(site: Site) -> Iterator[Edit]:
+    """A decorator missing (property, static or class method, one that this file uses) or superfluous."""
+    node = site.stmt
+    if not isinstance(node, (*Function.__args__, ast.ClassDef)) or not site.module.alone(node):
+        return
+    module = site.module
+    has = {module.code(decorator) for decorator in node.decorator_list}
+    used = {module.code(decorator) for stmt in module.statements for decorator in getattr(stmt, "decorator_list", []) if isinstance(stmt, type(node))}
+    usual = set()
+    if isinstance(module.parents.get(node), ast.ClassDef) and isinstance(node, Function):
+        usual = {"property", "staticmethod", "classmethod"}
+    for name in sorted((used | usual) - has):
+        at = module.line_start(first_line(node))
+        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), 1.5 if name in usual else 1.0)
+        for decorator in node.decorator_list:
+            yield Edit((Replacement(module.start(decorator), module.end(decorator), name),), 0.5)
+    for decorator in node.decorator_list:
+        if decorator.lineno == decorator.end_lineno:
+            yield Edit((Replacement(module.line_start(decorator.lineno), module.line_end(decorator.lineno), ""),), 1.0)
+
+
+def _errors(site: Site, name: str) -> dict[str, float]:
+    found = {other: 2.0 for group in RELATED if name in group for other in group}
+    found |= {other: 2.0 for other in site.raised if other in EXCEPTIONS}
+    for node in ast.walk(site.module.tree):
+        if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "").endswith(("Error", "Exception")) for base in node.bases):
+            found[node.name] = 3.0
+    found |= {other: 2.0 for other in site.local.globals if other.endswith(("Error", "Exception"))}
+    found.setdefault("Exception", 0.5)
+    found.setdefault("ValueError", 1.0)
+    found.pop(name, None)
+    return found
+
+
+def exception_type(site: Site) -> Iterator[Edit]:
+    """Another exception raised or caught; one more caught."""
+    node = site.stmt
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        target = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if isinstance(target, ast.Name):
+            for name, weight in _errors(site, target.id).items():
+                yield from site.swap(target, name, weight)
+    elif isinstance(node, ast.Try):
+        for handler in node.handlers:
+            yield from _caught(site, handler)
+
+
+def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
+    if handler.type is None:
+        return
+    for target in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
+        if isinstance(target, ast.Name):
+            for name, weight in _errors(site, target.id).items():
+                yield from site.swap(target, name, weight)
+    inner = site.code(handler.type).removeprefix("(").removesuffix(")")
+    first = next((node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)), "")
+    for name, weight in _errors(site, first).items():
+        yield Edit((Replacement(site.module.start(handler.type), site.module.end(handler.type), f"({inner}, {name})"),), weight)
+
+
+def protected_by_try(site: Site) -> Iterator[Edit]:
+    """A statement that may fail put into `try`, when failing tests end with that exception inside the program."""
+    node, module = site.stmt, site.module
+    if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, (*Function.__args__, ast.ClassDef)):
+        return
+    lead, step = module.indent(node), unit(site)
+    start, end = emit.lines_of(module, node)
+    ways = ["pass", "return None", "return False", "return", "raise ValueError"] + (["continue", "break"] if site.loop else []) + ["return []", "return 0"]
+    for name in sorted(site.raised & set(EXCEPTIONS) - {"AssertionError"}):
+        for way in ways:
+            body = emit.reindented(module, node, lead + step)
+            yield Edit((Replacement(start, end, f"{lead}try:\n{body}{lead}except {name}:\n{lead}{step}{way}\n"),), 1.0)
+
+
+def awaited(site: Site) -> Iterator[Edit]:
+    """A missing or superfluous `await`; `async` missing before `for`, `with` or `def`."""
+    node, module = site.stmt, site.module
+    if isinstance(site.local.function, ast.AsyncFunctionDef):
+        for expr in site.exprs:
+            if isinstance(expr, ast.Call) and not isinstance(module.parents.get(expr), ast.Await):
+                yield from site.swap(expr, f"await {site.code(expr)}", 1.0)
+            elif isinstance(expr, ast.Await):
+                yield from site.swap(expr, site.code(expr.value), 1.0)
+        if isinstance(node, ast.For | ast.With):
+            yield Edit((Replacement(module.start(node), module.start(node), "async "),), 1.0)
+    if isinstance(node, ast.FunctionDef):
+        yield Edit((Replacement(module.start(node), module.start(node), "async "),), 0.3)
+
+
+def comprehension_kind(site: Site) -> Iterator[Edit]:
+    """A list comprehension made a set or a generator, a set made a list; its element replaced by one of its names."""
+    for node in site.exprs:
+        if isinstance(node, ast.ListComp | ast.SetComp):
+            inner = site.code(node)[1:-1]
+            for text in (f"[{inner}]", f"{{{inner}}}", f"({inner})"):
+                yield from site.swap(node, text, 1.0)
+        if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1:
+            for one, two in zip(node.elts, node.elts[1:], strict=False):
+                if site.code(one) != site.code(two) and not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
+                    yield Edit((*emit.expression(site.module, one, site.code(two)).parts, *emit.expression(site.module, two, site.code(one)).parts), 1.0)
+        if isinstance(node, ast.DictComp):
+            yield Edit((*emit.expression(site.module, node.key, site.code(node.value)).parts, *emit.expression(site.module, node.value, site.code(node.key)).parts), 1.0)

@@ -1,0 +1,109 @@
+"""Missing guards, base cases and early exits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.ingredients import EXCEPTIONS
+from coderefine.proposers.search.operators.atoms import atoms
+from coderefine.proposers.search.operators.conditions import unit
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit
+
+PLAIN = (("None", 1.0), ("[]", 0.7), ("False", 0.8), ("0", 0.7), ("True", 0.6), ('""', 0.4), ("{}", 0.3), ("-1", 0.2), ("1", 0.3), ("set()", 0.1), ("0.0", 0.1))
+
+
+def early_return(site: Site) -> Iterator[Edit]:
+    """A missing base case: `if atom: return value` before a statement."""
+    if site.local.function is None:
+        return
+    values = _values(site)
+    for atom, weight in atoms(site).items():
+        for value, share in values.items():
+            code = f"if {atom}:\n{unit(site)}return {value}".rstrip()
+            if edit := emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site)):
+                yield edit
+
+
+def _place(site: Site) -> float:
+    return 2.0 if site.first else (0.6 if isinstance(site.stmt, ast.Return | ast.For | ast.While) else 0.25)
+
+
+def _values(site: Site) -> dict[str, float]:
+    """What this function returns elsewhere, then empty values of the same kind, then its parameters."""
+    function = site.local.function
+    found: dict[str, float] = {}
+    kinds: set[str] = set()
+    nodes = list(ast.walk(function)) if function else []
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
+        return {"": 1.0}
+    for node in nodes:
+        if isinstance(node, ast.Return) and node.value is not None:
+            names = {name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)}
+            kinds.add(site.kinds.of(node.value))
+            if names <= set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"} and len(site.code(node.value)) < 60:
+                found[site.code(node.value)] = 0.8
+    empty = {"list": "[]", "dict": "{}", "str": '""', "int": "0", "float": "0", "bool": "False", "set": "set()", "tuple": "()"}
+    for kind in kinds:
+        if kind in empty:
+            found[empty[kind]] = 1.5
+    for value, share in PLAIN:
+        found.setdefault(value, share * 0.5)
+    for name in site.local.parameters:
+        if name not in ("self", "cls"):
+            found.setdefault(name, 0.4)
+    return found
+
+
+def early_raise(site: Site) -> Iterator[Edit]:
+    """A missing refusal: `if atom: raise Error` before a statement, with an error this project raises."""
+    if site.local.function is None:
+        return
+    for atom, weight in atoms(site).items():
+        for error, share in _errors(site).items():
+            code = f"if {atom}:\n{unit(site)}raise {error}"
+            if edit := emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site)):
+                yield edit
+
+
+def _errors(site: Site) -> dict[str, float]:
+    """Errors raised in this file, and the usual ones; one that a failing test waits for comes first."""
+    found: dict[str, float] = {}
+    for node in ast.walk(site.module.tree):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            name = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if isinstance(name, ast.Name):
+                found[f'{name.id}("invalid value")' if name.id in EXCEPTIONS else name.id] = 1.0
+    for name in site.raised:
+        if name in EXCEPTIONS or name in site.local.globals:
+            found[f'{name}("invalid value")'] = 2.0
+    for name, share in (("ValueError", 0.7), ("TypeError", 0.3), ("KeyError", 0.2), ("IndexError", 0.2)):
+        found.setdefault(f'{name}("invalid value")', share)
+    return found
+
+
+def early_jump(site: Site) -> Iterator[Edit]:
+    """A missing `continue` or `break` under a small condition, inside a loop."""
+    if site.loop is None:
+        return
+    first = site.siblings and site.siblings[0] is site.stmt
+    for atom, weight in atoms(site).items():
+        for word in ("continue", "break"):
+            code = f"if {atom}:\n{unit(site)}{word}"
+            if edit := emit.insertion(site.module, site.stmt, code, weight=weight * (1.0 if first else 0.5)):
+                yield edit
+
+
+def default_value(site: Site) -> Iterator[Edit]:
+    """A missing default: `if x is None: x = empty` where the function begins, or `x = x or empty`."""
+    if not site.first or site.local.function is None:
+        return
+    for name in site.local.parameters:
+        if name in ("self", "cls"):
+            continue
+        for value in ("[]", "{}", "0", '""', "set()", "1"):
+            code = f"if {name} is None:\n{unit(site)}{name} = {value}"
+            if edit := emit.insertion(site.module, site.stmt, code):
+                yield edit

@@ -1,0 +1,212 @@
+"""Operators and operands of arithmetic, comparison and boolean expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.kinds import NUMBERS, SIZED
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Replacement
+
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+COMPARE_FOR = {
+    "<": {"<=": 8, ">": 5, ">=": 3, "!=": 1, "==": 1}, "<=": {"<": 8, ">=": 5, ">": 3, "==": 1, "!=": 1},
+    ">": {">=": 8, "<": 5, "<=": 3, "!=": 1, "==": 1}, ">=": {">": 8, "<=": 5, "<": 3, "==": 1, "!=": 1},
+    "==": {"!=": 8, ">=": 2, "<=": 2, "in": 1.5, "is": 1, ">": 1, "<": 1}, "!=": {"==": 8, "<": 2, ">": 2, "is not": 1, "not in": 1, "<=": 1, ">=": 1},
+    "is": {"is not": 8, "==": 3}, "is not": {"is": 8, "!=": 3}, "in": {"not in": 8, "==": 2}, "not in": {"in": 8, "!=": 1},
+}  # fmt: skip
+ARITH: dict[type[ast.operator], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^", ast.MatMult: "@",
+}  # fmt: skip
+ARITH_FOR = {
+    "+": {"-": 8, "*": 3, "|": 0.5, "/": 0.5, "%": 0.5}, "-": {"+": 8, "/": 1, "*": 1, "//": 0.5, "%": 0.5}, "*": {"/": 6, "+": 4, "//": 3, "**": 3, "-": 1, "%": 0.5},
+    "/": {"*": 6, "//": 6, "%": 1, "-": 1, "+": 0.5}, "//": {"/": 6, "%": 4, "*": 4, "-": 0.5}, "%": {"//": 6, "/": 4, "*": 1, "+": 1, "-": 1},
+    "**": {"*": 6, "//": 0.5, "+": 0.5, "/": 0.5, "^": 0.5}, "<<": {">>": 8, "*": 1}, ">>": {"<<": 8, "//": 1}, "|": {"&": 8, "^": 3, "-": 1, "+": 1},
+    "&": {"|": 8, "^": 3, "-": 2}, "^": {"&": 4, "|": 4, "**": 4}, "@": {"*": 4},
+}  # fmt: skip
+
+
+def comparisons(site: Site) -> Iterator[Edit]:
+    """Another comparison operator in place of the one written."""
+    for node in site.exprs:
+        if isinstance(node, ast.Compare):
+            left: ast.expr = node.left
+            for operator, right in zip(node.ops, node.comparators, strict=True):
+                old = COMPARE[type(operator)]
+                for new, weight in COMPARE_FOR[old].items():
+                    if edit := emit.between(site.module, left, right, old, new, weight):
+                        yield edit
+                left = right
+
+
+def arithmetic(site: Site) -> Iterator[Edit]:
+    """Another arithmetic or bit operator in place of the one written."""
+    for node in site.nodes:
+        if isinstance(node, ast.BinOp):
+            old = ARITH[type(node.op)]
+            textual = "str" in (site.kinds.of(node.left), site.kinds.of(node.right))
+            for new, weight in ARITH_FOR[old].items():
+                if edit := emit.between(site.module, node.left, node.right, old, new, weight / (4 if textual else 1)):
+                    yield edit
+        elif isinstance(node, ast.AugAssign):
+            old = ARITH[type(node.op)]
+            for new, weight in ARITH_FOR[old].items():
+                if edit := emit.between(site.module, node.target, node.value, old + "=", new + "=", weight):
+                    yield edit
+
+
+def boolean(site: Site) -> Iterator[Edit]:
+    """`and` in place of `or`, and the other way round."""
+    for node in site.exprs:
+        if isinstance(node, ast.BoolOp):
+            old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+            pairs = list(zip(node.values, node.values[1:], strict=False))
+            edits = [emit.between(site.module, one, two, old, new, 1.0) for one, two in pairs]
+            parts = tuple(part for edit in edits if edit for part in edit.parts)
+            yield Edit(parts, 2.0)
+            if len(pairs) > 1:
+                yield from (edit for edit in edits if edit)
+
+
+def negation(site: Site) -> Iterator[Edit]:
+    """A missing or superfluous `not`, `-` or `~`."""
+    for node in site.conditions:
+        if not isinstance(node, ast.UnaryOp | ast.Constant):
+            weight = 0.3 if isinstance(node, ast.Compare) else 1.0
+            inner = site.code(node)
+            yield from site.swap(node, f"not {inner}" if emit.rank(node) > emit.RANKS[ast.Not] else f"not ({inner})", weight)
+    for node in site.exprs:
+        if isinstance(node, ast.UnaryOp):
+            yield from site.swap(node, site.code(node.operand), 2.0)
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and site.kinds.of(node) in ("int", "float"):
+            yield from site.swap(node, f"-{site.code(node)}", 0.15)
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and node not in site.conditions and site.kinds.of(node) == "bool":
+            yield from site.swap(node, f"not {site.code(node)}", 0.5)
+
+
+def operand_order(site: Site) -> Iterator[Edit]:
+    """Operands of an operation that is not symmetric, exchanged."""
+    for node in site.exprs:
+        if isinstance(node, ast.BinOp):
+            if isinstance(node.op, ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor):
+                continue
+            if isinstance(node.op, ast.Add) and site.kinds.of(node) in NUMBERS:
+                continue
+            yield Edit(_exchanged(site, node.left, node.right), 1.0)
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            yield Edit(_exchanged(site, node.left, node.comparators[0]), 0.5)
+        elif isinstance(node, ast.IfExp):
+            yield Edit(_exchanged(site, node.body, node.orelse), 1.5)
+
+
+def _exchanged(site: Site, one: ast.expr, two: ast.expr) -> tuple[Replacement, ...]:
+    return (
+        emit.expression(site.module, one, site.code(two)).parts[0],
+        emit.expression(site.module, two, site.code(one)).parts[0],
+    )
+
+
+def dropped_operand(site: Site) -> Iterator[Edit]:
+    """One side of an operation alone."""
+    for node in site.exprs:
+        if isinstance(node, ast.BinOp):
+            small = isinstance(node.right, ast.Constant) and isinstance(node.op, ast.Add | ast.Sub)
+            yield from site.swap(node, site.code(node.left), 2.5 if small else 1.0)
+            if not isinstance(node.left, ast.Constant):
+                yield from site.swap(node, site.code(node.right), 0.6)
+        elif isinstance(node, ast.BoolOp):
+            for index, value in enumerate(node.values):
+                if len(node.values) == 2:
+                    yield from site.swap(node, site.code(node.values[1 - index]), 1.0)
+                else:
+                    yield _without(site, node.values, index)
+        elif isinstance(node, ast.IfExp):
+            yield from site.swap(node, site.code(node.body), 0.5)
+            yield from site.swap(node, site.code(node.orelse), 0.5)
+
+
+def _without(site: Site, values: list[ast.expr], index: int) -> Edit:
+    start = site.module.start(values[index]) if index == 0 else site.module.end(values[index - 1])
+    end = site.module.start(values[1]) if index == 0 else site.module.end(values[index])
+    return Edit((Replacement(start, end, ""),), 1.0)
+
+
+def grouping(site: Site) -> Iterator[Edit]:
+    """The same operators bound in another order, by parentheses."""
+    for node in site.exprs:
+        if isinstance(node, ast.BinOp):
+            yield from _grouped(site, node)
+        elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            yield from _grouped_bool(site, node)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and isinstance(node.operand, ast.BoolOp):
+            first = node.operand.values[0]
+            start, end = site.module.start(node), site.module.end(node)
+            whole = site.code(node.operand)
+            yield Edit((Replacement(start, end, f"not {site.tight(first)}{whole[len(site.code(first)):]}"),), 0.5)
+
+
+def _grouped(site: Site, node: ast.BinOp) -> Iterator[Edit]:
+    left, right = node.left, node.right
+    operator = ARITH[type(node.op)]
+    if isinstance(left, ast.BinOp) and not (isinstance(left.op, ast.Add | ast.Mult) and type(left.op) is type(node.op)):
+        inner = f"{site.tight(left.left)} {ARITH[type(left.op)]} ({site.code(left.right)} {operator} {site.tight(right)})"
+        yield Edit((Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0)
+    if isinstance(right, ast.BinOp):
+        inner = f"({site.tight(left)} {operator} {site.tight(right.left)}) {ARITH[type(right.op)]} {site.tight(right.right)}"
+        yield Edit((Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0)
+
+
+def _grouped_bool(site: Site, node: ast.BoolOp) -> Iterator[Edit]:
+    for index, value in enumerate(node.values):
+        if not (isinstance(value, ast.BoolOp) and isinstance(value.op, ast.And)):
+            continue
+        if index + 1 < len(node.values):  # a and b or c -> a and (b or c)
+            start, end = site.module.start(value.values[-1]), site.module.end(node.values[index + 1])
+            yield Edit((Replacement(start, start, "("), Replacement(end, end, ")")), 1.0)
+        if index > 0:  # a or b and c -> (a or b) and c
+            start, end = site.module.start(node.values[index - 1]), site.module.end(value.values[0])
+            yield Edit((Replacement(start, start, "("), Replacement(end, end, ")")), 1.0)
+
+
+def by_one(site: Site) -> Iterator[Edit]:
+    """One more or one less, where an integer is an index, a bound, a count or a limit."""
+    for node in site.exprs:
+        parent = site.module.parents.get(node)
+        if isinstance(node, ast.Constant | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.Lambda) or not (bonus := _countable(site, node, parent)):
+            continue
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub):
+            continue
+        text = site.code(node)
+        tail = _one_after(node)
+        if tail is None:
+            text = text if emit.rank(node) >= emit.RANKS[ast.Sub] else f"({text})"
+            yield from site.swap(node, f"{text} + 1", bonus)
+            yield from site.swap(node, f"{text} - 1", bonus)
+
+
+def _one_after(node: ast.AST) -> int | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and isinstance(node.right, ast.Constant):
+        return 1
+    return None
+
+
+def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
+    """How likely a whole number stands here; 0 for never."""
+    kind = site.kinds.of(node)
+    if kind and kind != "int":
+        return 0.0
+    if isinstance(parent, ast.Slice) or (isinstance(parent, ast.Subscript) and parent.slice is node and kind == "int"):
+        return 2.0
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+        return 2.0 if parent.func.id == "range" else (0.7 if kind == "int" and node in parent.args else 0.0)
+    if isinstance(parent, ast.Compare):
+        return 1.0 if kind == "int" else 0.0
+    if isinstance(parent, ast.Return | ast.Assign | ast.Call | ast.Tuple | ast.AugAssign):
+        return 0.8 if kind == "int" else (0.1 if not isinstance(parent, ast.Call) and isinstance(node, ast.Name | ast.Call) and kind not in SIZED else 0.0)
+    return 0.0

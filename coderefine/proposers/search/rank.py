@@ -1,0 +1,86 @@
+"""How promising an edit is: suspicion of the place, how usual the operator is, how natural the text becomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coderefine.proposers.search.emit import apply
+from coderefine.proposers.search.naturalness import Trigrams, common_ends, tokens
+from coderefine.proposers.search.operators import TABLE, Operator
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Module
+
+SUSPICION = 3.0
+"""Exponent of suspicion (the study of research/repair.md used the same)."""
+NATURAL = 0.5
+"""Weight of the change in log probability of the tokens."""
+CALM = 0.6
+"""Log probabilities of n tokens are summed and divided by n ** CALM, so that long insertions stand a chance."""
+SHORTCUT = 0.7
+"""Taken off edits that remove behaviour: they make tests pass too easily."""
+CEILING = 2.0
+"""What naturalness may add at most: the bound that lets enumeration wait with an operator."""
+
+_TOTAL = sum(operator.prior for operator in TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An edit with its score; higher is better."""
+
+    score: float
+    edit: Edit
+    operator: Operator
+    site: Site
+
+
+def bound(site: Site, operator: Operator) -> float:
+    """What no edit of this operator at this place can exceed."""
+    return _base(site, operator) + CEILING
+
+
+def _base(site: Site, operator: Operator) -> float:
+    return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut
+
+
+def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:
+    """Edits of one operator at one place, best first; they share the operator's prior by their weights."""
+    total = sum(edit.weight for edit in edits)
+    if total <= 0:
+        return []
+    base, model = _base(site, operator), site.world.trigrams
+    found = [
+        Scored(base + math.log(edit.weight / total) + min(CEILING, NATURAL * gain(model, site.module, edit)), edit, operator, site)
+        for edit in edits
+        if edit.weight > 0
+    ]
+    return sorted(found, key=lambda item: -item.score)
+
+
+def gain(model: Trigrams, module: Module, edit: Edit) -> float:
+    """How much more natural the touched lines become; the change in calmed log probability."""
+    first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
+    start = module.text.rfind("\n", 0, first) + 1
+    end = module.text.find("\n", last)
+    end = len(module.text) if end < 0 else end
+    moved = Edit(tuple(type(part)(part.start - start, part.end - start, part.text) for part in edit.parts))
+    old = module.text[start:end]
+    if first == last == start and edit.parts[0].text.endswith("\n"):  # whole lines put in: only they count
+        return _calm(model, [], tokens(edit.parts[0].text))
+    return _calm(model, tokens(old), tokens(apply(old, moved)))
+
+
+def _calm(model: Trigrams, old: list[str], new: list[str]) -> float:
+    head, tail = common_ends(old, new)
+    return _side(model, new, head, tail) - _side(model, old, head, tail)
+
+
+def _side(model: Trigrams, words: list[str], head: int, tail: int) -> float:
+    """Calmed log probability of the part that differs and the two tokens after it."""
+    until = min(len(words) - tail + 2, len(words) + 1)
+    chain = ("", "", *words, "\n")
+    total = sum(model.logp(*chain[at : at + 3]) for at in range(head, until))
+    count = max(until - head, 1)
+    return total / count**CALM

@@ -1,0 +1,155 @@
+"""One suspicious statement together with all that an operator may ask about its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.kinds import Kinds
+from coderefine.proposers.search.syntax import LOOPS, Edit, Function, Module, has_docstring, own_nodes
+
+
+@dataclass(frozen=True)
+class Site:
+    """A statement. `raised`: names of the exceptions that failing tests ended with. `suspicion` is in 0..1."""
+
+    local: Local
+    stmt: ast.stmt
+    suspicion: float = 1.0
+    raised: frozenset[str] = frozenset()
+    executed: frozenset[int] = frozenset()
+
+    @property
+    def module(self) -> Module:
+        return self.local.module
+
+    @property
+    def world(self) -> World:
+        return self.local.world
+
+    @property
+    def kinds(self) -> Kinds:
+        return self.local.kinds
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Own nodes whose text is where the tree says; annotations and docstrings left out."""
+        return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
+
+    def _reachable(self) -> Iterator[ast.AST]:
+        dropped: set[int] = set()
+        for node in own_nodes(self.stmt):
+            if id(node) in dropped:
+                dropped.update(id(child) for child in ast.iter_child_nodes(node))
+                continue
+            for name in ("annotation", "returns"):
+                if (child := getattr(node, name, None)) is not None:
+                    dropped.add(id(child))
+            yield node
+
+    def _placed(self, node: ast.expr) -> bool:
+        """False inside f-strings of interpreters before 3.12, whose positions there cannot be relied upon."""
+        up = self.module.parents.get(node)
+        while isinstance(up, ast.expr | ast.keyword | ast.comprehension):
+            if isinstance(up, ast.JoinedStr):
+                return self._says_itself(node)
+            up = self.module.parents.get(up)
+        return True
+
+    def _says_itself(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant | ast.FormattedValue | ast.JoinedStr):
+            return False
+        try:
+            return ast.dump(ast.parse(self.module.code(node), mode="eval").body) == ast.dump(node)
+        except (SyntaxError, ValueError, IndexError):
+            return False
+
+    @cached_property
+    def exprs(self) -> tuple[ast.expr, ...]:
+        """Own expressions that are read, outermost first."""
+        return tuple(
+            node for node in self.nodes
+            if isinstance(node, ast.expr)
+            and not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
+            and not isinstance(node, ast.Slice | ast.FormattedValue | ast.Starred)
+        )  # fmt: skip
+
+    @cached_property
+    def conditions(self) -> tuple[ast.expr, ...]:
+        """Expressions used for their truth, and expressions that can only be true or false."""
+        found: dict[ast.expr, None] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+                found[node.test] = None
+            elif isinstance(node, ast.comprehension):
+                found.update(dict.fromkeys(node.ifs))
+            elif isinstance(node, ast.Return | ast.Assign | ast.keyword) and node.value is not None:
+                if self.kinds.of(node.value) == "bool" or isinstance(node.value, ast.BoolOp):
+                    found[node.value] = None
+        for test in list(found):
+            if isinstance(test, ast.BoolOp):
+                found.update(dict.fromkeys(test.values))
+        return tuple(found)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Local names that may be read at this statement, nearest first."""
+        inside = [
+            name.id
+            for node in self.nodes
+            if isinstance(node, ast.comprehension)
+            for name in ast.walk(node.target)
+            if isinstance(name, ast.Name)
+        ]
+        loops = [
+            name.id
+            for up in self.module.ancestors(self.stmt)
+            if isinstance(up, ast.For)
+            for name in ast.walk(up.target)
+            if isinstance(name, ast.Name)
+        ]
+        return list(dict.fromkeys([*inside, *loops, *self.local.names(self.stmt.end_lineno or self.stmt.lineno)]))
+
+    @cached_property
+    def paths(self) -> list[str]:
+        """Local names and the attributes of `self`: what a value may be read from."""
+        receiver = self.local.receiver
+        return [*self.names, *(f"{receiver}.{name}" for name in self.local.fields if receiver)]
+
+    @property
+    def loop(self) -> ast.stmt | None:
+        """The innermost loop around the statement, within its function."""
+        for up in self.module.ancestors(self.stmt):
+            if isinstance(up, LOOPS):
+                return up
+            if isinstance(up, (*Function.__args__, ast.ClassDef)):
+                return None
+        return None
+
+    @cached_property
+    def first(self) -> bool:
+        """Whether the statement opens its function (docstring aside)."""
+        body = self.local.function.body if self.local.function else self.module.tree.body
+        at = 1 if has_docstring(self.local.function or self.module.tree) else 0
+        return at < len(body) and body[at] is self.stmt
+
+    @cached_property
+    def siblings(self) -> list[ast.stmt]:
+        return self.module.block(self.stmt)
+
+    def code(self, node: ast.AST) -> str:
+        return self.module.code(node)
+
+    def swap(self, node: ast.AST, text: str, weight: float = 1.0) -> Iterator[Edit]:
+        """Replace an expression, unless nothing would change."""
+        if text != self.module.code(node):
+            yield emit.expression(self.module, node, text, weight)
+
+    def tight(self, node: ast.AST) -> str:
+        """The node's text, in parentheses when it is an operation, so that anything may follow or precede it."""
+        text = self.module.code(node)
+        return text if emit.rank(node) >= emit.ATOM else f"({text})"

@@ -1,0 +1,169 @@
+"""A source file as a tree whose every node knows its exact place in the text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from coderefine.source import Source, decode
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+BLOCKS = ("body", "orelse", "finalbody")
+LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Module:
+    """One parsed file. Offsets are character offsets into `text`; lines are 1-based."""
+
+    def __init__(self, path: str, source: Source, tree: ast.Module) -> None:
+        self.path = path
+        self.source = source
+        self.text = source.text
+        self.tree = tree
+        self._starts = [0, *(match.end() for match in LINE_END.finditer(self.text))]
+
+    @classmethod
+    def of(cls, path: str, data: bytes) -> Module | None:
+        """The file parsed, or None when it is no text or no Python that we can read."""
+        source = decode(data)
+        if source is None:
+            return None
+        try:
+            return cls(path, source, ast.parse(source.text))
+        except (SyntaxError, ValueError, RecursionError):
+            return None
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def fields(self) -> dict[ast.AST, str]:
+        """The name of the field of its parent that holds a node."""
+        found: dict[ast.AST, str] = {}
+        for node in ast.walk(self.tree):
+            for name, value in ast.iter_fields(node):
+                for child in value if isinstance(value, list) else [value]:
+                    if isinstance(child, ast.AST):
+                        found[child] = name
+        return found
+
+    @cached_property
+    def statements(self) -> tuple[ast.stmt, ...]:
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.stmt))
+
+    @cached_property
+    def by_line(self) -> dict[int, ast.stmt]:
+        """The innermost statement that owns each line."""
+        owner: dict[int, ast.stmt] = {}
+        for stmt in self.statements:  # breadth first: inner statements overwrite outer ones
+            for line in range(first_line(stmt), (stmt.end_lineno or stmt.lineno) + 1):
+                owner[line] = stmt
+        return owner
+
+    def offset(self, line: int, column: int) -> int:
+        """Character offset of a line and a UTF-8 column, as `ast` counts them."""
+        start = self._starts[line - 1]
+        end = self._starts[line] if line < len(self._starts) else len(self.text)
+        row = self.text[start:end]
+        return start + (column if row.isascii() else len(row.encode()[:column].decode("utf-8", "ignore")))
+
+    def start(self, node: ast.AST) -> int:
+        return self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        return self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def code(self, node: ast.AST) -> str:
+        """The node's own text, without parentheses around it."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def line_start(self, line: int) -> int:
+        return self._starts[min(line, len(self._starts)) - 1]
+
+    def line_end(self, line: int) -> int:
+        """Offset just after the line's end."""
+        return self._starts[line] if line < len(self._starts) else len(self.text)
+
+    def indent(self, node: ast.stmt) -> str:
+        row = self.text[self.line_start(first_line(node)) :]
+        return row[: len(row) - len(row.lstrip(" \t"))]
+
+    def function(self, node: ast.AST) -> Function | None:
+        """The innermost function around `node` (not itself)."""
+        return next((up for up in self.ancestors(node) if isinstance(up, Function)), None)
+
+    def owner(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose body holds the function around `node`."""
+        return next((up for up in self.ancestors(node) if isinstance(up, ast.ClassDef)), None)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        while (up := self.parents.get(node)) is not None:
+            yield up
+            node = up
+
+    def block(self, stmt: ast.stmt) -> list[ast.stmt]:
+        """The list of statements that holds `stmt`."""
+        value = getattr(self.parents[stmt], self.fields[stmt], [])
+        return value if isinstance(value, list) else [stmt]
+
+    def alone(self, stmt: ast.stmt) -> bool:
+        """Whether no other statement shares the lines of `stmt` (no `;`, no one-line block)."""
+        before = self.text[self.line_start(first_line(stmt)) : self._first(stmt)]
+        after = self.text[self.end(stmt) : self.line_end(stmt.end_lineno or stmt.lineno)]
+        return not before.strip() and (not after.strip() or after.strip().startswith("#"))
+
+    def _first(self, stmt: ast.stmt) -> int:
+        decorators = getattr(stmt, "decorator_list", None)
+        return self.start(decorators[0]) - 1 if decorators else self.start(stmt)
+
+    def name_of(self, node: ast.AST | None) -> str:
+        """Qualified name of a function or class; empty for the module."""
+        parts = []
+        while node is not None:
+            if isinstance(node, (*Function.__args__, ast.ClassDef)):
+                parts.append(node.name)
+            node = self.parents.get(node)
+        return ".".join(reversed(parts))
+
+
+def first_line(stmt: ast.stmt) -> int:
+    """The line a statement starts on, its decorators included."""
+    decorators = getattr(stmt, "decorator_list", None)
+    return decorators[0].lineno if decorators else stmt.lineno
+
+
+def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:
+    """Every node of a statement but the statements nested in it, outermost first."""
+    todo: list[ast.AST] = [stmt]
+    while todo:
+        node = todo.pop(0)
+        yield node
+        todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
+
+
+def has_docstring(node: ast.AST) -> bool:
+    body = getattr(node, "body", None)
+    first = body[0] if isinstance(body, list) and body else None
+    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Put `text` in place of the characters `start`..`end` (end excluded)."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replacements in one file that belong together; `weight` is relative to the operator's other edits here."""
+
+    parts: tuple[Replacement, ...]
+    weight: float = 1.0
