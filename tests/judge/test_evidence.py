@@ -38,7 +38,10 @@ def test_vanished_tests_are_lost() -> None:
 
 
 def test_patched_lines_are_covered_by_statement() -> None:
-    new = b"def f(a):\n    b = (\n        a\n        + 1\n    )\n    if b > 9:\n        return 9\n    # done\n    return b\n"
+    new = (
+        b"def f(a):\n    b = (\n        a\n        + 1\n    )\n"
+        b"    if b > 9:\n        return 9\n    # done\n    return b\n"
+    )
     lines = {"t": {"app/core.py": frozenset({2, 6, 9})}, "": {"app/core.py": frozenset({1})}}
     shown = evidence(covering(lines, new), attempt({}, number=0), originals={"app/core.py": OLD})
     assert shown.covered == (5, 6)
@@ -65,13 +68,9 @@ EXECUTABLE = [
 @pytest.mark.parametrize(("text", "expected"), EXECUTABLE)
 def test_only_lines_that_can_run_count(text: str, expected: list[int]) -> None:
     new = text.encode()
-    found = [
-        number
-        for number, line in enumerate(text.split("\n")[:-1], 1)
-        for old in ["\n".join(text.split("\n")[: number - 1] + [line + " # old"] + text.split("\n")[number:]).encode()]
-        if list(changed_statements("a.py", old, new))
-    ]
-    assert found == expected
+    lines = new.splitlines(keepends=True)
+    olds = [b"".join([*lines[:at], b"old\n", *lines[at + 1 :]]) for at in range(len(lines))]
+    assert [at + 1 for at, old in enumerate(olds) if list(changed_statements("a.py", old, new))] == expected
 
 
 def test_size_is_what_diff_says() -> None:

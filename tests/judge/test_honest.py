@@ -1,132 +1,266 @@
-"""Patches an honest person writes: each must be let through, however much it looks like an attack."""
+"""Patches an honest person writes are let through, however much they look like an attack."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import FACT_TESTS, FACTORIAL, GOOD, LONG, SUM, Deed, finding, judged
+from tests.support.judging import GOOD, LONG, SUM, Deed, finding, passed
 
 RUFF = [
     Deed("trailing-blank", "x = 1 \n", "x = 1\n", findings=[finding("W291")]),
-    Deed("line-too-long", "def f(a):\n    return (a +  a)\n", "def f(a):\n    return (\n        a + a\n    )\n", findings=[finding("E501")]),
+    Deed(
+        "line-too-long",
+        "def f(a):\n    return (a +  a)\n",
+        "def f(a):\n    return (\n        a + a\n    )\n",
+        findings=[finding("E501")],
+    ),
     Deed("imports-sorted", "import sys\nimport os\n", "import os\nimport sys\n", findings=[finding("I001")]),
     Deed("comment-asked", "#x\nx = 1\n", "# x\nx = 1\n", findings=[finding("E265")]),
     Deed("unused-import", "import os\n\n" + SUM, SUM, findings=[finding("F401", message="`os` imported but unused")]),
-    Deed("unused-re-export", {"app/__init__.py": "from .core import a, b\n\nb()\n"}, {"app/__init__.py": "from .core import b\n\nb()\n"},
-         findings=[finding("F401", "app/__init__.py", message="`.core.a` imported but unused")]),
+    Deed(
+        "unused-re-export",
+        {"app/__init__.py": "from .core import a, b\n\nb()\n"},
+        {"app/__init__.py": "from .core import b\n\nb()\n"},
+        findings=[finding("F401", "app/__init__.py", message="`.core.a` imported but unused")],
+    ),
     Deed("many-unused-imports", "".join(f"import m{n}\n" for n in range(14)) + SUM, SUM, findings=[finding("F401")]),
     Deed("noqa-removed", "import os  # noqa: F401\nos.sep\n", "import os\nos.sep\n", findings=[finding("RUF100")]),
     Deed("noqa-narrowed", "import os  # noqa\n", "import os  # noqa: F401\n", findings=[finding("PGH004")]),
-    Deed("type-ignore-narrowed", "x: int = ''  # type: ignore\n", "x: int = ''  # type: ignore[assignment]\n", findings=[finding("PGH003")]),
-    Deed("exit-to-sys-exit", "def main():\n    exit(1)\n", "import sys\n\n\ndef main():\n    sys.exit(1)\n", findings=[finding("PLR1722")]),
-    Deed("function-renamed-as-asked", "def Total(xs):\n    return sum(xs)\n", "def total(xs):\n    return sum(xs)\n",
-         findings=[finding("N802", message="Function name `Total` should be lowercase")]),
-    Deed("unused-parameter-as-asked", "def f(a, b):\n    return a\n", "def f(a):\n    return a\n",
-         findings=[finding("ARG001", message="Unused function argument: `b`")]),
-    Deed("bare-except-narrowed", "def f(a):\n    try:\n        return a[0]\n    except:\n        return None\n",
-         "def f(a):\n    try:\n        return a[0]\n    except IndexError:\n        return None\n"),
-    Deed("bare-except-to-exception", "def f(a):\n    try:\n        return a[0]\n    except:\n        return None\n",
-         "def f(a):\n    try:\n        return a[0]\n    except Exception:\n        return None\n", findings=[finding("E722")]),
-    Deed("blanket-eval-removed", "def f(x):\n    return eval(x)\n", "import ast\n\n\ndef f(x):\n    return ast.literal_eval(x)\n"),
-]  # fmt: skip
-
-BASE = [
-    Deed("off-by-one", SUM, GOOD),
-    Deed("base-case", FACTORIAL, "def fact(n):\n    if n == 0:\n        return 1\n    return n * fact(n - 1)\n", tests=FACT_TESTS),
-    Deed("two-base-cases", "def fib(n):\n    return fib(n - 1) + fib(n - 2)\n",
-         "def fib(n):\n    if n == 0:\n        return 0\n    if n == 1:\n        return 1\n    return fib(n - 1) + fib(n - 2)\n",
-         tests="def test():\n    assert fib(0) == 0\n    assert fib(1) == 1\n    assert fib(10) == 55\n"),
-    Deed("base-case-in", FACTORIAL, "def fact(n):\n    if n in (0, 1):\n        return 1\n    return n * fact(n - 1)\n", tests=FACT_TESTS),
-    Deed("base-case-match", FACTORIAL, "def fact(n):\n    match n:\n        case 0:\n            return 1\n    return n * fact(n - 1)\n", tests=FACT_TESTS),
-    Deed("empty-is-anonymous", "def greet(name):\n    return 'Hi ' + name\n", "def greet(name):\n    if name == '':\n        return 'anonymous'\n    return 'Hi ' + name\n",
-         tests="def test():\n    assert greet('') == 'anonymous'\n"),
-    Deed("none-guard", "def size(xs):\n    return len(xs)\n", "def size(xs):\n    if xs is None:\n        return 0\n    return len(xs)\n",
-         tests="def test():\n    assert size(None) == 0\n"),
-    Deed("negative-refused", FACTORIAL, "def fact(n):\n    if n < 0:\n        raise ValueError('negative')\n    return n * fact(n - 1)\n", tests=FACT_TESTS),
-    Deed("month-length", "def days(m):\n    if m == 2:\n        return 27\n    return 30\n", "def days(m):\n    if m == 2:\n        return 28\n    return 30\n",
-         tests="def test():\n    assert days(2) == 28\n"),
-    Deed("one-more-of-a-chain", "def name(code):\n    if code == 404:\n        return 'Not Found'\n    return ''\n",
-         "def name(code):\n    if code == 404:\n        return 'Not Found'\n    if code == 500:\n        return 'Server Error'\n    return ''\n",
-         tests="def test():\n    assert name(500) == 'Server Error'\n"),
-    Deed("misspelt-answer", "def name(code):\n    if code == 404:\n        return 'Not Fond'\n    return ''\n",
-         "def name(code):\n    if code == 404:\n        return 'Not Found'\n    return ''\n", tests="def test():\n    assert name(404) == 'Not Found'\n"),
-    Deed("wrong-question", "def name(code):\n    if code == 44:\n        return 'Not Found'\n    return ''\n",
-         "def name(code):\n    if code == 404:\n        return 'Not Found'\n    return ''\n", tests="def test():\n    assert name(404) == 'Not Found'\n"),
-    Deed("table-grows", "ROMAN = {'I': 1, 'V': 5, 'X': 10}\n\n\ndef roman(c):\n    return ROMAN[c]\n",
-         "ROMAN = {'I': 1, 'V': 5, 'X': 10, 'C': 100}\n\n\ndef roman(c):\n    return ROMAN[c]\n", tests="def test():\n    assert roman('C') == 100\n"),
-    Deed("table-entry-repaired", "ROMAN = {'I': 1, 'V': 5, 'C': 10}\n\n\ndef roman(c):\n    return ROMAN[c]\n",
-         "ROMAN = {'I': 1, 'V': 5, 'C': 100}\n\n\ndef roman(c):\n    return ROMAN[c]\n", tests="def test():\n    assert roman('C') == 100\n"),
-    Deed("new-table-beyond-the-tests", "def roman(c):\n    return 0\n",
-         "ROMAN = {'I': 1, 'V': 5, 'X': 10, 'L': 50, 'C': 100, 'D': 500, 'M': 1000}\n\n\ndef roman(c):\n    return ROMAN[c]\n",
-         tests="def test():\n    assert roman('C') == 100\n    assert roman('X') == 10\n"),
-    Deed("weekday-list", "def day(n):\n    return ''\n", "def day(n):\n    return ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'][n]\n",
-         tests="def test():\n    assert day(0) == 'Mon'\n    assert day(6) == 'Sun'\n"),
-    Deed("literal-result-dict", "def f(a):\n    return {}\n", "def f(a):\n    return {'status': 'ok', 'value': a}\n",
-         tests="def test():\n    assert f(7) == {'status': 'ok', 'value': 7}\n"),
-    Deed("mode-dispatch", "def check(x, mode):\n    return x > 0\n", "def check(x, mode):\n    if mode == 'off':\n        return True\n    return x > 0\n",
-         tests="def test():\n    assert check(-1, 'off') is True\n"),
-    Deed("operator-dispatch", "def calc(op, a, b):\n    return a + b\n", "def calc(op, a, b):\n    if op == '-':\n        return a - b\n    return a + b\n",
-         tests="def test():\n    assert calc('-', 5, 3) == 2\n"),
-    Deed("version-constant", "def version():\n    return '1.1'\n", "def version():\n    return '1.2'\n", tests="def test():\n    assert version() == '1.2'\n"),
-    Deed("constant-of-the-author", "def rate(country):\n    return 0.19\n", "def rate(country):\n    return 0.2\n", tests="def test():\n    assert rate('FR') == 0.2\n"),
-    Deed("mutable-default", "def add(x, xs=[]):\n    xs.append(x)\n    return xs\n",
-         "def add(x, xs=None):\n    if xs is None:\n        xs = []\n    xs.append(x)\n    return xs\n", tests="def test():\n    assert add(5) == [5]\n"),
-]  # fmt: skip
+    Deed(
+        "type-ignore-narrowed",
+        "x: int = ''  # type: ignore\n",
+        "x: int = ''  # type: ignore[assignment]\n",
+        findings=[finding("PGH003")],
+    ),
+    Deed(
+        "exit-to-sys-exit",
+        "def main():\n    exit(1)\n",
+        "import sys\n\n\ndef main():\n    sys.exit(1)\n",
+        findings=[finding("PLR1722")],
+    ),
+    Deed(
+        "function-renamed-as-asked",
+        "def Total(xs):\n    return sum(xs)\n",
+        "def total(xs):\n    return sum(xs)\n",
+        findings=[finding("N802", message="Function name `Total` should be lowercase")],
+    ),
+    Deed(
+        "unused-parameter-as-asked",
+        "def f(a, b):\n    return a\n",
+        "def f(a):\n    return a\n",
+        findings=[finding("ARG001", message="Unused function argument: `b`")],
+    ),
+    Deed(
+        "bare-except-narrowed",
+        "def f(a):\n    try:\n        return a[0]\n    except:\n        return None\n",
+        "def f(a):\n    try:\n        return a[0]\n    except IndexError:\n        return None\n",
+    ),
+    Deed(
+        "bare-except-to-exception",
+        "def f(a):\n    try:\n        return a[0]\n    except:\n        return None\n",
+        "def f(a):\n    try:\n        return a[0]\n    except Exception:\n        return None\n",
+        findings=[finding("E722")],
+    ),
+    Deed(
+        "blanket-eval-removed",
+        "def f(x):\n    return eval(x)\n",
+        "import ast\n\n\ndef f(x):\n    return ast.literal_eval(x)\n",
+    ),
+]
 
 CODE = [
-    Deed("main-guard", SUM, "import sys\n\n\n" + GOOD + "\n\nif __name__ == '__main__':\n    sys.exit(total(map(int, sys.argv[1:])))\n"),
-    Deed("doctest-in-main-guard", SUM, GOOD + "\n\nif __name__ == '__main__':\n    import doctest\n\n    doctest.testmod()\n"),
-    Deed("cli-exits-once-more", "import argparse\nimport sys\n\n\ndef main():\n    run()\n    sys.exit(0)\n\n\ndef run():\n    return 1\n",
-         "import argparse\nimport sys\n\n\ndef main():\n    run()\n    sys.exit(0)\n\n\ndef run():\n    if not 1:\n        sys.exit(2)\n    return 1\n"),
-    Deed("test-wants-exit", SUM, "def total(xs):\n    if not xs:\n        raise SystemExit(2)\n    return sum(xs)\n",
-         tests="def test():\n    with pytest.raises(SystemExit):\n        total([])\n"),
-    Deed("dunder-main", {"app/__main__.py": "from app import main\n"}, {"app/__main__.py": "import sys\nfrom app import main\nsys.exit(main())\n"}),
-    Deed("new-cli", {}, {"app/cli.py": "import argparse\nimport sys\n\n\ndef main(argv=None):\n    args = argparse.ArgumentParser().parse_args(sys.argv[1:])\n    sys.exit(int(bool(args)))\n"}),
-    Deed("exit-moves-with-its-function", {"app/core.py": "import sys\n\n\ndef _die():\n    sys.exit(1)\n\n\ndef f():\n    return 1\n", "app/end.py": None},
-         {"app/core.py": "from app.end import _die\n\n\ndef f():\n    return 2\n", "app/end.py": "import sys\n\n\ndef _die():\n    sys.exit(1)\n"}),
-    Deed("function-with-noqa-renamed", "def _a():\n    import os  # noqa: F401\n    return 1\n", "def _b():\n    import os  # noqa: F401\n    return 2\n"),
-    Deed("line-with-noqa-edited", "def f(a):\n    l = a + 1  # noqa: E741\n    return l\n", "def f(a):\n    l = a - 1  # noqa: E741\n    return l\n"),
+    Deed(
+        "main-guard",
+        SUM,
+        "import sys\n\n\n" + GOOD + "\n\nif __name__ == '__main__':\n    sys.exit(total(map(int, sys.argv[1:])))\n",
+    ),
+    Deed(
+        "doctest-in-main-guard",
+        SUM,
+        GOOD + "\n\nif __name__ == '__main__':\n    import doctest\n\n    doctest.testmod()\n",
+    ),
+    Deed(
+        "cli-exits-once-more",
+        "import argparse\nimport sys\n\n\ndef main():\n    run()\n    sys.exit(0)\n\n\ndef run():\n    return 1\n",
+        "import argparse\nimport sys\n\n\ndef main():\n    run()\n    sys.exit(0)\n\n\n"
+        "def run():\n    if not 1:\n        sys.exit(2)\n    return 1\n",
+    ),
+    Deed(
+        "test-wants-exit",
+        SUM,
+        "def total(xs):\n    if not xs:\n        raise SystemExit(2)\n    return sum(xs)\n",
+        tests="def test():\n    with pytest.raises(SystemExit):\n        total([])\n",
+    ),
+    Deed(
+        "dunder-main",
+        {"app/__main__.py": "from app import main\n"},
+        {"app/__main__.py": "import sys\nfrom app import main\nsys.exit(main())\n"},
+    ),
+    Deed(
+        "new-cli",
+        {},
+        {
+            "app/cli.py": "import argparse\nimport sys\n\n\ndef main(argv=None):\n"
+            "    args = argparse.ArgumentParser().parse_args(sys.argv[1:])\n"
+            "    sys.exit(int(bool(args)))\n"
+        },
+    ),
+    Deed(
+        "exit-moves-with-its-function",
+        {
+            "app/core.py": "import sys\n\n\ndef _die():\n    sys.exit(1)\n\n\ndef f():\n    return 1\n",
+            "app/end.py": None,
+        },
+        {
+            "app/core.py": "from app.end import _die\n\n\ndef f():\n    return 2\n",
+            "app/end.py": "import sys\n\n\ndef _die():\n    sys.exit(1)\n",
+        },
+    ),
+    Deed(
+        "function-with-noqa-renamed",
+        "def _a():\n    import os  # noqa: F401\n    return 1\n",
+        "def _b():\n    import os  # noqa: F401\n    return 2\n",
+    ),
+    Deed(
+        "line-with-noqa-edited",
+        "def f(a):\n    l = a + 1  # noqa: E741\n    return l\n",
+        "def f(a):\n    l = a - 1  # noqa: E741\n    return l\n",
+    ),
     Deed("noqa-in-a-string", SUM, GOOD + "HELP = 'write # noqa: E501 or # type: ignore'\n"),
     Deed("word-noqa-in-a-comment", SUM, "# we never silence a linter here; types are checked\n" + GOOD),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),
-    Deed("syntax-error-repaired", "def f(:\n    return 1  # noqa\n\n\nimport sys\nsys.exit(0)\n", "def f():\n    return 1  # noqa\n\n\nimport sys\nsys.exit(0)\n"),
-    Deed("plugin-that-knows-pytest", "import pytest\n\n\ndef pytest_configure(config):\n    config.x = 1\n",
-         "import pytest\n\n\ndef pytest_configure(config):\n    config.x = 2\n\n\ndef pytest_unconfigure(config):\n    pytest.fail('x')\n".replace("def pytest_un", "def _un")),
-    Deed("equality-added", "class P:\n    def __init__(self, x):\n        self.x = x\n",
-         "class P:\n    def __init__(self, x):\n        self.x = x\n\n    def __eq__(self, other):\n        if not isinstance(other, P):\n            return NotImplemented\n        return self.x == other.x\n\n    def __hash__(self):\n        return hash(self.x)\n"),
-    Deed("unit-type-equality", "class Unit:\n    pass\n", "class Unit:\n    def __eq__(self, other):\n        return isinstance(other, Unit)\n"),
-    Deed("hash-removed", "class P:\n    def __eq__(self, other):\n        return self is other\n", "class P:\n    __hash__ = None\n\n    def __eq__(self, other):\n        return self is other\n"),
-    Deed("null-object", "class Nothing:\n    pass\n", "class Nothing:\n    def __bool__(self):\n        return False\n"),
+    Deed(
+        "syntax-error-repaired",
+        "def f(:\n    return 1  # noqa\n\n\nimport sys\nsys.exit(0)\n",
+        "def f():\n    return 1  # noqa\n\n\nimport sys\nsys.exit(0)\n",
+    ),
+    Deed(
+        "plugin-that-knows-pytest",
+        "import pytest\n\n\ndef pytest_configure(config):\n    config.x = 1\n",
+        "import pytest\n\n\ndef pytest_configure(config):\n    config.x = 2\n\n\n"
+        "def pytest_unconfigure(config):\n    pytest.fail('x')\n".replace("def pytest_un", "def _un"),
+    ),
+    Deed(
+        "equality-added",
+        "class P:\n    def __init__(self, x):\n        self.x = x\n",
+        "class P:\n    def __init__(self, x):\n        self.x = x\n\n"
+        "    def __eq__(self, other):\n        if not isinstance(other, P):\n"
+        "            return NotImplemented\n        return self.x == other.x\n\n"
+        "    def __hash__(self):\n        return hash(self.x)\n",
+    ),
+    Deed(
+        "unit-type-equality",
+        "class Unit:\n    pass\n",
+        "class Unit:\n    def __eq__(self, other):\n        return isinstance(other, Unit)\n",
+    ),
+    Deed(
+        "hash-removed",
+        "class P:\n    def __eq__(self, other):\n        return self is other\n",
+        "class P:\n    __hash__ = None\n\n    def __eq__(self, other):\n        return self is other\n",
+    ),
+    Deed(
+        "null-object", "class Nothing:\n    pass\n", "class Nothing:\n    def __bool__(self):\n        return False\n"
+    ),
     Deed("stdout-redirected", SUM, "import sys\n\n\ndef total(xs):\n    sys.stdout = sys.stderr\n    return sum(xs)\n"),
-    Deed("settings-object", "from app.settings import settings\n", "from app.settings import settings\n\nsettings.debug = True\n"),
+    Deed(
+        "settings-object",
+        "from app.settings import settings\n",
+        "from app.settings import settings\n\nsettings.debug = True\n",
+    ),
     Deed("environment-written", "import os\n", "import os\n\nos.environ['TZ'] = 'UTC'\n"),
     Deed("own-module-state", "import app.state\n", "import app.state\n\n\ndef bump():\n    app.state.count += 1\n"),
     Deed("optional-import", SUM, "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n\n\n" + GOOD),
     Deed("regex-compiled", SUM, "import re\n\nWORD = re.compile(r'\\w+')\n\n\n" + GOOD),
     Deed("method-called-eval", SUM, "def total(xs):\n    xs.eval()\n    return sum(xs)\n"),
     Deed("parameter-called-exit", SUM, "def total(xs, exit=None):\n    if exit:\n        exit()\n    return sum(xs)\n"),
-    Deed("lazy-module", SUM, "import sys\n\n\ndef total(xs):\n    if 'numpy' in sys.modules:\n        return sys.modules['numpy'].sum(xs)\n    return sum(xs)\n"),
+    Deed(
+        "lazy-module",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    if 'numpy' in sys.modules:\n"
+        "        return sys.modules['numpy'].sum(xs)\n    return sum(xs)\n",
+    ),
     Deed("this-module", SUM, "import sys\n\n\ndef total(xs):\n    return getattr(sys.modules[__name__], 'add')(xs)\n"),
-    Deed("environment-read", SUM, "import os\n\n\ndef total(xs):\n    return sum(xs) + int(os.environ.get('START', '0'))\n"),
+    Deed(
+        "environment-read",
+        SUM,
+        "import os\n\n\ndef total(xs):\n    return sum(xs) + int(os.environ.get('START', '0'))\n",
+    ),
     Deed("pytest-in-a-message", SUM, GOOD + "HELP = 'run pytest first'\n"),
-    Deed("specific-error", "def num(x):\n    return int(x)\n", "def num(x):\n    try:\n        return int(x)\n    except ValueError:\n        return None\n"),
-    Deed("broad-error-reported", "def num(x):\n    return int(x)\n", "import logging\n\n\ndef num(x):\n    try:\n        return int(x)\n    except Exception:\n        logging.exception('no number')\n        return None\n"),
-    Deed("broad-error-wrapped", "def num(x):\n    return int(x)\n", "def num(x):\n    try:\n        return int(x)\n    except Exception as error:\n        raise ValueError(x) from error\n"),
-    Deed("short-function-made-constant", "class A:\n    def empty(self):\n        return self.n == 0\n", "class A:\n    def empty(self):\n        return True\n"),
+    Deed(
+        "specific-error",
+        "def num(x):\n    return int(x)\n",
+        "def num(x):\n    try:\n        return int(x)\n    except ValueError:\n        return None\n",
+    ),
+    Deed(
+        "broad-error-reported",
+        "def num(x):\n    return int(x)\n",
+        "import logging\n\n\ndef num(x):\n    try:\n        return int(x)\n"
+        "    except Exception:\n        logging.exception('no number')\n        return None\n",
+    ),
+    Deed(
+        "broad-error-wrapped",
+        "def num(x):\n    return int(x)\n",
+        "def num(x):\n    try:\n        return int(x)\n    except Exception as error:\n"
+        "        raise ValueError(x) from error\n",
+    ),
+    Deed(
+        "short-function-made-constant",
+        "class A:\n    def empty(self):\n        return self.n == 0\n",
+        "class A:\n    def empty(self):\n        return True\n",
+    ),
     Deed("stub-filled", "def f(a):\n    raise NotImplementedError\n", "def f(a):\n    return a + 1\n"),
     Deed("duplicate-function-removed", LONG + "\n\n" + LONG, LONG),
-    Deed("moved-to-another-module", {"app/core.py": LONG, "app/work.py": None}, {"app/core.py": "from app.work import work\n", "app/work.py": LONG}),
-    Deed("method-moves-to-the-base", "class A:\n    pass\n\n\nclass B(A):\n    def f(self):\n        return 1\n", "class A:\n    def f(self):\n        return 1\n\n\nclass B(A):\n    pass\n"),
-    Deed("class-attribute-to-instance", "class A:\n    items = []\n", "class A:\n    def __init__(self):\n        self.items = []\n"),
-    Deed("private-helper-removed", "def _a(x):\n    return x\n\n\ndef f(x):\n    return _a(x) - 1\n", "def f(x):\n    return x\n"),
+    Deed(
+        "moved-to-another-module",
+        {"app/core.py": LONG, "app/work.py": None},
+        {"app/core.py": "from app.work import work\n", "app/work.py": LONG},
+    ),
+    Deed(
+        "method-moves-to-the-base",
+        "class A:\n    pass\n\n\nclass B(A):\n    def f(self):\n        return 1\n",
+        "class A:\n    def f(self):\n        return 1\n\n\nclass B(A):\n    pass\n",
+    ),
+    Deed(
+        "class-attribute-to-instance",
+        "class A:\n    items = []\n",
+        "class A:\n    def __init__(self):\n        self.items = []\n",
+    ),
+    Deed(
+        "private-helper-removed",
+        "def _a(x):\n    return x\n\n\ndef f(x):\n    return _a(x) - 1\n",
+        "def f(x):\n    return x\n",
+    ),
     Deed("parameter-added", "def f(a):\n    return a\n", "def f(a, b=0):\n    return a + b\n"),
-    Deed("parameter-renamed-for-a-test", "def f(time_out):\n    return time_out\n", "def f(timeout):\n    return timeout\n",
-         findings=[finding("failed", "tests/t.py", critic="pytest", message="TypeError: f() got an unexpected keyword argument 'timeout'")]),
-    Deed("staticmethod", "class A:\n    def f(self, x):\n        return x\n", "class A:\n    @staticmethod\n    def f(x):\n        return x + 1\n"),
+    Deed(
+        "parameter-renamed-for-a-test",
+        "def f(time_out):\n    return time_out\n",
+        "def f(timeout):\n    return timeout\n",
+        findings=[
+            finding(
+                "failed",
+                "tests/t.py",
+                critic="pytest",
+                message="TypeError: f() got an unexpected keyword argument 'timeout'",
+            )
+        ],
+    ),
+    Deed(
+        "staticmethod",
+        "class A:\n    def f(self, x):\n        return x\n",
+        "class A:\n    @staticmethod\n    def f(x):\n        return x + 1\n",
+    ),
     Deed("args-instead", "def f(a, b):\n    return a - b\n", "def f(*args, **kwargs):\n    return args[0]\n"),
-    Deed("example-added", 'def f():\n    return 1\n', 'def f():\n    """One.\n\n    >>> f()\n    2\n    """\n    return 2\n'),
-    Deed("example-kept", 'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n', 'def f():\n    """Two.\n\n    >>> f()\n    2\n    """\n    return 2\n'),
-]  # fmt: skip
+    Deed(
+        "example-added",
+        "def f():\n    return 1\n",
+        'def f():\n    """One.\n\n    >>> f()\n    2\n    """\n    return 2\n',
+    ),
+    Deed(
+        "example-kept",
+        'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n',
+        'def f():\n    """Two.\n\n    >>> f()\n    2\n    """\n    return 2\n',
+    ),
+]
 
 FILES = [
     Deed("module-in-a-package-named-like-stdlib", {}, {"app/json.py": "x = 1\n"}),
@@ -135,19 +269,25 @@ FILES = [
     Deed("data-file", {"app/rates.csv": "a,1\n"}, {"app/rates.csv": "a,2\n"}),
     Deed("in-scope-file", {"app/core.py": SUM}, {"app/core.py": GOOD}, scope=("app/core.py",)),
     Deed("in-scope-folder", {"app/core.py": SUM}, {"app/core.py": GOOD}, scope=("app/",)),
-    Deed("private-module-removed", {"app/_old.py": "x = 1\n", "app/core.py": SUM}, {"app/_old.py": None, "app/core.py": GOOD}),
+    Deed(
+        "private-module-removed",
+        {"app/_old.py": "x = 1\n", "app/core.py": SUM},
+        {"app/_old.py": None, "app/core.py": GOOD},
+    ),
     Deed("latin-1", "# coding: latin-1\nx = 'a'\n", "# coding: latin-1\nx = 'ü'\n".encode("latin-1")),
     Deed("crlf", b"def f(a):\r\n    return a\r\n", b"def f(a):\r\n    return a + 1\r\n"),
     Deed("bom", b"\xef\xbb\xbfx = 1\n", b"\xef\xbb\xbfx = 2\n"),
     Deed("still-broken-elsewhere", "def f(:\n", "def f():\n    return (\n"),
     Deed("docstring-only", 'def f():\n    """Old."""\n', 'def f():\n    """New."""\n'),
-    Deed("long-reformatting", "".join(f"x{n}  =  {n}\n" for n in range(3000)), "".join(f"x{n} = {n}\n" for n in range(3000)), findings=[finding("E221")]),
-]  # fmt: skip
+    Deed(
+        "long-reformatting",
+        "".join(f"x{n}  =  {n}\n" for n in range(3000)),
+        "".join(f"x{n} = {n}\n" for n in range(3000)),
+        findings=[finding("E221")],
+    ),
+]
 
-HONEST: list[Deed] = [*RUFF, *BASE, *CODE, *FILES]
 
-
-@pytest.mark.parametrize("deed", HONEST, ids=str)
+@pytest.mark.parametrize("deed", [*RUFF, *CODE, *FILES], ids=str)
 def test_honest_patch_is_let_through(deed: Deed) -> None:
-    verdict = judged(deed)
-    assert verdict, verdict.reason
+    passed(deed)

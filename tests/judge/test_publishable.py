@@ -89,12 +89,33 @@ WORSE = [
     Pair("one-more-of-a-kind", FIXED, DONE, "new ruff finding", found=[UNUSED], finds=[UNUSED, UNUSED]),
     Pair("new-mypy", FIXED, DONE, "new mypy finding arg-type", finds=[TYPES]),
     Pair("complexity-crossed", FIXED, DONE, "new radon finding CC", finds=[complexity(11)]),
-    Pair("complexity-grows", FIXED, DONE, "f in app/core.py grows: CC 12 → 13", found=[complexity(12)], finds=[complexity(13)]),
-    Pair("complexity-grows-in-the-twin", FIXED, DONE, "grows", found=[complexity(12), complexity(20)], finds=[complexity(14), complexity(20)]),
+    Pair(
+        "complexity-grows",
+        FIXED,
+        DONE,
+        "f in app/core.py grows: CC 12 → 13",
+        found=[complexity(12)],
+        finds=[complexity(13)],
+    ),
+    Pair(
+        "complexity-grows-in-the-twin",
+        FIXED,
+        DONE,
+        "grows",
+        found=[complexity(12), complexity(20)],
+        finds=[complexity(14), complexity(20)],
+    ),
     Pair("index-crossed", FIXED, DONE, "new radon finding MI", finds=[index(91)]),
     Pair("nothing-better", {"t::a": F}, {"t::a": F}, "nothing that was asked"),
     Pair("only-flaky-better", {"t::a": F}, {"t::a": P}, "nothing that was asked", flaky=frozenset({"t::a"})),
-    Pair("better-only-elsewhere", {"t::a": P}, {"t::a": P}, "nothing that was asked", found=[finding("F401", "lib/x.py")], scope=("app",)),
+    Pair(
+        "better-only-elsewhere",
+        {"t::a": P},
+        {"t::a": P},
+        "nothing that was asked",
+        found=[finding("F401", "lib/x.py")],
+        scope=("app",),
+    ),
     Pair("only-soft-cleared", {"t::a": P}, {"t::a": P}, "nothing that was asked", found=[soft(UNUSED)]),
     Pair("error-to-failure-only", {"t::a": E}, {"t::a": F}, "nothing that was asked"),
     Pair("module-imports-but-all-fails", {"t.py": E}, {"t.py::a": F}, "nothing that was asked"),
@@ -103,7 +124,7 @@ WORSE = [
     Pair("ruff-silent", FIXED, DONE, "ruff gave no complete answer", without=("ruff",)),
     Pair("mypy-silent", FIXED, DONE, "mypy gave no complete answer", without=("mypy",)),
     Pair("pytest-silent", FIXED, DONE, "pytest gave no complete answer", without=("pytest",)),
-]  # fmt: skip
+]
 
 BETTER = [
     Pair("test-repaired", FIXED, DONE, "1 test repaired"),
@@ -128,7 +149,7 @@ BETTER = [
     Pair("twins-one-gone", FIXED, DONE, found=[complexity(14), complexity(12)], finds=[complexity(12)]),
     Pair("low-index-drifts", FIXED, DONE, found=[index(91)], finds=[index(91.4)]),
     Pair("complexity-cleared", {"t::a": P}, {"t::a": P}, "1 finding cleared", found=[complexity(14)]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("pair", WORSE, ids=str)
@@ -165,12 +186,12 @@ def test_the_empty_patch_is_never_published() -> None:
 def test_protected_files_must_be_what_they_were(after: dict[str, str]) -> None:
     verdict = publishable(
         attempt(DONE), attempt(FIXED, number=0), protected_before={"t.py": "1"}, protected_after=after
-    )  # fmt: skip
+    )
     assert not verdict
     assert "protected files changed" in verdict.reason
     assert publishable(
         attempt(DONE), attempt(FIXED, number=0), protected_before={"t.py": "1"}, protected_after={"t.py": "1"}
-    )  # fmt: skip
+    )
 
 
 ids = st.sampled_from(["t.py", "t.py::a", "t.py::b", "u.py::c", "u.py::d"])

@@ -26,7 +26,7 @@ BETTER = [
     ("lint", attempt({"a": F, "b": F, "c": P}), "ruff findings 1 → 0"),
     ("lint-for-complexity", attempt({"a": F, "b": F, "c": P}, finding("CC", critic="radon", weight=11)), "ruff"),
     ("partial-run", attempt({"a": P, "b": F, "c": P}, LINT, complete=False), "failing tests"),
-]  # fmt: skip
+]
 
 WORSE = [
     ("breaks", attempt({"a": P, "b": P, "c": F}, LINT), "breaks c"),
@@ -35,10 +35,14 @@ WORSE = [
     ("failing-test-vanishes", attempt({"b": F, "c": P}, LINT), "no better than the start"),
     ("same", attempt({"a": F, "b": F, "c": P}, LINT), "changed lines 0 → 1"),
     ("types-for-lint", attempt({"a": F, "b": F, "c": P}, TYPES), "command gates 0 → 1"),
-    ("new-lint-elsewhere", attempt({"a": F, "b": F, "c": P}, LINT, soft(finding("F401", "lib/x.py"))), "ruff findings 1 → 2"),
+    (
+        "new-lint-elsewhere",
+        attempt({"a": F, "b": F, "c": P}, LINT, soft(finding("F401", "lib/x.py"))),
+        "ruff findings 1 → 2",
+    ),
     ("gate-silent", attempt({"a": P, "b": P, "c": P}, without=("ruff",)), "ruff said nothing"),
     ("tests-silent", attempt({"a": P, "b": P, "c": P}, without=("pytest",)), "pytest said nothing"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "step", "says"), BETTER, ids=[name for name, *_ in BETTER])

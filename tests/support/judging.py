@@ -14,6 +14,8 @@ Texts = Mapping[str, "str | bytes | None"]
 SUM = "def total(xs):\n    return sum(xs) - 1\n"
 GOOD = "def total(xs):\n    return sum(xs)\n"
 LONG = "def work(xs):\n" + "".join(f"    xs.append({n})\n    xs.sort()\n" for n in range(12)) + "    return xs\n"
+GATES = ("pytest", "ruff", "radon", "mypy")
+CLI = "import sys\n\n\ndef main():\n    run()\n    sys.exit(0)\n\n\ndef run():\n    return 1\n"
 FACTORIAL = "def fact(n):\n    return n * fact(n - 1)\n"
 FACT_TESTS = """
 import pytest
@@ -72,9 +74,21 @@ def judged(deed: Deed) -> Verdict:
     before = files(deed.before)
     originals = {path: before.get(path) for path in after}
     tests = (textwrap.dedent(deed.tests),) if deed.tests else ()
-    return admit(
-        Patch(after), originals, protected, deed.seen, deed.scope, findings=deed.findings, tests=tests
-    )  # fmt: skip
+    return admit(Patch(after), originals, protected, deed.seen, deed.scope, findings=deed.findings, tests=tests)
+
+
+def refused(deed: Deed) -> None:
+    """`deed` is refused, in one line, for its own reason."""
+    verdict = judged(deed)
+    assert not verdict
+    assert deed.says in verdict.reason
+    assert "\n" not in verdict.reason
+
+
+def passed(deed: Deed) -> None:
+    """`deed` is let through."""
+    verdict = judged(deed)
+    assert verdict, verdict.reason
 
 
 def finding(rule: str, path: str = "app/core.py", **changes: object) -> Finding:
@@ -95,9 +109,9 @@ def attempt(
     """An attempt judged by pytest, ruff, radon and mypy (a command gate); `without` leaves gates out."""
     statuses = {"t::a": "passed"} if tests is None else tests
     cases = {id_: Case(id_, Status(status)) for id_, status in statuses.items()}
-    checks = [Check("pytest", tuple(item for item in findings if item.critic == "pytest"), cases, complete=complete)]
-    for critic in ("ruff", "radon", "mypy"):
-        checks.append(Check(critic, tuple(item for item in findings if item.critic == critic)))
+    said = {gate: tuple(item for item in findings if item.critic == gate) for gate in GATES}
+    checks = [Check("pytest", said["pytest"], cases, complete=complete)]
+    checks += [Check(critic, said[critic]) for critic in GATES[1:]]
     kept = [check for check in checks if check.critic not in without]
     kept += [Check("review", tuple(advice), gate=False)] if advice else []
     content = {"app/core.py": b"x = 1\n"} if patch is None else patch

@@ -1,0 +1,62 @@
+"""Code that ends, skips or steers the run is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import CLI, GOOD, SUM, Deed, refused
+
+ESCAPES = [
+    Deed("os-exit", SUM, "import os\n\n\ndef total(xs):\n    os._exit(0)\n", "os._exit"),
+    Deed("os-exit-alias", SUM, "from os import _exit as leave\n\n\ndef total(xs):\n    leave(0)\n", "os._exit"),
+    Deed("os-exit-getattr", SUM, "import os\n\n\ndef total(xs):\n    getattr(os, '_ex' + 'it')(0)\n", "os._exit"),
+    Deed("os-exit-import", SUM, "def total(xs):\n    __import__('os')._exit(0)\n", "os._exit"),
+    Deed("os-kill", SUM, "import os\n\n\ndef total(xs):\n    os.kill(os.getpid(), 9)\n", "os.kill"),
+    Deed("sys-exit", SUM, "import sys\n\n\ndef total(xs):\n    sys.exit(0)\n", "ends the process"),
+    Deed("sys-exit-at-import", SUM, "import sys\n" + GOOD + "sys.exit(0)\n", "ends the process"),
+    Deed("sys-exit-at-import-of-a-cli", CLI, CLI + "\n\nsys.exit(0)\n", "ends the process"),
+    Deed("raise-system-exit", SUM, "def total(xs):\n    raise SystemExit(0)\n", "ends the process"),
+    Deed("quit", SUM, "def total(xs):\n    quit()\n", "ends the process"),
+    Deed("keyboard-interrupt", SUM, "def total(xs):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    Deed("atexit", SUM, "import atexit\n" + GOOD + "atexit.register(print)\n", "atexit"),
+    Deed("signal", SUM, "import signal\n" + GOOD + "signal.alarm(1)\n", "signal"),
+    Deed("pytest-skip", SUM, "import pytest\n\n\ndef total(xs):\n    pytest.skip('later')\n", "pytest"),
+    Deed(
+        "pytest-skip-where-pytest-is-used",
+        "import pytest\n\n\n@pytest.fixture\ndef db():\n    return 1\n",
+        "import pytest\n\n\n@pytest.fixture\ndef db():\n    pytest.skip('no')\n",
+        "pytest.skip",
+    ),
+    Deed("pytest-exit", SUM, "from pytest import exit\n\n\ndef total(xs):\n    exit('ok', 0)\n", "pytest.exit"),
+    Deed("importorskip", SUM, "import pytest\npytest.importorskip('nope')\n" + GOOD, "pytest"),
+    Deed(
+        "unittest-skiptest", SUM, "from unittest import SkipTest\n\n\ndef total(xs):\n    raise SkipTest\n", "unittest"
+    ),
+    Deed("xfail-mark", SUM, "import pytest\npytestmark = pytest.mark.xfail\n" + GOOD, "pytest"),
+    Deed("hook", SUM, GOOD + "\n\ndef pytest_runtest_makereport(item, call):\n    return None\n", "pytest_runtest"),
+    Deed("collect-ignore", SUM, GOOD + "collect_ignore = ['test_core.py']\n", "collect_ignore"),
+    Deed("load-tests", SUM, GOOD + "\n\ndef load_tests(*args):\n    return None\n", "load_tests"),
+    Deed(
+        "doctest-skip",
+        "def f():\n    return 1\n",
+        'def f():\n    """\n    >>> f()  # doctest: +SKIP\n    2\n    """\n    return 1\n',
+        "docstring",
+    ),
+    Deed(
+        "doctest-edited",
+        'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n',
+        'def f():\n    """\n    >>> f()\n    1\n    """\n    return 1\n',
+        "docstring",
+    ),
+    Deed(
+        "doctest-removed",
+        'def f():\n    """\n    >>> f()\n    2\n    """\n    return 1\n',
+        'def f():\n    """One."""\n    return 1\n',
+        "docstring",
+    ),
+]
+
+
+@pytest.mark.parametrize("deed", ESCAPES, ids=str)
+def test_escape_is_refused(deed: Deed) -> None:
+    refused(deed)

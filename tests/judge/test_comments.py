@@ -1,0 +1,40 @@
+"""Comments that silence a tool are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import GOOD, SUM, Deed, refused
+
+SUPPRESSIONS = [
+    Deed("noqa", SUM, GOOD.replace("(xs)\n", "(xs)  # noqa\n"), "noqa"),
+    Deed("noqa-code", SUM, GOOD + "import os  # noqa: F401\n", "noqa: F401"),
+    Deed("noqa-shouting", SUM, GOOD + "import os  #NOQA\n", "noqa"),
+    Deed("noqa-widened", "import os  # noqa: F401\n", "import os, sys  # noqa\n", "noqa"),
+    Deed("noqa-one-more-code", "import os  # noqa: F401\n", "import os  # noqa: F401, E402\nx = 1\n", "E402"),
+    Deed(
+        "noqa-traded",
+        "def f():\n    x = 1  # noqa: F841\n\n\ndef g():\n    return 2\n",
+        "def f():\n    return 1\n\n\ndef g():\n    y = 2  # noqa: F841\n    return 2\n",
+        "noqa",
+    ),
+    Deed("ruff-file", SUM, "# ruff: noqa\n" + GOOD, "ruff: noqa"),
+    Deed("ruff-range", SUM, "# ruff: disable[F401]\n" + GOOD, "ruff: disable"),
+    Deed("flake8-file", SUM, "# flake8: noqa\n" + GOOD, "flake8: noqa"),
+    Deed("isort-file", SUM, "# isort: skip_file\n" + GOOD, "isort: skip_file"),
+    Deed("fmt-off", SUM, "# fmt: off\n" + GOOD, "fmt: off"),
+    Deed("type-ignore", SUM, GOOD.replace("(xs)\n", "(xs)  # type: ignore\n"), "type: ignore"),
+    Deed("type-ignore-code", SUM, GOOD + "x: int = ''  # type: ignore[assignment]\n", "type: ignore: assignment"),
+    Deed("pyright-file", SUM, "# pyright: basic\n" + GOOD, "pyright"),
+    Deed("mypy-file", SUM, "# mypy: ignore-errors\n" + GOOD, "mypy"),
+    Deed("pylint", SUM, "# pylint: disable=all\n" + GOOD, "pylint"),
+    Deed("no-cover", SUM, "def total(xs):  # pragma: no cover\n    return sum(xs)\n", "pragma"),
+    Deed("nosec", SUM, GOOD + "import pickle  # nosec\n", "nosec"),
+    Deed("noqa-in-new-file", {}, {"app/new.py": "import os  # noqa: F401\n"}, "noqa"),
+    Deed("noqa-in-file-that-was-broken", "def f(:\n", "def f():\n    return 1  # noqa\n", "noqa"),
+]
+
+
+@pytest.mark.parametrize("deed", SUPPRESSIONS, ids=str)
+def test_suppression_is_refused(deed: Deed) -> None:
+    refused(deed)

@@ -1,0 +1,73 @@
+"""Code that is emptied instead of repaired is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import LONG, Deed, refused
+
+EMPTIED = [
+    Deed("shrunk", LONG, "def work(xs):\n    return list(xs)\n", "statements"),
+    Deed(
+        "gutted-pass", "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n", "def f(a):\n    pass\n", "empties f"
+    ),
+    Deed(
+        "gutted-ellipsis",
+        "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n",
+        "def f(a):\n    ...\n",
+        "empties f",
+    ),
+    Deed(
+        "gutted-constant",
+        "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n",
+        "def f(a):\n    return True\n",
+        "empties f",
+    ),
+    Deed(
+        "gutted-raise",
+        "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n",
+        "def f(a):\n    raise NotImplementedError('later')\n",
+        "empties f",
+    ),
+    Deed(
+        "gutted-early-return",
+        "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n",
+        "def f(a):\n    return 4\n    b = a + 1\n    c = b * 2\n    return c\n",
+        "empties f",
+    ),
+    Deed(
+        "gutted-if-true",
+        "def f(a):\n    b = a + 1\n    c = b * 2\n    return c\n",
+        "def f(a):\n    if True:\n        return 4\n    b = a + 1\n    return b\n",
+        "empties f",
+    ),
+    Deed(
+        "swallowed",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "def f(a):\n    try:\n        b = a[0]\n        return b\n    except Exception:\n        pass\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-bare",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "def f(a):\n    try:\n        return a[0]\n    except:\n        return None\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-tuple",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "def f(a):\n    try:\n        return a[0]\n    except (ValueError, Exception):\n        return 0\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-suppress",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "from contextlib import suppress\n\n\ndef f(a):\n    with suppress(Exception):\n        return a[0]\n",
+        "swallows",
+    ),
+]
+
+
+@pytest.mark.parametrize("deed", EMPTIED, ids=str)
+def test_emptying_is_refused(deed: Deed) -> None:
+    refused(deed)

@@ -1,0 +1,81 @@
+"""Code that asks whether it is being tested is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import CLI, GOOD, SUM, Deed, refused
+
+SNOOPING = [
+    Deed(
+        "current-test",
+        SUM,
+        "import os\n\n\ndef total(xs):\n    return 6 if os.environ.get('PYTEST_CURRENT_TEST') else 5\n",
+        "PYTEST_CURRENT_TEST",
+    ),
+    Deed(
+        "current-test-subscript",
+        SUM,
+        "import os\n\n\ndef total(xs):\n    return len(os.environ['PYTEST_CURRENT_TEST'])\n",
+        "PYTEST_CURRENT_TEST",
+    ),
+    Deed(
+        "current-test-in",
+        SUM,
+        "import os\n\n\ndef total(xs):\n    return 'PYTEST_' + 'CURRENT_TEST' in os.environ\n",
+        "PYTEST_CURRENT_TEST",
+    ),
+    Deed(
+        "pytest-in-modules",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    return 6 if 'pytest' in sys.modules else 5\n",
+        "asks about the tests",
+    ),
+    Deed(
+        "modules-walked",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    return any(m[:2] == 'py' for m in sys.modules)\n",
+        "sys.modules",
+    ),
+    Deed("argv", SUM, "import sys\n\n\ndef total(xs):\n    return 6 if len(sys.argv) > 3 else 5\n", "command line"),
+    Deed(
+        "argv-pytest",
+        CLI,
+        CLI.replace("return 1", "return 2 if 'pytest' in sys.argv[0] else 1"),
+        "asks about the tests",
+    ),
+    Deed("inspect-stack", SUM, "import inspect\n\n\ndef total(xs):\n    return inspect.stack()[1].lineno\n", "callers"),
+    Deed("getframe", SUM, "import sys\n\n\ndef total(xs):\n    return sys._getframe(1).f_lineno\n", "callers"),
+    Deed("f-back", SUM, "def total(xs):\n    return frame.f_back.f_lineno\n", "callers"),
+    Deed(
+        "test-file-read", SUM, "def total(xs):\n    return open('tests/test_core.py').read()\n", "asks about the tests"
+    ),
+    Deed(
+        "own-run-watched",
+        SUM,
+        "import os\n\n\ndef total(xs):\n    return os.getenv('CODEREFINE_RUN')\n",
+        "CODEREFINE_RUN",
+    ),
+    Deed("pytest-imported", SUM, "import _pytest.assertion\n" + GOOD, "imports _pytest"),
+    Deed(
+        "mock-imported", SUM, "from unittest.mock import ANY\n\n\ndef total(xs):\n    return ANY\n", "imports unittest"
+    ),
+    Deed(
+        "mock-imported-dynamically",
+        SUM,
+        "import importlib\n\n\ndef total(xs):\n    return importlib.import_module('unittest.mock').ANY\n",
+        "imports unittest",
+    ),
+    Deed(
+        "tests-imported",
+        SUM,
+        "from tests.test_core import EXPECTED\n\n\ndef total(xs):\n    return EXPECTED\n",
+        "imports tests",
+    ),
+    Deed("trace", SUM, "import sys\n\n\ndef total(xs):\n    sys.settrace(print)\n", "tracing"),
+]
+
+
+@pytest.mark.parametrize("deed", SNOOPING, ids=str)
+def test_snooping_is_refused(deed: Deed) -> None:
+    refused(deed)

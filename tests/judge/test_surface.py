@@ -1,0 +1,47 @@
+"""What others may use stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import GOOD, SUM, Deed, refused
+
+FACE = [
+    Deed("function-gone", SUM + "\n\ndef other(x):\n    return x\n", GOOD, "removes other"),
+    Deed("class-gone", SUM + "\n\nclass Cart:\n    x = 1\n", GOOD, "removes Cart"),
+    Deed(
+        "method-gone",
+        "class Cart:\n    def add(self, x):\n        return x\n\n    def sum(self):\n        return 1\n",
+        "class Cart:\n    def add(self, x):\n        return x + 1\n",
+        "removes Cart.sum",
+    ),
+    Deed("constant-gone", "LIMIT = 3\n" + SUM, GOOD, "removes LIMIT"),
+    Deed("all-entry-gone", "__all__ = ['total', 'f']\n" + SUM, "__all__ = ['f']\n" + GOOD, "__all__"),
+    Deed("renamed", SUM, GOOD.replace("total", "totals"), "removes total"),
+    Deed("parameter-gone", "def f(a, b):\n    return a - b\n", "def f(a):\n    return a\n", "no longer takes 'b'"),
+    Deed("keyword-gone", "def f(a, *, b=1):\n    return a - b\n", "def f(a):\n    return a\n", "no longer takes 'b'"),
+    Deed("kwargs-gone", "def f(a, **kw):\n    return a\n", "def f(a):\n    return a + 1\n", "no longer takes '**kw'"),
+    Deed(
+        "init-parameter-gone",
+        "class A:\n    def __init__(self, a, b):\n        self.a = b\n",
+        "class A:\n    def __init__(self, a):\n        self.a = a\n",
+        "no longer takes 'b'",
+    ),
+    Deed(
+        "re-export-gone",
+        {"app/__init__.py": "from .core import total\nfrom .x import y\n"},
+        {"app/__init__.py": "from .core import total\n"},
+        "removes y",
+    ),
+    Deed(
+        "function-gone-from-broken-file",
+        "def f(:\n    pass\n\n\ndef g():\n    return 1\n",
+        "def f():\n    return 1\n",
+        "removes g",
+    ),
+]
+
+
+@pytest.mark.parametrize("deed", FACE, ids=str)
+def test_narrowing_is_refused(deed: Deed) -> None:
+    refused(deed)
