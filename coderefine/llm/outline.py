@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 SHORT = 3
 """Body lines up to which leaving a function out would save nothing."""
@@ -22,6 +23,7 @@ class Part:
     last: int
 
 
+@lru_cache(maxsize=8)
 def functions(text: str) -> tuple[Part, ...]:
     """The functions and methods of `text`, nested ones within their outer one; empty when it does not parse."""
     tree = parsed(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from itertools import islice
 
 from coderefine.core import Attempt, Patch, Situation
 from coderefine.llm.context import text_of
@@ -56,6 +57,6 @@ def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
     """Removed and added lines, marked - and +, blank ones left out."""
     for path, data in sorted(patch.files.items()):
         old, new = start.text(path) or "", text_of(data) or ""
-        for line in difflib.ndiff(old.splitlines(), new.splitlines()) if len(old) < 50_000 else ():
-            if line[0] in "+-" and line[2:].strip():
-                yield f"{line[0]}{line[2:].strip()}"
+        for line in islice(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""), 2, None):
+            if line[0] in "+-" and line[1:].strip():
+                yield f"{line[0]}{line[1:].strip()}"
