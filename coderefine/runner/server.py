@@ -14,10 +14,8 @@ from pathlib import Path
 from coderefine import proc
 from coderefine.core import View
 from coderefine.errors import RunnerError
+from coderefine.runner.cold import ARGS
 from coderefine.runner.wire import Message, Wire, argv
-
-START = 60.0
-"""Seconds a server may take to import and collect the project."""
 
 
 class Line:
@@ -67,8 +65,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def open_server(view: View, python: Path, *, cwd: str, args: Sequence[str], top: Path) -> Iterator[Server]:
-    """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `args` are its own."""
+def open_server(view: View, python: Path, *, cwd: str, extra: Sequence[str]) -> Iterator[Server]:
+    """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options."""
     with Wire() as warm, Wire() as hot:
         base = argv(python, "server", warm.theirs)
         child = proc.start(
@@ -79,7 +77,14 @@ def open_server(view: View, python: Path, *, cwd: str, args: Sequence[str], top:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        job = {"top": str(top), "root": str(top / cwd), "args": list(args), "hot": hot.theirs, "hot_nonce": hot.nonce}
+        job = {
+            "top": str(view.top),
+            "root": str(view.top / cwd),
+            "args": ARGS,
+            "extra": extra,
+            "hot": hot.theirs,
+            "hot_nonce": hot.nonce,
+        }
         server = Server(child, Line("warm", warm), Line("hot", hot))
         try:
             server.warm.send(job)
@@ -90,8 +95,8 @@ def open_server(view: View, python: Path, *, cwd: str, args: Sequence[str], top:
             server.stop()
 
 
-OWN = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
-"""No compiled file may outlive a candidate, and all servers order their sets alike."""
+OWN = {"PYTHONHASHSEED": "0"}
+"""All servers order their sets alike."""
 
 
 def encoded(files: Mapping[str, bytes | None]) -> dict[str, str | None]:

@@ -18,6 +18,8 @@ STEP = 0.02
 """Seconds between two looks at the CPU time of a child that takes longer than its limit."""
 PATIENCE = 12.0
 """A child that sleeps or waits for a busy processor gets its CPU limit times this as wall time."""
+SILENT = 70
+"""Exit code of a child that ended without telling."""
 FLOOR = 0.5
 """Least wall seconds before a child counts as hanging."""
 
@@ -71,8 +73,12 @@ class Board:
         return self._map[4 : 4 + self.size]
 
 
-def fork(work: Callable[[], bytes], limits: Limits) -> Ended:
-    """Run `work` in a forked child under `limits`; its return value comes back as `extra`."""
+Tell = Callable[[bytes], None]
+"""Sends a child's last words and ends it."""
+
+
+def fork(work: Callable[[Tell], None], limits: Limits) -> Ended:
+    """Run `work(tell)` in a forked child under `limits`; what it tells comes back as `extra`."""
     nonce = os.urandom(16)
     receive, send = os.pipe()
     began = time.monotonic()
@@ -97,19 +103,23 @@ def _fork() -> int:
         return os.fork()
 
 
-def _live(work: Callable[[], bytes], limits: Limits, send: int, nonce: bytes) -> None:
+def _live(work: Callable[[Tell], None], limits: Limits, send: int, nonce: bytes) -> None:
     """The child's whole life; whatever happens, it does not return into the server's code."""
-    code = 70
+    owner = os.getpid()
+
+    def tell(data: bytes) -> None:
+        if os.getpid() == owner:
+            _write(send, nonce + len(data).to_bytes(8, "big") + data)
+        os._exit(0)
+
     try:
         os.setsid()
         _restrict(limits)
-        owner = os.getpid()
-        data = work()
-        if os.getpid() == owner:
-            _write(send, nonce + len(data).to_bytes(8, "big") + data)
-            code = 0
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        work(tell)
     finally:
-        os._exit(code)
+        os._exit(SILENT)
 
 
 def _write(fd: int, data: bytes) -> None:

@@ -6,9 +6,10 @@ import json
 import os
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+import time
+from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, disk, live, session, swap, warm, wire
+from . import child, disk, live, reach, session, swap, warm, wire
 
 Message = Dict[str, Any]
 
@@ -40,6 +41,7 @@ class Server:
         self._sources: Dict[str, swap.Source] = {}
         self._functions = live.Functions(job["top"] + os.sep, ran)
         self._modules = loaded(job["top"])
+        self._reach: Dict[int, FrozenSet[live.Key]] = {}
         self._threads = threading.active_count()
         session.light(run)
 
@@ -50,77 +52,114 @@ class Server:
             tests=[item.nodeid for item in self._run.items],
             broken=self._run.broken,
             preload=preloadable(self._job["top"]),
-            threads=self._threads,
+            cpu=time.process_time(),
         )
         while True:
             message = wire.read(self._fd)
             if message is None:
                 os._exit(0)
-            if message["kind"] == "restart":
-                os._exit(3)
-            self._said.say("judged", **self._judge(message))
+            if message["kind"] == "learn":
+                self._learn(message)
+            else:
+                self._said.say("judged", **self._judge(message))
 
     def _judge(self, message: Message) -> Message:
         files = disk.decoded(message["files"])
         try:
-            targets = self._targets(files)
+            edit = self._edit(files)
         except swap.NotHot as reason:
-            return {"number": message["number"], "cold": str(reason)}
+            return {"number": message["number"], "slow": str(reason)}
+        numbers = sorted(message["tests"])
+        if message["reach"]:
+            numbers = [number for number in numbers if self._reaches(number, edit)]
         self._tree.put(files)
         try:
-            return self._fork(message, targets)
+            return self._fork(message, edit, numbers)
         finally:
             self._tree.restore(files)
             self._tree.sweep(self._job["scratch"])
 
-    def _targets(self, files: Dict[str, Optional[bytes]]) -> "List[live.Target]":
+    def _reaches(self, number: int, edit: "Edit") -> bool:
+        """Whether test `number` entered an edited function (or might have: nothing is known of it)."""
+        reached = self._reach.get(number)
+        return reached is None or edit.files_unseen or not reached.isdisjoint(edit.changed)
+
+    def _edit(self, files: Dict[str, Optional[bytes]]) -> "Edit":
         """The functions to change for `files`. Raises NotHot."""
         if self._threads > 1:
             raise swap.NotHot("threads are alive after the import")
-        targets: List[live.Target] = []
+        edit = Edit()
         for path, data in files.items():
-            targets += self._targets_of(self._tree.full(path), path, data)
-        return targets
+            self._add(edit, self._tree.full(path), path, data)
+        return edit
 
-    def _targets_of(self, full: str, path: str, data: Optional[bytes]) -> "List[live.Target]":
+    def _add(self, edit: "Edit", full: str, path: str, data: Optional[bytes]) -> None:
         if data is None or not path.endswith(".py"):
             raise swap.NotHot("%s is no module to change in place" % path)
         filename = self._modules.get(os.path.realpath(full))
         if filename is None:
-            return []
+            edit.files_unseen = True
+            return
         if filename == "":
             raise swap.NotHot("%s was not imported in the usual way" % path)
         if path not in self._sources:
             self._sources[path] = swap.Source(filename, self._tree.original(path).data or b"")
-        pairs = []
-        for old, new in self._sources[path].pairs(data):
-            pairs += swap.swaps(old, new, self._ran)
-        return self._functions.targets(pairs)
+        source = self._sources[path]
+        for old, new in source.pairs(data):
+            pairs = swap.swaps(old, new, self._ran)
+            edit.targets += self._functions.targets(pairs, source)
+            edit.changed.update(live.key(code) for code, _ in pairs)
 
-    def _fork(self, message: Message, targets: "List[live.Target]") -> Message:
-        numbers = sorted(message["tests"])
-        known = frozenset(message["known"])
+    def _fork(self, message: Message, edit: "Edit", numbers: List[int]) -> Message:
         self._board.clear()
-
-        def work() -> bytes:
-            for function, code in targets:
-                function.__code__ = code
-            seconds = self._run.run(numbers, self._board, known=known, keep_going=message["keep_going"])
-            return json.dumps(seconds).encode("ascii") if message.get("timed") else b""
-
         limits = child.Limits(message["limit"], message.get("memory"), message.get("file"))
-        ended = child.fork(work, limits)
+        ended = child.fork(lambda tell: tell(self._live(message, edit, numbers)), limits)
         return {
             "number": message["number"],
+            "asked": numbers,
             "results": self._board.results.hex(),
             "running": self._board.running,
-            "seconds": json.loads(ended.extra) if ended.extra else [],
+            "told": json.loads(ended.extra) if ended.extra else {},
             "cpu": ended.cpu,
             "wall": ended.wall,
             "died": ended.died,
             "hung": ended.hung,
             "speed": "hot",
         }
+
+    def _live(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
+        """In the child: make the edit, run the tests."""
+        for function, code in edit.targets:
+            function.__code__ = code
+        watch, top = None, self._job["top"]
+        if message["watch"] is not None:
+            wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
+            watch = reach.open_watch(lambda path: warm.ours(path, top), wanted or None)
+        known = frozenset(message["known"])
+        done = self._run.run(numbers, self._board, known=known, keep_going=message["keep_going"], watch=watch)
+        if watch is None:
+            return b""
+        return json.dumps({"seconds": done.seconds, "reach": reach.packed(done.hits, done.unsure, top)}).encode("ascii")
+
+    def _learn(self, packed: Message) -> None:
+        """Remember which functions each test entered; of the unsure ones nothing is known."""
+        table = [(self._tree.full(path), line, name) for path, line, name, _ in packed["table"]]
+        for number, rows in enumerate(packed["tests"]):
+            self._reach[number] = frozenset(table[row] for row in rows)
+        for number in packed["unsure"]:
+            self._reach.pop(number, None)
+
+
+class Edit:
+    """What a candidate changes here: functions and their new code, the places of the old codes.
+
+    `files_unseen`: it changes a module that is not imported yet, so who reaches it is unknown.
+    """
+
+    def __init__(self) -> None:
+        self.targets: List[live.Target] = []
+        self.changed: Set[live.Key] = set()
+        self.files_unseen = False
 
 
 def loaded(top: str) -> Dict[str, str]:
@@ -139,15 +178,15 @@ def loaded(top: str) -> Dict[str, str]:
     return found
 
 
-def preloadable(top: str) -> List[str]:
-    """Names of loaded modules that are neither the project's nor ours nor rewritten by pytest, oldest first."""
-    names = []
+def preloadable(top: str) -> Message:
+    """Names of loaded modules that are not the project's nor ours, oldest first; those that pytest rewrote again."""
+    names, rewritten = [], []
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
-        loader = type(getattr(spec, "loader", None)).__name__
-        origin = getattr(spec, "origin", None)
-        if spec is None or name.startswith(("_coderefine_inside", "__main__")) or loader == "AssertionRewritingHook":
+        if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_inside", "__main__"):
             continue
-        if origin and spec.name == name and not warm.ours(origin, top) and spec.has_location:
+        if spec.origin and spec.has_location and not warm.ours(spec.origin, top):
             names.append(name)
-    return names
+            if type(spec.loader).__name__ == "AssertionRewritingHook":
+                rewritten.append(name)
+    return {"modules": names, "rewritten": rewritten}

@@ -8,7 +8,7 @@ import threading
 import types
 from typing import Any, Dict, List, Set, Tuple
 
-from .swap import NotHot, Pairs, same
+from .swap import NotHot, Pairs, Source, same
 
 Key = Tuple[str, int, str]
 """Where a code object comes from: file name, first line, name. Two lambdas of one line share it."""
@@ -92,7 +92,7 @@ class Functions:
             elif kind in _SUSPENDED:
                 ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))
 
-    def targets(self, pairs: Pairs) -> List[Target]:
+    def targets(self, pairs: Pairs, source: Source) -> List[Target]:
         """(function object, its new code) for all functions that run an old code of `pairs`.
 
         Raises NotHot when a function at that place runs something else (a decorator rewrote it), or when the
@@ -101,8 +101,8 @@ class Functions:
         found = []
         for old, new in pairs:
             functions = self._by_key.get(key(old), [])
-            matching = [function for function in functions if same(function.__code__, old)]
-            if len(matching) < len(functions) and old.co_name != "<lambda>":
+            matching = [function for function in functions if same(function.__code__, source.twin(old))]
+            if len(matching) < len(functions) and not old.co_name.startswith("<"):
                 raise NotHot("%s was rewritten after its definition" % old.co_name)
             if not matching and not _is_nested(old, pairs):
                 raise NotHot("no live function %s" % old.co_name)

@@ -7,11 +7,13 @@ a socket of its own and forks a child per candidate. Started like the cold runne
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from typing import Any, Callable, Dict, List
 
-from . import child, cold, hot, session, warm, wire
+from . import cold  # isort: skip  # it looks at what is imported before it
+from . import child, hot, session, warm, wire
 
 Message = Dict[str, Any]
 AGAIN = 3
@@ -31,6 +33,7 @@ def main(warm_fd: int) -> None:
     job["scratch"] = os.path.join(tempfile.gettempdir(), "coderefine-worker")
     os.makedirs(job["scratch"], exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = job["scratch"]
+    sys.dont_write_bytecode = False  # compiled tests and modules of the unchanged tree speed up all warm runs
     cold.stand(job)
     session.silence()
     roles: List[Callable[[], None]] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
 
@@ -15,6 +15,14 @@ from .child import Board
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
 """Statuses by their byte on the board."""
 BAD = (2, 3)
+
+
+class Done(NamedTuple):
+    """Of each test that ran: wall seconds, and what the watch saw and may have missed."""
+
+    seconds: List[float]
+    hits: List[Any]
+    unsure: List[bool]
 
 
 class Session:
@@ -48,24 +56,32 @@ class Session:
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.setdefault(report.nodeid, []).append(report)
 
-    def run(self, numbers: Sequence[int], board: Board, *, known: frozenset, keep_going: bool) -> List[float]:
-        """Run the items `numbers` in this order; seconds of each. Results go to `board`.
+    def run(
+        self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, watch: Any = None
+    ) -> Done:
+        """Run the items `numbers` in this order; results go to `board`.
 
         Without `keep_going` the first bad result outside `known` ends the run.
         """
-        seconds = []
+        done = Done([], [], [])
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
             item = self.items[number]
             board.begin(number)
+            if watch is not None:
+                watch.begin()
             began = time.perf_counter()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            seconds.append(time.perf_counter() - began)
+            done.seconds.append(time.perf_counter() - began)
+            if watch is not None:
+                hits, unsure = watch.end()
+                done.hits.append(hits)
+                done.unsure.append(unsure)
             status = self._status(item.nodeid)
             board.note(number, status)
             if status in BAD and number not in known and not keep_going:
                 break
-        return seconds
+        return done
 
     def _status(self, name: str) -> int:
         reports = self._reports.pop(name, None)
@@ -103,10 +119,13 @@ def silence() -> None:
 
 
 def pytest_main(job: Dict[str, Any], run: Session) -> int:
-    """pytest's exit code; comes back only when `run`'s work does."""
-    from . import cold
+    """pytest's exit code, with the options of the cold runner; comes back only when `run`'s work does."""
+    from . import addopts, cold
 
-    return int(pytest.main(list(job["args"]), [cold.Sifter(Quiet()), run]))
+    kept, _ = addopts.sift(job["extra"])
+    sys.argv = [sys.argv[0], *job["args"], *kept]
+    own = ["--basetemp", os.path.join(job["scratch"], "pytest")]
+    return int(pytest.main(sys.argv[1:] + own, [cold.Sifter(Quiet()), run]))
 
 
 class Quiet:

@@ -8,7 +8,7 @@ import ast
 import importlib.util
 import types
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 CodeType = types.CodeType
 Pairs = List[Tuple[CodeType, CodeType]]
@@ -42,6 +42,7 @@ class Source:
         self.blocks = [_block(node) for node in tree.body]
         self.flags = _future_flags(tree)
         self._compiled: Dict[Optional[Block], CodeType] = {}
+        self._twins: Dict[int, CodeType] = {}
 
     def pairs(self, data: bytes) -> Pairs:
         """(old, new) code objects that hold the difference between this file and `data`.
@@ -80,13 +81,29 @@ class Source:
             return None
         return code if len(body) == 1 and _block(body[0]).first == 1 else None
 
+    def twin(self, old: CodeType) -> CodeType:
+        """The code the import made where `old` of `pairs` stands.
+
+        They may differ: the compiler treats `re.sub` differently when it sees that `re` is an imported module.
+        """
+        return self._twins.get(id(old), old)
+
     def _old(self, block: Optional[Block]) -> CodeType:
         if block not in self._compiled:
             text = self.text
             if block is not None:
                 text = "\n" * (block.first - 1) + "\n".join(self.lines[block.first - 1 : block.last])
             self._compiled[block] = self._compile(text)
+            if block is not None:
+                self._pair_up(block)
         return self._compiled[block]
+
+    def _pair_up(self, block: Block) -> None:
+        whole = [code for code in _below(self._old(None)) if block.first <= code.co_firstlineno <= block.last]
+        alone = list(_below(self._compiled[block]))
+        if [code.co_name for code in whole] != [code.co_name for code in alone]:
+            raise NotHot("the file is laid out in an unusual way")
+        self._twins.update((id(one), other) for one, other in zip(alone, whole))
 
     def _compile(self, text: str) -> CodeType:
         """A warning from the compiler becomes NotHot: under `filterwarnings = error` it would fail the import."""
@@ -96,6 +113,14 @@ class Source:
                 return compile(text, self.filename, "exec", self.flags, True)
             except (SyntaxError, ValueError, Warning, RecursionError, MemoryError, OverflowError) as error:
                 raise NotHot("does not compile cleanly: %s" % type(error).__name__) from error
+
+
+def _below(code: CodeType) -> Iterator[CodeType]:
+    """All code objects nested in `code`, in the order of the text."""
+    for inner in _nested(code):
+        yield inner
+        for deeper in _below(inner):
+            yield deeper
 
 
 def _block(node: ast.stmt) -> Block:

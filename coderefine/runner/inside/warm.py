@@ -23,16 +23,25 @@ def serve(fd: int, said: wire.Wire, job: Message) -> None:
         if message is None:
             return
         if message["kind"] == "preload":
-            said.say("preloaded", polluted=preload(message["modules"], job["top"]))
+            said.say("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
             child.settle()
         else:
             said.say("judged", **judge(message, job, tree))
 
 
-def preload(modules: List[str], top: str) -> List[str]:
-    """Import `modules`; the names of the project's own modules that came with them (there must be none)."""
+def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
+    """Import `modules`; the names of the project's own modules that came with them (there must be none).
+
+    Plug-ins in `rewritten` had their assertions rewritten by pytest, and get that here, too: pytest would complain
+    of a module imported too early otherwise.
+    """
     import warnings
 
+    from _pytest.assertion import install_importhook
+    from _pytest.config import get_config
+
+    config = get_config()
+    install_importhook(config).mark_rewrite(*rewritten)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in modules:
@@ -40,6 +49,7 @@ def preload(modules: List[str], top: str) -> List[str]:
                 importlib.import_module(name)
             except Exception:  # noqa: BLE001 - whatever a module does on import, its own test run will show
                 sys.modules.pop(name, None)
+    config._ensure_unconfigure()
     return [name for name, module in sys.modules.items() if ours(getattr(module, "__file__", None), top)]
 
 
@@ -54,7 +64,7 @@ def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
     limits = child.Limits(message["limit"], message.get("memory"), message.get("file"))
     tree.put(files)
     try:
-        ended = child.fork(lambda: _run(message, job), limits)
+        ended = child.fork(lambda tell: _run(message, job, tell), limits)
     finally:
         tree.restore(files)
         tree.sweep(job["scratch"])
@@ -72,21 +82,17 @@ def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
     }
 
 
-def _run(message: Message, job: Message) -> bytes:
-    """In the child: a whole pytest run with the chosen tests, as bytes of JSON."""
-    result: Message = {}
+def _run(message: Message, job: Message, tell: child.Tell) -> None:
+    """In the child: a whole pytest run with the chosen tests, told as JSON; what pytest does afterwards is left out."""
 
     def work(run: session.Session) -> None:
-        result.update(_chosen(run, message))
+        tell(json.dumps({**_chosen(run, message), "broken": run.broken}).encode("ascii"))
 
     importlib.invalidate_caches()
     run = session.Session(work)
     code = session.pytest_main(job, run)
-    result.setdefault("statuses", {})
-    result["broken"] = run.broken
-    if "missing" not in result:
-        result["missing"] = message["tests"] or ["pytest exit %d" % code]
-    return json.dumps(result).encode("ascii")
+    missing = message["tests"] or ["pytest exit %d" % code]
+    tell(json.dumps({"statuses": {}, "missing": missing, "broken": run.broken}).encode("ascii"))
 
 
 def _chosen(run: session.Session, message: Message) -> Message:

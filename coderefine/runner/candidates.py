@@ -1,0 +1,57 @@
+"""What a pool is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coderefine.core import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An edit to judge: repo-relative path -> whole new content (None deletes), laid over the pool's tree."""
+
+    number: int
+    files: Mapping[str, bytes | None]
+
+
+Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a candidate has to show, in stages; each in a fresh child, always in collection order.
+
+    1. `first`: ids that must pass, run alone. 2. Those of `then` (ids, a function of the candidate, or None for
+    all collected) that reach the edit. 3. If `thorough`, `first` and `then` together.
+    `known`: ids that may stay bad. `keep_going`: run all of `first` even when one fails, so that behaviours can be
+    compared; otherwise the first bad result ends it. `retry`: share of the judging time that second, longer
+    tries of hung candidates may take.
+    """
+
+    first: tuple[str, ...] = ()
+    then: Then = None
+    known: frozenset[str] = frozenset()
+    keep_going: bool = False
+    thorough: bool = True
+    retry: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict. `statuses` holds the tests that ran, the last run of each; `cpu` and `seconds` are the children's.
+
+    `plausible`: everything asked for ran and nothing outside `Plan.known` was bad. `reason` says why not.
+    `slow` says why it could not be judged hot. `hung`: its time limit stopped it.
+    """
+
+    candidate: Candidate
+    statuses: Mapping[str, Status]
+    speed: str
+    plausible: bool
+    cpu: float = 0.0
+    seconds: float = 0.0
+    reason: str = ""
+    slow: str = ""
+    hung: bool = False

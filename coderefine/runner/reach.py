@@ -1,0 +1,51 @@
+"""Which test reaches which function of the project, as the servers recorded it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from coderefine.core import Coverage
+
+Function = tuple[str, int, str]
+"""Repo-relative path, first line, name; two lambdas of one line are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """`entered`: test id -> functions it entered; `hits`: test id -> (path, line) it executed."""
+
+    entered: Mapping[str, frozenset[Function]] = field(default_factory=dict)
+    hits: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tests: Sequence[str], packed: Mapping[str, Any] | None) -> Reach:
+        """From the message of inside/reach.py about `tests`, in the order they ran."""
+        if not packed:
+            return cls()
+        table = [((path, line, name), (path, hit)) for path, line, name, hit in packed["table"]]
+        rows = dict(zip(tests, packed["tests"], strict=False))
+        return cls(
+            {test: frozenset(table[row][0] for row in found) for test, found in rows.items()},
+            {test: frozenset(table[row][1] for row in found) for test, found in rows.items()},
+        )
+
+    def functions(self, tests: Iterable[str]) -> frozenset[Function]:
+        """All functions that any of `tests` entered."""
+        return frozenset().union(*(self.entered.get(test, frozenset()) for test in tests))
+
+    def tests(self, functions: Iterable[Function]) -> tuple[str, ...]:
+        """The tests that entered any of `functions`."""
+        wanted = frozenset(functions)
+        return tuple(test for test, entered in self.entered.items() if not entered.isdisjoint(wanted))
+
+    def lines(self) -> Coverage:
+        """Executed lines by test and path."""
+        found: dict[str, dict[str, frozenset[int]]] = {}
+        for test, hits in self.hits.items():
+            by_path: dict[str, set[int]] = {}
+            for path, line in hits:
+                by_path.setdefault(path, set()).add(line)
+            found[test] = {path: frozenset(lines) for path, lines in by_path.items()}
+        return found
