@@ -40,11 +40,10 @@ class Delivery:
             raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
 
     def publisher(self, snapshot: Snapshot, config: Config) -> Publisher:
+        """Who writes; `--diff` needs none."""
         from coderefine import publishers
 
         wording = publishers.Wording(config.message, config.author)
-        if self.diff:
-            return publishers.Diff(snapshot)
         if self.patch:
             return publishers.PatchFile(snapshot, Path(self.patch).absolute(), wording)
         if self.commit:

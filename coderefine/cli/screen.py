@@ -1,19 +1,96 @@
-"""tmp"""
+"""Everything the user sees: progress on stderr, the report on stdout."""
+
 from __future__ import annotations
-import contextlib, sys
-from collections.abc import Iterator
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from coderefine.core import Check, Listen, Outcome
+from coderefine.reports.progress import choose
+from coderefine.reports.terminal import colour, columns
+
+if TYPE_CHECKING:
+    from coderefine.llm.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What was handed over: a line that says so, and the diff. `pipe`: the diff itself is the output."""
+
+    line: str = ""
+    diff: bytes = b""
+    pipe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Screen:
-    def __init__(self, quiet, format_): self.quiet=quiet
-    def listen(self, e):
-        if not self.quiet: print(f"[{e.seconds:.2f}] {e.kind} {e.text} {e.done}/{e.total} {e.cost or ''}", file=sys.stderr)
-    def checks(self, checks):
-        for c in checks:
-            print(c.critic, c.tool, len(c.cases), c.seconds, c.notes)
-            for f in c.findings: print("  ", f.where, f.rule, f.severity.value, f.message)
-    def outcome(self, o, line, run):
-        print(o.stop, o.why, o.evidence, o.cost); print(line, run)
-        for f in o.remaining: print("left", f.where, f.rule, f.message)
-    def prompt(self, r): print(r)
+    """`format_` is text or json. `diff`: show the patch in the report of a run too."""
+
+    listen: Listen
+    format_: str
+    quiet: bool
+    diff: bool = False
+
+    def checks(self, checks: Sequence[Check]) -> None:
+        from coderefine.reports import json, terminal
+
+        if self.format_ == "json":
+            sys.stdout.write(json.checks(checks))
+        elif not self.quiet:
+            sys.stdout.write(terminal.checks(checks, coloured=_coloured(sys.stdout), width=columns(os.environ)))
+
+    def outcome(self, outcome: Outcome, delivered: Delivered, run: str) -> None:
+        """The report; with `pipe` the patch alone goes to stdout and the report to stderr."""
+        from coderefine.reports import json
+
+        lines = (delivered.line,) if delivered.line else ()
+        if self.format_ == "json":
+            text = delivered.diff.decode("utf-8", "replace")
+            sys.stdout.write(json.outcome(outcome, lines, run=run, diff=text))
+            return
+        if delivered.pipe:
+            self._pipe(delivered)
+        self._report(outcome, lines, delivered)
+
+    def prompt(self, request: Request) -> None:
+        """One request as it leaves, with the size of its parts."""
+        sizes = ", ".join(f"{name} {size}" for name, size in request.parts)
+        print(f"--- {request.purpose}: {request.chars} characters ({sizes})", file=sys.stderr)
+        for message in request.messages:
+            print(f"[{message.role}]\n{message.text}", file=sys.stderr)
+
+    def _pipe(self, delivered: Delivered) -> None:
+        if _coloured(sys.stdout):
+            from coderefine.reports.paint import paint_diff
+
+            sys.stdout.write(paint_diff(delivered.diff.decode("utf-8", "replace"), columns(os.environ)))
+            return
+        sys.stdout.flush()
+        sys.stdout.buffer.write(delivered.diff)
+        sys.stdout.buffer.flush()
+
+    def _report(self, outcome: Outcome, lines: Sequence[str], delivered: Delivered) -> None:
+        from coderefine.reports import terminal
+
+        if self.quiet:
+            return
+        stream = sys.stderr if delivered.pipe else sys.stdout
+        shown = delivered.diff.decode("utf-8", "replace") if self.diff else ""
+        stream.write(
+            terminal.outcome(outcome, lines, diff=shown, coloured=_coloured(stream), width=columns(os.environ))
+        )
+
+
 @contextlib.contextmanager
-def screen(*, quiet, format_):
-    yield Screen(quiet, format_)
+def screen(*, quiet: bool, format_: str, diff: bool = False) -> Iterator[Screen]:
+    """The screen of one command; its live line is gone when the report is due."""
+    with choose(sys.stderr, os.environ, quiet=quiet or format_ == "json") as listen:
+        yield Screen(listen, format_, quiet, diff)
+
+
+def _coloured(stream: TextIO) -> bool:
+    return colour(stream, os.environ)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
+from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, critics, proposers
 from coderefine.core import Event, Outcome, Stop
 from coderefine.errors import SurroundingsError
@@ -49,9 +50,9 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
         if said := recover(repository):
             screen.listen(Event("note", said))
         journal = earlier or _journal(repository, setup, asked)
-        outcome, line = _run(setup, asked, screen, journal)
+        outcome, delivered = _run(setup, asked, screen, journal)
         prune(repository)
-    screen.outcome(outcome, line, journal.run)
+    screen.outcome(outcome, delivered, journal.run)
     return exit_code(outcome)
 
 
@@ -78,7 +79,7 @@ def _journal(repository: Repository, setup: Setup, asked: Request) -> Journal:
     return Journal.create(repository, meta)
 
 
-def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, str]:
+def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, Delivered]:
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
@@ -133,8 +134,16 @@ def _client(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> I
         yield client
 
 
-def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapshot) -> str:
-    """What was written where, in one line; nothing when there is nothing to write."""
-    if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
-        return ""
-    return asked.delivery.publisher(snapshot, setup.config).publish(outcome)
+def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapshot) -> Delivered:
+    """What was handed over; nothing when nothing is better than the start, or the run was interrupted."""
+    from coderefine.publishers import Diff
+
+    if not outcome.best.number:
+        return Delivered()
+    diff = Diff(snapshot).text(outcome)
+    if outcome.stop is Stop.INTERRUPTED:
+        again = f"coderefine resume {snapshot.journal.run}"
+        return Delivered(f"nothing was written; the best patch so far is kept: {again} goes on with it", diff)
+    if asked.delivery.diff:
+        return Delivered(diff=diff, pipe=True)
+    return Delivered(asked.delivery.publisher(snapshot, setup.config).publish(outcome), diff)

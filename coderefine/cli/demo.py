@@ -1,0 +1,65 @@
+"""`coderefine demo`: a small faulty repository, repaired before your eyes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from coderefine.cli.delivery import Delivery
+from coderefine.cli.demo_files import FILES
+from coderefine.cli.options import flags
+from coderefine.cli.screen import screen
+from coderefine.cli.session import Request, mend
+from coderefine.cli.wiring import setup
+from coderefine.errors import UsageError
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("-q", "--quiet", is_flag=True, help="Only the exit code and the folder's name.")
+@click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment.")
+def demo(folder: Path | None, *, quiet: bool, no_model: bool) -> int:
+    """Make a small git repository with failing tests and lint (in FOLDER, default: a temporary one) and fix it."""
+    place = _made(folder)
+    click.echo(f"made      {place}: two modules, three bugs, two lint findings")
+    given = flags({"python": sys.executable, "message": "fix: repair the shop"})
+    asked = Request(("demo",), given, Delivery(commit=True), model=not no_model)
+    with screen(quiet=quiet, format_="text", diff=True) as display:
+        code = mend(setup((str(place),), given, display.listen), asked, display)
+    click.echo(f"look      git -C {place} show")
+    return code
+
+
+def _made(folder: Path | None) -> Path:
+    """The repository, at its first commit."""
+    place = Path(tempfile.mkdtemp(prefix="coderefine-demo-")) if folder is None else folder.absolute()
+    if place.exists() and any(place.iterdir()):
+        raise UsageError(f"{place} is not empty; name a folder that does not exist yet")
+    for name, text in FILES.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    _commit(place)
+    return place
+
+
+def _commit(place: Path) -> None:
+    from coderefine import proc
+    from coderefine.errors import SurroundingsError
+
+    name = ("-c", "user.name=coderefine demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false")
+    steps = (
+        ("init", "--quiet"),
+        ("config", "user.name", "coderefine demo"),
+        ("config", "user.email", "demo@localhost"),
+        ("add", "--all"),
+        (*name, "commit", "--quiet", "--no-verify", "--message", "A shop with faults"),
+    )
+    for step in steps:
+        result = proc.run(("git", *step), cwd=place, env=proc.clean_env({"PATH": os.environ.get("PATH", "")}))
+        if result.returncode:
+            raise SurroundingsError(f"git {step[0]} failed in {place}: {result.complaint}")
