@@ -58,7 +58,9 @@ class Budget:
         """Raises BudgetError when a wait of `seconds` would outlast the time limit."""
         left = self.seconds_left
         if left is not None and seconds >= left:
-            raise BudgetError("seconds", f"the server asks to wait {seconds:.0f} s, {max(left, 0):.0f} s are left")
+            raise BudgetError(
+                "seconds", f"a pause of {seconds:.1f} s is needed, {max(left, 0):.0f} s are left (--timeout)"
+            )
 
     def _check_requests(self) -> None:
         limit = self.limits.requests

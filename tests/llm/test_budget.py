@@ -65,7 +65,7 @@ def test_time_runs_out() -> None:
     budget.pause(9.9)
     now[0] = 105.0
     assert budget.seconds_left == 5.0
-    with pytest.raises(BudgetError, match="wait 6 s, 5 s are left"):
+    with pytest.raises(BudgetError, match=r"a pause of 6\.0 s is needed, 5 s are left"):
         budget.pause(6)
     now[0] = 110.0
     with pytest.raises(BudgetError, match="the 10 s are over") as caught:

@@ -241,6 +241,14 @@ def test_a_near_miss_is_corrected_within_the_call(opened: Open) -> None:
         assert "return amount - amount * percent" in it.server.requests[1].messages[3][1]
 
 
+def test_the_next_call_knows_why_the_last_one_was_unusable(opened: Open) -> None:
+    miss = USELESS["near miss"]
+    with opened([miss, miss, RIGHT]) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert [len(seen.messages) for seen in it.server.requests] == [2, 4, 2]
+        assert "an earlier reply was unusable: Block 1 (cart.py): SEARCH was not found" in it.server.requests[2].prompt
+
+
 def test_a_cut_reply_is_asked_again_shorter(opened: Open) -> None:
     with opened([Reply(RIGHT[:60], finish="length"), RIGHT]) as (bench, model, it):
         assert bench.drive(model).number == 1

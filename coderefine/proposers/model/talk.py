@@ -28,6 +28,9 @@ STRIKES = 2
 ECHO = 3_000
 """Characters of a faulty reply that go back with the request to correct it."""
 
+LESSON = 300
+"""Characters of what was wrong with an unusable reply that the next question repeats."""
+
 HOTTEST = 1.2
 """Temperature beyond which models lose the thread."""
 
@@ -54,6 +57,7 @@ class Talk:
         self._protection = protection
         self._start = Overlay(place.top, Patch())
         self._advice = ""
+        self._fault = ""
         self._empty = 0
         self._barren = 0
 
@@ -78,6 +82,7 @@ class Talk:
                 return self._accepted(self._read(answer, ground, shown, situation))
             except ReplyError as fault:
                 self._empty = self._empty + 1 if isinstance(fault, NothingToApplyError) else 0
+                self._fault = f"an earlier reply was unusable: {cut(str(fault), LESSON)}"
                 request = _again(request, answer, fault)
             if self.hopeless:
                 return None
@@ -86,6 +91,7 @@ class Talk:
 
     def _accepted(self, patch: Patch) -> Patch:
         self._empty = self._barren = 0
+        self._fault = ""
         return patch
 
     def _ground(self, move: Move, situation: Situation) -> Ground:
@@ -104,7 +110,8 @@ class Talk:
 
     def _request(self, move: Move, ground: Ground, situation: Situation) -> tuple[Request, Context]:
         context = self._context(ground)
-        tried = _section("tried", ledger(situation, self._start)) + _section("advice", self._advice)
+        history = "\n".join(part for part in (ledger(situation, self._start), self._fault) if part)
+        tried = _section("tried", history) + _section("advice", self._advice)
         user = f"{context}\n{tried}{ground.ask}"
         system = render("system")
         parts = {"system": system, "code": context.code, "tests": context.tests, "evidence": context.evidence}
