@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from coderefine.errors import GitError
 from coderefine.git.repository import Repository
-
-if TYPE_CHECKING:
-    import git
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,45 +22,42 @@ class Entry:
 def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dict[str, Entry | None]:
     """`paths` as `commit` has them; None for a path it lacks, or that is a folder or submodule there.
 
-    Raises GitError when the object is missing or damaged.
+    Raises GitError when the commit or an object is missing or damaged.
     """
     wanted = tuple(paths)
-    with _opened(repository, commit) as repo:
-        tree = repo.commit(commit).tree
-        return {path: _entry(tree, path) for path in wanted}
+    listing = repository.git("ls-tree", "-z", commit, "--", *wanted, env={"GIT_LITERAL_PATHSPECS": "1"})
+    found: dict[str, tuple[int, str]] = {}
+    for line in listing.split(b"\0"):
+        head, _, path = line.partition(b"\t")
+        mode, kind, blob = head.decode().split(" ") if path else ("", "", "")
+        if kind == "blob":
+            found[os.fsdecode(path)] = (int(mode, 8), blob)
+    data = dict(zip(found, read_blobs(repository, (blob for _, blob in found.values())), strict=True))
+    return {path: Entry(*found[path], data[path]) if path in found else None for path in wanted}
 
 
 def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...]:
     """The contents of `blobs` (ids), in order. Raises GitError when one is missing or damaged."""
-    wanted = tuple(blobs)
-    with _opened(repository, "blob") as repo:
-        return tuple(repo.odb.stream(bytes.fromhex(blob)).read() for blob in wanted)
-
-
-@contextlib.contextmanager
-def _opened(repository: Repository, what: str) -> Iterator[git.Repo]:
     import git  # 70 ms that `--version` and `check` must not pay
+    from git.db import GitCmdObjectDB
     from git.exc import GitCommandError, ODBError
 
+    program = git.Git(str(repository.top))
+    program.update_environment(**_pinned(repository))
+    store = GitCmdObjectDB(str(repository.common_dir / "objects"), program)
     try:
-        with git.Repo(repository.top) as repo:
-            repo.git.update_environment(**_pinned(repository))
-            yield repo
+        return tuple(store.stream(bytes.fromhex(blob)).read() for blob in blobs)
     except (GitCommandError, ODBError, ValueError) as error:
-        raise GitError(f"git: {what} cannot be read: {error}") from error
-
-
-def _entry(tree: git.Tree, path: str) -> Entry | None:
-    try:
-        found = tree.join(path)
-    except KeyError:
-        return None
-    is_file = found.type == "blob"
-    return Entry(found.mode, found.hexsha, found.data_stream.read()) if is_file else None
+        raise GitError(f"git: an object of {repository.top} cannot be read: {error}") from error
+    finally:
+        program.clear_cache()
 
 
 def _pinned(repository: Repository) -> dict[str, str]:
-    """Overrides what a hook's environment may say: GitPython passes ours on, and cannot unset a variable."""
+    """Overrides what a hook's environment may say: GitPython passes ours on, and cannot unset a variable.
+
+    That is also why there is no `git.Repo` here: making one believes GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR.
+    """
     return {
         "GIT_DIR": str(repository.git_dir),
         "GIT_WORK_TREE": str(repository.top),

@@ -77,7 +77,7 @@ class Commit:
             if commit is None:
                 raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
             done = replace(plan, commit=commit, changes=_found(repository.top, plan.changes))
-            return finish_index(repository, index, done)
+            return finish_index(self.snapshot.journal, index, done)
         except BaseException:
             self._uncommit(plan, lock)
             raise
@@ -88,14 +88,15 @@ class Commit:
             self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 
 
-def finish_index(repository: Repository, index: Index, done: Publication) -> Publication:
+def finish_index(journal: Journal, index: Index, done: Publication) -> Publication:
     """Make the user's index right for the commit that exists now; what was changed in it."""
-    staged = _after_hooks(repository, index, done)
+    staged = _after_hooks(journal.repository, index, done)
     if staged != done.staged:
-        index.compose(staged)
+        done = replace(done, staged=staged, lock=index.compose(staged))
+        journal.publishing(done)
         index.replace_lock()
     index.commit()
-    return replace(done, staged=staged)
+    return done
 
 
 def _grafted(repository: Repository, head: str | None, changes: tuple[Change, ...]) -> Graft:

@@ -76,7 +76,7 @@ def _finish(journal: Journal, index: Index, done: Publication, undoing: Publicat
         if undoing:
             index.commit()
         else:
-            done = finish_index(journal.repository, index, done)
+            done = finish_index(journal, index, done)
     index.tidy()
     swap.clean(top, done)
     found = tuple(replace(change, after=disk.current(top, change.path)) for change in done.changes)
