@@ -45,10 +45,8 @@ def open_views(place: Place, *, kind: str = "auto") -> Iterator[Views]:
     with contextlib.ExitStack() as stack:
         if kind == "copy":
             yield stack.enter_context(copy_views(place))
-        elif kind == "overlay":
-            yield OverlayViews(place)
         else:
-            yield _FirstDecides(place, stack)
+            yield _FirstDecides(place, stack, strict=kind == "overlay")
 
 
 def describe(place: Place) -> Isolation:
@@ -64,10 +62,14 @@ def describe(place: Place) -> Isolation:
 
 @dataclass(slots=True)
 class _FirstDecides:
-    """Overlay views, unless the first one is refused: then copies, for good, which keep the reason."""
+    """Overlay views, unless the first one is refused: then copies, for good, which keep the reason.
+
+    `strict`: the refusal is an error instead.
+    """
 
     place: Place
     stack: contextlib.ExitStack
+    strict: bool
     chosen: OverlayViews | CopyViews | None = field(default=None)
 
     @contextlib.contextmanager
@@ -87,6 +89,8 @@ class _FirstDecides:
                 _enter(view)
                 opened.push(trial.pop_all())
         except WorkspaceError as error:
+            if self.strict:
+                raise
             return self._instead(opened, patch, str(error), network=network)
         self.chosen = overlay
         view.lay(patch)

@@ -17,7 +17,10 @@ OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 
 
 def spare_git(place: Place, copy: Path) -> None:
-    """Write `copy/.git` anew. What happens in it cannot reach the original: objects are only read from there."""
+    """Write `copy/.git` anew. What happens in it cannot reach the original: objects are only read from there.
+
+    git may touch the time of a borrowed object (it "freshens" what it was about to write); content never changes.
+    """
     target = copy / ".git"
     remove(target)
     if place.git_dir is None:

@@ -1,0 +1,55 @@
+"""Both kinds of views, on repositories with everything that is awkward about real ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from coderefine.project import locate
+from coderefine.workspace import describe
+from tests.support.repo import git, make_repo, write
+
+
+@pytest.fixture(scope="session")
+def overlay_works(tmp_path_factory: pytest.TempPathFactory) -> bool:
+    top = make_repo(tmp_path_factory.mktemp("probe"), {"a": "b"})
+    return describe(locate([], top)).kind == "overlay"
+
+
+@pytest.fixture(params=["overlay", "copy"])
+def kind(request: pytest.FixtureRequest, overlay_works: bool) -> str:
+    if request.param == "overlay" and not overlay_works:
+        pytest.skip("this system refuses overlay mounts (see coderefine doctor)")
+    return str(request.param)
+
+
+@pytest.fixture
+def top(tmp_path: Path, model_tree: Path) -> Path:
+    """A repository with dirty, untracked, ignored, linked and oddly named files."""
+    top = Path(shutil.copytree(model_tree, tmp_path / "ré, po:1 \\x", symlinks=True))
+    (top / "absolute").symlink_to(top / "src" / "pkg")
+    return top
+
+
+@pytest.fixture(scope="session")
+def model_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = make_repo(
+        tmp_path_factory.mktemp("model") / "repo",
+        {
+            ".gitignore": "_version.py\n.venv/\n*.dat\n",
+            "pyproject.toml": "",
+            "src/pkg/__init__.py": "VALUE = 'committed'\n",
+            "src/pkg/a b é.py": "x = 1\n",
+            "run.sh": "#!/bin/sh\necho ran\n",
+            "gone.txt": "deleted in the working tree\n",
+        },
+    )
+    (top / "run.sh").chmod(0o755)
+    git(top, "commit", "-qam", "mode")
+    write(top, {"src/pkg/__init__.py": "VALUE = 'dirty'\n", "untracked.py": "u = 1\n"})
+    write(top, {"src/pkg/_version.py": "v = 1\n", "big.dat": b"\0" * 5000, ".venv/bin/tool": "t"})
+    (top / "gone.txt").unlink()
+    (top / "link").symlink_to("src/pkg")
+    return top

@@ -1,0 +1,177 @@
+"""What a child may try: afterwards the user's tree is byte-identical and nothing of it is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coderefine.project import locate
+from coderefine.workspace import open_views
+from coderefine.workspace.scratch import PREFIX, scratch, sweep
+from tests.support.trees import photograph
+
+ATTACKS = {
+    "delete everything": "rm -rf ./* ./.[a-z]*",
+    "write into git": "echo x > .git/HEAD; rm -rf .git/refs .git/objects/*; echo evil > .git/hooks/pre-commit",
+    "overwrite through links": "echo x > link/__init__.py; echo x > absolute/__init__.py; rm -rf absolute/*",
+    "change modes and times": "chmod -R 0 src; touch -d 1999-01-01 untracked.py",
+    "truncate in place": "for f in $(git ls-files -z | tr '\\0' '\\n' | grep -v ' '); do : > $f; done",
+    "git clean and reset": "git checkout -q .; git clean -qfdx; git reset -q --hard; git gc -q --prune=now",
+    "move the tree away": "mv src elsewhere; mv .git git; mkdir src",
+}
+
+
+@pytest.mark.parametrize("name", list(ATTACKS))
+def test_the_users_tree_survives(top: Path, kind: str, name: str) -> None:
+    before = photograph(top)
+    with open_views(locate([], top), kind=kind) as views:
+        with views.open() as view:
+            view.run(("sh", "-c", ATTACKS[name]))
+        with views.open() as view:
+            assert view.read("untracked.py") == b"u = 1\n"
+            assert view.run(("git", "log", "-1", "--format=%s")).text == "mode\n"
+    assert photograph(top) == before
+
+
+def _alive(word: str) -> list[str]:
+    listing = subprocess.run(("ps", "-axo", "pid=,stat=,args="), capture_output=True, text=True, check=True).stdout
+    return [line for line in listing.splitlines() if word in line and " Z" not in line]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="without /proc a daemon that left its session is not found")
+def test_a_daemon_dies_with_the_view(top: Path, kind: str) -> None:
+    word = f"98765.{os.getpid()}"
+    with open_views(locate([], top), kind=kind) as views:
+        with views.open() as view:
+            began = time.monotonic()
+            view.run(("sh", "-c", f"(setsid sh -c 'cd /; sleep {word}' > /dev/null 2>&1 &) ; sleep 0.2"))
+            assert time.monotonic() - began < 3
+            assert _alive(word)
+        assert not _alive(word)
+
+
+def test_the_network_is_off_but_loopback_works(top: Path, overlay_works: bool) -> None:
+    if not overlay_works:
+        pytest.skip("no namespaces here")
+    server = socket.create_server(("127.0.0.1", 0))
+    call = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 2)"
+    inside = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname(), 2)"
+    with server, open_views(locate([], top), kind="overlay") as views:
+        with views.open() as view:
+            assert view.run((sys.executable, "-c", call)).returncode != 0
+            assert view.run((sys.executable, "-c", inside)).returncode == 0
+            assert view.isolation == "overlay, network off"
+        with views.open(network=True) as view:
+            assert view.run((sys.executable, "-c", call)).returncode == 0
+            assert view.isolation == "overlay"
+
+
+def test_children_can_neither_unmount_nor_see_us(top: Path, overlay_works: bool) -> None:
+    if not overlay_works:
+        pytest.skip("no namespaces here")
+    before = photograph(top)
+    tries = (
+        'umount "$PWD"; umount -l "$PWD"; mount --bind / /mnt; unshare -m umount "$PWD"; unshare -Urm umount "$PWD"; '
+        "cd / && cd - && rm -f untracked.py; nsenter -t 1 -m true && echo entered; ls /proc/1/root/; "
+        f"test -d /proc/{os.getpid()} && readlink /proc/{os.getpid()}/exe; kill -9 1; sleep 0.1; echo alive"
+    )
+    with open_views(locate([], top), kind="overlay") as views, views.open() as view:
+        said = view.run(("sh", "-c", tries)).text
+        assert "alive" in said
+        assert "entered" not in said or view.run(("cat", "untracked.py")).returncode != 0
+        assert view.read("untracked.py") is None
+    assert photograph(top) == before
+
+
+def test_a_full_temporary_folder_is_the_childs_own_trouble(top: Path, overlay_works: bool) -> None:
+    """Only what is asked for is filled: a small file, to spare this machine; the limit is the mount's."""
+    if not overlay_works:
+        pytest.skip("no namespaces here")
+    with open_views(locate([], top), kind="overlay") as views:
+        with views.open() as view:
+            kinds = view.run(("sh", "-c", 'stat -f -c %T "$TMPDIR"; df -k "$TMPDIR" | tail -1')).text.split()
+            assert kinds[0] == "tmpfs"
+            assert int(kinds[2]) < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024 / 3
+            fill = view.run(("sh", "-c", 'fallocate -l 900G "$TMPDIR/huge"; fallocate -l 900G huge; echo after'))
+            assert fill.text == "after\n"
+        with views.open() as view:
+            assert view.run(("sh", "-c", 'echo x > "$TMPDIR/x"')).returncode == 0
+
+
+CRASHER = """
+import sys, time
+from pathlib import Path
+from coderefine.core import Patch
+from coderefine.project import locate
+from coderefine.workspace import open_views
+with open_views(locate([], Path(sys.argv[1])), kind=sys.argv[2]) as views, views.open(Patch({"new.py": b"n"})) as view:
+    daemon = "(setsid sleep %s > /dev/null 2>&1 &)" % sys.argv[3]
+    view.run(("sh", "-c", daemon + "; echo x > untracked.py; echo t > $TMPDIR/t"))
+    print(view.temp, flush=True)
+    view.run(("sleep", sys.argv[3]))
+"""
+
+
+def test_sigkill_leaves_nothing_mounted_running_or_changed(
+    top: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, word = photograph(top), f"97654.{os.getpid()}"
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    argv = (sys.executable, "-c", CRASHER, str(top), kind, word)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+    assert child.stdout is not None
+    with child, child.stdout:
+        folder = Path(child.stdout.readline().decode().strip()).parent
+        child.kill()
+    assert photograph(top) == before
+    assert PREFIX in str(folder)
+    if kind == "overlay":
+        _soon(lambda: not _alive(word))
+        assert not [path for path in folder.rglob("*") if path.is_file()]
+    for line in _alive(word):
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    assert str(folder) not in Path("/proc/self/mountinfo").read_text("utf-8")
+    _age(folder)
+    assert sweep() == 1
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def _soon(condition: object) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _age(folder: Path) -> None:
+    os.utime(folder, (1, 1))
+
+
+def test_the_sweeper_spares_the_living(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    other = tmp_path / f"{PREFIX}dead"
+    (other / "deep").mkdir(parents=True)
+    (other / "deep" / "file").write_text("x", "utf-8")
+    (other / "deep").chmod(0)
+    fresh = tmp_path / f"{PREFIX}fresh"
+    fresh.mkdir()
+    with scratch() as mine:
+        _age(mine)
+        _age(other)
+        assert sweep() == 1
+        assert mine.exists()
+        assert fresh.exists()
+        assert not other.exists()
+    with contextlib.suppress(FileNotFoundError):
+        assert not mine.exists()
