@@ -1,0 +1,3 @@
+from lru.cache import Cache
+
+__all__ = ["Cache"]
