@@ -68,11 +68,12 @@ def error(
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it arrived. `chars` counts the characters of all message contents."""
+    """A request as it arrived, at Unix time `at`. `chars` counts the characters of all message contents."""
 
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    at: float = field(default_factory=time.time, compare=False)
 
     @property
     def messages(self) -> tuple[tuple[str, str], ...]:
