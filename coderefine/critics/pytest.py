@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Listen, Severity, Span, Status, View
 from coderefine.critics.scope import inside
 from coderefine.critics.texts import Texts
-from coderefine.runner.cold import run_tests
+from coderefine.errors import CriticError, RunnerError
+from coderefine.runner.cold import HANG, run_tests
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -40,14 +41,30 @@ class Pytest:
         self._interpreter = interpreter
         self._config = config
         self._listen = listen
+        self._limit: float | None = None
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
         self._listen(Event("stage", self.name))
-        check = run_tests(view, self._place, self._interpreter, self._config, ask, self._listen)
+        check = self._run(view, ask)
+        if check.complete and self._limit is None:
+            self._limit = _limit(check)
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
         return replace(check, findings=findings)
+
+    def _run(self, view: View, ask: Ask) -> Check:
+        place, interpreter, config = self._place, self._interpreter, self._config
+        try:
+            return run_tests(view, place, interpreter, config, ask, self._listen, limit=self._limit)
+        except RunnerError as error:
+            raise CriticError(f"no verdict from pytest: {error}") from error
+
+
+def _limit(check: Check) -> float:
+    """What one test may take from now on: far more than the slowest that came to an end by itself."""
+    ended = (case.seconds for case in check.cases.values() if not case.failure or case.failure.exception != HANG)
+    return max(10.0, 20 * max(ended, default=0.0))
 
 
 def _finding(case: Case, texts: Texts, scope: tuple[str, ...]) -> Finding:

@@ -20,20 +20,30 @@ EVERY = 0.1
 """Seconds between two progress events."""
 ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
 
+HANG = "Hang"
+"""The `exception` of a test that was killed because it did not end."""
 NO_TESTS = 5
 USAGE = 4
 INTERNAL = 3
 
 
 def run_tests(  # noqa: PLR0917
-    view: View, place: Place, interpreter: Interpreter, config: Config, ask: Ask, listen: Listen = lambda _: None
+    view: View,
+    place: Place,
+    interpreter: Interpreter,
+    config: Config,
+    ask: Ask,
+    listen: Listen = lambda _: None,
+    *,
+    limit: float | None = None,
 ) -> Check:
     """Run the project's tests inside `view`; a Check with cases, coverage and notes, and no findings yet.
 
     A test that takes the process down or hangs is an ERROR case of its own, and the others run in a new
-    process. Raises CriticError when pytest itself could not speak.
+    process. `limit`: wall seconds one test may take (None: `test_limit`). Raises CriticError when pytest
+    itself could not speak.
     """
-    return _Cold(view, place, interpreter, config, ask, listen).check()
+    return _Cold(view, place, interpreter, config, ask, listen, limit or test_limit(ask.timeout)).check()
 
 
 def test_limit(timeout: float) -> float:
@@ -51,6 +61,7 @@ class _Cold:
     config: Config
     ask: Ask
     listen: Listen
+    limit: float
     gave_up: str = ""
 
     def check(self) -> Check:
@@ -58,7 +69,7 @@ class _Cold:
         tally = Tally()
         deadline = began + self.ask.timeout
         heard = _reporter(tally, self.listen)
-        limit = test_limit(self.ask.timeout)
+        limit = self.limit
         for _ in range(RESTARTS + 1):
             limits = Limits(limit, max(60.0, 2 * limit), deadline)
             ended = sit(self.view, str(self.interpreter.path), self._job(tally), tally, limits, heard)
@@ -95,11 +106,12 @@ class _Cold:
             return True
         name = tally.blame(_why(tally, ended, self.view, self.ask.timeout))
         if not name:
-            raise CriticError(f"pytest crashed{_when(tally)} ({ended.how}): {_last(ended)}")
+            raise CriticError(_nobody(tally, ended, self.view))
         if ended.hung == "check":
             self.gave_up = f"stopped after {self.ask.timeout:g} s: {len(tally.left)} tests not run"
             return True
-        return self.ask.stop_early and name not in self.ask.known
+        tally.stopped = self.ask.stop_early and name not in self.ask.known
+        return tally.stopped
 
     def _summed_up(self, tally: Tally, seconds: float) -> Check:
         notes = [self.gave_up] if self.gave_up else []
@@ -124,19 +136,21 @@ def _spoken(tally: Tally, ended: Ended) -> None:
     if tally.code == INTERNAL:
         raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
     if tally.code == USAGE and not tally.broken:
-        raise CriticError(f"pytest refused to start: {_line(ended.stderr, 'rror:')}")
+        raise CriticError(f"pytest refused to start: {_refusal(ended.stderr)}")
     if tally.chosen is None and not tally.broken and tally.code != NO_TESTS:
         raise CriticError(f"pytest ended before it had collected the tests (exit {tally.code}): {_last(ended)}")
+    if tally.left and not tally.stopped:
+        raise CriticError(f"pytest ended with {len(tally.left)} tests not run (exit {tally.code}): {_last(ended)}")
 
 
 def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:
     """What to say of a test (or module) in which the process ended or was ended."""
-    doing = "ran" if tally.running else "was imported"
+    doing = "ran" if tally.latest else "was imported"
     frames = stacks.frames(ended.dump or ended.stderr, view.top)
     seconds = time.monotonic() - tally.since
     if ended.hung:
         limit = f" (the whole check may take {timeout:g} s)" if ended.hung == "check" else ""
-        return Failure(f"still running after {seconds:.0f} s: killed{limit}", "Hang", frames=frames)
+        return Failure(f"still running after {seconds:.0f} s: killed{limit}", HANG, frames=frames)
     if tally.code is not None:
         said = _line(ended.stdout + ended.stderr, "!!!").strip("! ")
         return Failure(f"ended the whole test run while it {doing}: {said}", "Exit", frames=frames)
@@ -144,6 +158,15 @@ def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:
     detail = f": {rest.strip().splitlines()[0]}" if fatal and rest.strip() else ""
     said = fatal + rest[:400] if fatal else ended.stderr[-400:]
     return Failure(f"the test process died while it {doing} ({ended.how}){detail}", "Crash", "", frames, said.strip())
+
+
+def _nobody(tally: Tally, ended: Ended, view: View) -> str:
+    """The one line for a process that ended, or was ended, when no test and no module was to blame."""
+    if not ended.hung:
+        return f"pytest crashed{_when(tally)} ({ended.how}): {_last(ended)}"
+    frames = stacks.frames(ended.dump, view.top)
+    where = f", at {frames[-1].path}:{frames[-1].line}" if frames else ""
+    return f"pytest hung{_when(tally)}{where}: killed after {time.monotonic() - tally.since:.0f} s"
 
 
 def _when(tally: Tally) -> str:
@@ -159,6 +182,17 @@ def _line(text: str, mark: str) -> str:
         return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
     line = found[-1]
     return line[line.index(mark) + len(mark) :].strip() or line.strip()
+
+
+def _refusal(text: str) -> str:
+    """What follows pytest's first `error:`; more lines when that one only announces them."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    start = next((n for n, line in enumerate(lines) if "error:" in line.lower() and "usage:" not in line), None)
+    if start is None:
+        return lines[-1] if lines else "it said nothing"
+    first = lines[start]
+    said = first[first.lower().index("error:") + len("error:") :].strip()
+    return " ".join([said, *lines[start + 1 :]])[:300] if said.endswith(":") or not said else said
 
 
 def _last(ended: Ended) -> str:
@@ -179,4 +213,4 @@ def _reporter(tally: Tally, listen: Listen) -> Callable[[], None]:
     return heard
 
 
-__all__ = ["run_tests", "test_limit"]
+__all__ = ["HANG", "run_tests", "test_limit"]

@@ -39,7 +39,7 @@ class Tally:
     def fresh(self) -> None:
         """A new process starts."""
         self.importing = ""
-        self.number = 0
+        self.number = self.pid = 0
         self.chosen = self.code = None
         self.since = time.monotonic()
 
@@ -59,8 +59,12 @@ class Tally:
     @property
     def running(self) -> str:
         """The test that has started and has no result yet; "" when there is none."""
-        name = self.chosen[self.number - 1] if self.chosen and 0 < self.number <= len(self.chosen) else ""
-        return "" if name in self.cases else name
+        return "" if self.latest in self.cases else self.latest
+
+    @property
+    def latest(self) -> str:
+        """The test that started last; "" before the first and after the end of the last."""
+        return self.chosen[self.number - 1] if self.chosen and 0 < self.number <= len(self.chosen) else ""
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -75,19 +79,21 @@ class Tally:
 
     def blame(self, failure: Failure) -> str:
         """Record `failure` against what was running or being imported; its id, "" when there was nothing."""
-        name = self.running or self.importing
+        name = self.latest or self.importing
         if not name:
             return ""
         path, _, _ = name.partition("::")
         seconds = time.monotonic() - self.since
-        line = self.lines[self.number - 1] if self.running else 0
+        line = self.lines[self.number - 1] if self.latest else 0
         case = Case(name, Status.ERROR, seconds, self.prefix + path, line, failure)
-        (self.cases if self.running else self.broken)[name] = case
+        (self.cases if self.latest else self.broken)[name] = case
         return name
+
+    def _hello(self, message: Message) -> None:
+        self.pid = int(message["pid"])
 
     def _began(self, message: Message) -> None:
         self.pytest = str(message["pytest"])
-        self.pid = int(message["pid"])
         self.prefix = str(message["prefix"])
         self.since = time.monotonic()
 

@@ -22,6 +22,7 @@ def main(fd: int) -> None:
     if job is None:
         os._exit(2)
     said = wire.Wire(fd, job["nonce"])
+    said.say("hello", pid=os.getpid())
     watch(job["board"], job["signal"])
     stand(job)
     code = run(job, said)

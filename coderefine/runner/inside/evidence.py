@@ -156,13 +156,21 @@ def _frames(scene: Scene, error: BaseException, describe: Describer, *, rich: bo
     last = [item for item in walked[-1:] if item not in ours and not _machinery(item[0].f_code.co_filename)]
     if isinstance(error, SyntaxError):
         last = []
-    kept = ours if len(ours) <= FRAMES else ours[: FRAMES // 3] + ours[-(FRAMES - FRAMES // 3) :]
+    kept = _uncoiled(ours)
     for frame, line in kept + last:
         own = rich and (frame, line) not in last
         values = _locals(frame, describe) if own else {}
         yield (scene.relative(frame.f_code.co_filename), line, frame.f_code.co_name, values)
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         yield (scene.relative(error.filename), error.lineno, "<source>", {})
+
+
+def _uncoiled(frames: List[Tuple[Any, int]]) -> List[Tuple[Any, int]]:
+    """At most FRAMES of `frames`: of a deep recursion each place once, and its last turns."""
+    if len(frames) <= FRAMES:
+        return frames
+    places = {(frame.f_code, line): (frame, line) for frame, line in reversed(frames[:-3])}
+    return list(reversed(list(places.values())))[: FRAMES - 3] + frames[-3:]
 
 
 def _walk(error: BaseException) -> Iterator[Tuple[Any, int]]:

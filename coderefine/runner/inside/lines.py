@@ -86,8 +86,6 @@ class Tracer(Recorder):
     def _enter(self, frame: Any, *_: Any) -> Optional[Any]:
         if not self.ours(frame.f_code.co_filename):
             return None
-        lines = self._seen.setdefault(frame.f_code.co_filename, set())
-        lines.add(frame.f_lineno)
 
         def step(frame: Any, event: str, _: Any) -> Any:
             if event == "line":

@@ -154,6 +154,7 @@ class Plugin:
         self._board = int(job["board"])
         self._numbers: Dict[str, int] = {}
         self._running = False
+        self._finished = 0
 
     # -- start and collection -------------------------------------------------------------------------
 
@@ -172,7 +173,7 @@ class Plugin:
         config = session.config
         self._scene.root = str(getattr(config, "rootpath", None) or config.rootdir)
         prefix = self._scene.relative(self._scene.root + os.sep + "x")[:-1]
-        self._wire.say("began", pytest=pytest.__version__, pid=os.getpid(), prefix=prefix)
+        self._wire.say("began", pytest=pytest.__version__, prefix=prefix)
 
     def pytest_ignore_collect(self, collection_path: Any) -> Optional[bool]:
         return None if self._choice.wants_file(self._scene.root, str(collection_path)) else True
@@ -255,6 +256,7 @@ class Plugin:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self._running = False
+        self._finished += 1
         reports = self._reports.pop(nodeid, None)
         if not reports:
             return
@@ -268,7 +270,7 @@ class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Sends the last results before fixtures of the session and other plugins can take the process down."""
-        if not self._running:
+        if not self._running and self._finished == len(self._numbers):
             self._note(0)
         self._wire.say("finishing")
 

@@ -95,14 +95,15 @@ class Describer:
         return "<%s>" % " ".join([kind.__name__, *shown])
 
     def _guarded(self, make: Any) -> str:
-        """`make()`, a foreign call, stopped at the next line it executes once the budget is spent; "" on failure."""
+        """`make()`, a foreign call, stopped at the next step it makes once the budget is spent; "" on failure."""
         if self._left <= 0:
             return ""
         began = time.perf_counter()
         end = began + self._left
         before = sys.gettrace()
 
-        def watch(*_: Any) -> Any:
+        def watch(frame: Any, *_: Any) -> Any:
+            frame.f_trace_opcodes = True  # Python 3.11 has no line event inside `while True: pass`
             if time.perf_counter() > end:
                 raise _TooSlowError
             return watch
