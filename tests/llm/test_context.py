@@ -197,6 +197,9 @@ def test_text_of_the_repository_cannot_close_its_own_quotation() -> None:
     context = show({**FILES, "shop/cart.py": hostile}, [failing("tests/test_cart.py::test_total")])
     mark = context.code.split("[", 1)[1][:6]
     assert f"[{mark}]" not in hostile
+    copied = hostile.replace("000000", mark)
+    again = show({**FILES, "shop/cart.py": copied}, [failing("tests/test_cart.py::test_total")])
+    assert again.code.split("[", 1)[1][:6] != mark
 
 
 def test_a_collection_error_has_no_case_and_is_told_all_the_same() -> None:
