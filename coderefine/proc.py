@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -186,10 +188,30 @@ def _signal(group: int, number: signal.Signals) -> None:
 def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
     """True when `timeout` ran out first."""
     try:
-        child.wait(timeout)
+        child.wait(0 if _slept(child, timeout) else timeout)
     except subprocess.TimeoutExpired:
         return True
     return False
+
+
+def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:
+    """Sleep until `child` ends or `timeout` is over; `Popen.wait` alone polls and wakes up to 50 ms late.
+
+    False, at once, where there are no pidfds (Linux before 5.3, other systems).
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        handle = os.pidfd_open(child.pid)
+    except OSError:
+        return False
+    try:
+        ready = select.poll()
+        ready.register(handle, select.POLLIN)
+        ready.poll(timeout * 1000)
+    finally:
+        os.close(handle)
+    return True
 
 
 @contextlib.contextmanager
