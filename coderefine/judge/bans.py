@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from coderefine.judge.change import Side
 from coderefine.judge.marks import Excuse, Mark
 from coderefine.judge.names import Bindings, bindings, dotted, guarded
+from coderefine.judge.normal import nodes
 
 ENDS = "ends the process"
 SKIPS = "skips or excuses tests"
@@ -96,7 +97,7 @@ def banned(side: Side) -> Iterator[Mark]:
     if tree is None:
         return
     names, aside = bindings(tree), guarded(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         line = getattr(node, "lineno", 0)
         for what, excuse in _faults(node, names):
             if excuse is Excuse.NEVER or line not in aside:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from coderefine.judge.change import Change
+from coderefine.judge.normal import nodes
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 QUIET = (ast.Import, ast.ImportFrom)
@@ -29,7 +31,7 @@ def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
 
 
 def _weight(tree: ast.Module | None) -> int:
-    return 0 if tree is None else sum(_counts(node) for node in ast.walk(tree))
+    return 0 if tree is None else sum(_counts(node) for node in nodes(tree))
 
 
 def _counts(node: ast.AST) -> bool:
@@ -55,6 +57,7 @@ def swallowed(change: Change) -> Iterator[str]:
             yield f"swallows every error of {name} in {change.path}"
 
 
+@lru_cache(maxsize=16)
 def functions(tree: ast.Module | None) -> Mapping[str, Function]:
     """Every function by qualified name; of two with the same name, the last."""
     found: dict[str, Function] = {}

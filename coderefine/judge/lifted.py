@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from coderefine.judge.branches import Branch, branches
 from coderefine.judge.change import Change
@@ -38,10 +39,10 @@ def lifted(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
 
 
 def _branches(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
-    old = list(branches(change.old))
+    old = _branches_of(change.old)
     known = Counter((branch.given, branch.out) for branch in old)
     bases: Counter[str] = Counter()
-    new = list(branches(change.new))
+    new = _branches_of(change.new)
     for branch in new:
         if known[branch.given, branch.out] > 0:
             known[branch.given, branch.out] -= 1
@@ -50,6 +51,11 @@ def _branches(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
             bases[branch.function] += not ordinary
             if ordinary or bases[branch.function] > BASE_CASES:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
+
+
+@lru_cache(maxsize=16)
+def _branches_of(tree: ast.Module | None) -> tuple[Branch, ...]:
+    return tuple(branches(tree))
 
 
 def _copied(branch: Branch, specimens: tuple[Specimen, ...]) -> bool:
@@ -68,7 +74,7 @@ def _names_in(subjects: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _follows(branch: Branch, old: list[Branch], new: list[Branch]) -> bool:
+def _follows(branch: Branch, old: tuple[Branch, ...], new: tuple[Branch, ...]) -> bool:
     """Whether the old function already answered this way, or this is an old case with another end."""
     remaining = {(other.given, other.out) for other in new if other.function == branch.function}
     for other in old:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
 from coderefine.judge.change import Change, Side
 from coderefine.judge.names import places
@@ -90,13 +91,17 @@ def _unexplained(change: Change, scan: Scan, budget: _Budget) -> Iterator[Mark]:
 
 
 def _old(change: Change, scan: Scan) -> Iterable[Mark]:
-    side = change.was
-    return scan(side) if side else ()
+    return _scanned(scan, change.was) if change.was else ()
 
 
 def _new(change: Change, scan: Scan) -> Iterable[Mark]:
-    side = change.now
-    return scan(side) if side else ()
+    return _scanned(scan, change.now) if change.now else ()
+
+
+@lru_cache(maxsize=64)
+def _scanned(scan: Scan, side: Side) -> tuple[Mark, ...]:
+    """The old side is the same for thousands of candidates."""
+    return tuple(scan(side))
 
 
 def _lines(old: str | None) -> frozenset[str]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from coderefine.judge.normal import nodes
 
 Bindings = Mapping[str, str]
 
 
+@lru_cache(maxsize=16)
 def bindings(tree: ast.Module) -> Bindings:
     """Local name -> dotted origin for imports; names the file binds itself map to `<own>.name`."""
     found = {name: f"<own>.{name}" for name in _bound(tree)}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.update(_imported(node))
     return found
@@ -29,7 +33,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.arg):
@@ -96,6 +100,7 @@ def _glue(nodes: list[ast.expr], between: str = "") -> str | None:
     return between.join(part for part in parts if part is not None) if None not in parts else None
 
 
+@lru_cache(maxsize=16)
 def places(tree: ast.Module | None) -> Mapping[int, str]:
     """Line -> qualified name of the innermost function or class on it."""
     found: dict[int, str] = {}
@@ -115,6 +120,7 @@ def _paint(node: ast.AST, prefix: str, found: dict[int, str]) -> None:
             _paint(child, inner, found)
 
 
+@lru_cache(maxsize=16)
 def guarded(tree: ast.Module | None) -> frozenset[int]:
     """Lines under `if __name__ == "__main__":`, which no import runs."""
     lines: set[int] = set()

@@ -6,14 +6,19 @@ import ast
 import hashlib
 import warnings
 from collections.abc import Mapping
+from functools import lru_cache
 
 from coderefine.core import Patch
 
 PYTHON = (".py", ".pyi")
 
 
+@lru_cache(maxsize=64)
 def parse(data: bytes | None) -> ast.Module | None:
-    """The syntax tree of `data`; None when there is none (no file, no Python, nested beyond reason)."""
+    """The syntax tree of `data`; None when there is none (no file, no Python, nested beyond reason).
+
+    Trees are shared between callers, who must not change them.
+    """
     if data is None:
         return None
     try:
@@ -24,6 +29,12 @@ def parse(data: bytes | None) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=16)
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of `tree`, parents first; every rule walks them, so they are collected once."""
+    return tuple(ast.walk(tree))
+
+
 def normal(path: str, data: bytes | None) -> bytes:
     """`data` without formatting and comments if it is Python that parses, else as it is.
 
@@ -31,13 +42,17 @@ def normal(path: str, data: bytes | None) -> bytes:
     """
     if data is None:
         return b"absent"
-    tree = parse(data) if path.endswith(PYTHON) else None
-    if tree is None:
-        return b"bytes:" + data
+    dumped = _dumped(data) if path.endswith(PYTHON) else None
+    return b"bytes:" + data if dumped is None else b"tree:" + dumped
+
+
+@lru_cache(maxsize=16)
+def _dumped(data: bytes) -> bytes | None:
+    tree = parse(data)
     try:
-        return b"tree:" + ast.dump(tree).encode("utf-8", "surrogatepass")
+        return None if tree is None else ast.dump(tree).encode("utf-8", "surrogatepass")
     except RecursionError:
-        return b"bytes:" + data
+        return None
 
 
 def digest(patch: Patch, originals: Mapping[str, bytes | None], *, exact: bool = False) -> str:

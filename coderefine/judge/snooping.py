@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from coderefine.judge.change import Side
 from coderefine.judge.marks import Excuse, Mark
 from coderefine.judge.names import Bindings, bindings, dotted, guarded, text
+from coderefine.judge.normal import nodes
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
 TOOL = re.compile(r"_?pytest|py\.test|\bunittest\b|conftest", re.IGNORECASE)
@@ -55,7 +56,7 @@ def snooping(side: Side) -> Iterator[Mark]:
     if tree is None:
         return
     names, aside, fair = bindings(tree), guarded(tree), _fair_modules(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         line = getattr(node, "lineno", 0)
         if line in aside:
             continue
@@ -98,7 +99,7 @@ def _word(word: str, line: int) -> Iterator[Mark]:
 def _fair_modules(tree: ast.Module) -> frozenset[int]:
     """`sys.modules[__name__]` and `"numpy" in sys.modules` are common and harmless; the nodes to pass over."""
     fair: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _one_module(node.slice):
             fair.add(id(node.value))
         if isinstance(node, ast.Compare) and text(node.left) is not None:

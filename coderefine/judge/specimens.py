@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from coderefine.judge.normal import parse
 
@@ -80,12 +81,14 @@ def _key(item: object) -> Key:
 
 def specimens(sources: Iterable[str]) -> tuple[Specimen, ...]:
     """One set of keys per assertion and per row of a table in `sources` (test files, or bits of tracebacks)."""
-    found: set[Specimen] = set()
-    for source in sources:
-        tree = parse(textwrap.dedent(source).encode("utf-8", "replace"))
-        for part in [tree] if tree else _lines(source):
-            found.update(_in_tree(part))
-    return tuple(item for item in found if len(item) > 1)
+    return tuple(frozenset().union(*map(_specimens, sources)))
+
+
+@lru_cache(maxsize=64)
+def _specimens(source: str) -> frozenset[Specimen]:
+    tree = parse(textwrap.dedent(source).encode("utf-8", "replace"))
+    parts = [tree] if tree else _lines(source)
+    return frozenset(item for part in parts for item in _in_tree(part) if len(item) > 1)
 
 
 def _lines(source: str) -> Iterator[ast.Module]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coderefine.judge.names import places
+from coderefine.judge.normal import nodes
 from coderefine.judge.specimens import Key, NotLiteralError, key
 
 
@@ -24,7 +25,7 @@ def tables(tree: ast.Module | None) -> Iterator[Table]:
     if tree is None:
         return
     where, looked_up = places(tree), _looked_up(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         for display in _displays(node, looked_up):
             entries = tuple(_entries(display))
             if entries:
@@ -34,7 +35,7 @@ def tables(tree: ast.Module | None) -> Iterator[Table]:
 def _looked_up(tree: ast.Module) -> frozenset[str]:
     """Names that are indexed, asked with `.get` or tested with `in` by something computed."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         base = _base(node)
         name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
         found.add(name)
@@ -60,7 +61,8 @@ def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
     if isinstance(node, ast.AnnAssign) and node.value and _name(node.target) in looked_up:
         yield node.value
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        named = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+        every = [*node.args.posonlyargs, *node.args.args]
+        named = every[len(every) - len(node.args.defaults) :]
         for argument, default in zip(named, node.args.defaults, strict=True):
             if argument.arg in looked_up:
                 yield default

@@ -10,6 +10,7 @@ from coderefine.judge.bans import MODULES
 from coderefine.judge.change import Side
 from coderefine.judge.marks import Excuse, Mark
 from coderefine.judge.names import Bindings, bindings, dotted
+from coderefine.judge.normal import nodes
 
 HARMLESS = frozenset(
     (
@@ -51,8 +52,8 @@ def tampering(side: Side) -> Iterator[Mark]:
     if tree is None:
         return
     names = bindings(tree)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for node in ast.walk(tree):
+    own = {node.name for node in nodes(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in nodes(tree):
         yield from _stores(node, names, own)
         yield from _setattr(node, names)
         if isinstance(node, ast.ClassDef):
