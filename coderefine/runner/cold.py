@@ -84,6 +84,7 @@ class _Cold:
     def _job(self, tally: Tally) -> Mapping[str, object]:
         root = self.view.top / self.place.prefix
         return {
+            "cwd": self.place.prefix,
             "root": str(root),
             "top": str(self.view.top),
             "args": ARGS,

@@ -105,9 +105,9 @@ def _started(
 ) -> Iterator[subprocess.Popen[bytes]]:
     seed = job["seed"]
     extra = {} if seed is None else {"PYTHONHASHSEED": str(seed)}
-    command = view.argv(argv(python, "cold", wire.theirs))
+    command = view.argv(argv(python, "cold", wire.theirs), cwd=str(job["cwd"]))
     fds = (wire.theirs, board.fileno())
-    child = proc.start(command, cwd="/", env=proc.clean_env(extra), pass_fds=fds)
+    child = proc.start(command, cwd="/", env=view.env(extra), pass_fds=fds)
     wire.handed_over()
     try:
         wire.tell(**{**job, "board": board.fileno(), "signal": int(ASK)})

@@ -36,7 +36,8 @@ CART = {
     "cart.py": "def total(prices, discount=0):\n    print('adding', prices)\n    return sum(prices) - discount + 1\n\n"
     "def price(table, name):\n    return table[name]\n",
     "tests/test_cart.py": "from cart import price, total\n\ndef test_total():\n    prices = [2, 3]\n"
-    "    assert total(prices) == 5\n\ndef test_price():\n    assert price({'a': 1}, 'b') == 1\n\ndef test_fine(): pass\n",
+    "    assert total(prices) == 5\n\ndef test_price():\n    assert price({'a': 1}, 'b') == 1\n\n"
+    "def test_fine(): pass\n",
     "conftest.py": "",
 }
 

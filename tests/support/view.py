@@ -21,8 +21,11 @@ class DirectView:
         file = self.door / path
         return file.read_bytes() if file.is_file() else None
 
-    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
-        return tuple(argv)
+    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
+        return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        return proc.clean_env(extra)
 
     def run(
         self,
@@ -34,6 +37,4 @@ class DirectView:
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
     ) -> proc.Result:
-        return proc.run(
-            argv, cwd=self.top / cwd, env=proc.clean_env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds
-        )
+        return proc.run(argv, cwd=self.top / cwd, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
