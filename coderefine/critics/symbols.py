@@ -62,7 +62,7 @@ def definitions(tree: ast.Module) -> Iterator[tuple[str, Definition]]:
     pending: list[tuple[str, ast.AST]] = [("", tree)]
     while pending:
         prefix, node = pending.pop()
-        for child in _blocks(node):
+        for child in blocks(node):
             if isinstance(child, Definition):
                 name = f"{prefix}{child.name}"
                 yield name, child
@@ -76,7 +76,7 @@ def first_line(node: Definition) -> int:
     return min((node.lineno, *(decorator.lineno for decorator in node.decorator_list)))
 
 
-def _blocks(node: ast.AST) -> Iterator[ast.AST]:
+def blocks(node: ast.AST) -> Iterator[ast.AST]:
     """The statements (and handlers, cases) directly below `node`, in order."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         children = getattr(node, name, None)

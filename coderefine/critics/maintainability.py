@@ -1,0 +1,155 @@
+"""radon's maintainability index of one file, when it is below a floor.
+
+index = 100/171 · (171 − 5.2 ln V − 0.23 G − 16.2 ln L + 50 sin √(2.46 · radians(C))), with V Halstead's volume, G the
+complexity, L the logical lines, C the percentage of comments. radon needs a second for 30,000 lines of it, so a
+number that the index cannot be below is computed first, from pieces that each err to the safe side:
+
+* V = N log₂ n ≤ N log₂ N, and each of the operations counted in N is written with an operator and adds at most three.
+* G ≤ 2 + decision keywords + functions and classes.
+* L: each statement, `else`, `finally`, decorator and handler begins at most one logical line, and radon counts a
+  second one only where a colon stands in it that does not end it, and for what follows a semicolon.
+* The sine is concave up to π, so over a range of C it is least at one of the range's ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+from coderefine.critics.symbols import Definition, blocks, first_line, rows
+
+DECISION = re.compile(r"(?<![A-Za-z_])(?:if|elif|else|for|while|and|or|except|case|assert)\b")
+OPERATOR = re.compile(r"==|!=|->|[-+*/%@&|^~<>]|(?<![A-Za-z_])(?:and|or|not|in|is)\b")
+SCOPE = re.compile(r"(?<![A-Za-z_])(?:def|class)\b")
+ALONE = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
+"""A triple-quoted string that is one token beyond doubt."""
+LONGEST = 200
+"""Rows of one statement above which a file gets no index: radon reads such tables in quadratic time (10,000 rows
+took more than ten minutes), and a table is data."""
+
+
+def surely_maintainable(text: str, floor: float) -> bool:
+    """Whether the text alone shows that its index is not below `floor`, whatever its comments."""
+    lines = [line for line in text.splitlines() if line and not line.isspace()]
+    logical = len(lines) + sum(":" in line for line in lines) + 2 * text.count(";")
+    return _bound(text, logical, -1.0) >= floor
+
+
+def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
+    """The index of `text`, parsed as `tree`, when it is below `floor`; None too where radon could not say."""
+    anatomy = _Anatomy.of(tree, rows(text))
+    if anatomy.longest > LONGEST or _bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
+        return None
+    from radon.complexity import ComplexityVisitor
+    from radon.metrics import h_visit_ast, mi_compute
+    from radon.raw import analyze
+
+    try:
+        raw = analyze(text)
+    except SyntaxError:
+        # radon reads line by line and stumbles over some legal texts (a form feed inside a statement, say).
+        return None
+    share = (raw.comments + raw.multi) / raw.sloc * 100 if raw.sloc else 0.0
+    complexity = ComplexityVisitor.from_ast(tree).total_complexity
+    index = float(mi_compute(h_visit_ast(tree).total.volume, complexity, raw.lloc, share))
+    return index if index < floor else None
+
+
+def _bound(code: str, logical: int, sine: float) -> float:
+    """A number the index cannot be below. `sine`: the least the comments' sine can be."""
+    length = 3 * sum(operator != "->" for operator in OPERATOR.findall(code))
+    if not length or not logical:
+        return 100.0
+    volume = length * math.log2(length)
+    complexity = 2 + len(DECISION.findall(code)) + len(SCOPE.findall(code))
+    raw = 171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine
+    return raw * 100 / 171
+
+
+@dataclass(frozen=True, slots=True)
+class _Anatomy:
+    """`code`: the text without its surely-strings and surely-comments. `logical`: at most so many logical lines."""
+
+    code: str
+    logical: int
+    sine: float
+    longest: int
+
+    @classmethod
+    def of(cls, tree: ast.Module, lines: list[str]) -> _Anatomy:
+        pieces, longest = 0, 0
+        begins: set[int] = set()
+        inside: set[int] = set()
+        documents: set[int] = set()
+        maybe = 0
+        plain: set[int] = set()
+        for node in _statements(tree):
+            first, last = _extent(node)
+            pieces += _pieces(node)
+            inside.update(range(first, last + 1))
+            if hasattr(node, "body"):
+                plain |= {first} if first == last and lines[first - 1].find(":") == len(lines[first - 1]) - 1 else set()
+            elif not _is_string(node):
+                longest = max(longest, last - first + 1)
+            if _is_string(node):
+                maybe += last - first + 1
+                if last > first and ALONE.fullmatch("\n".join(lines[first - 1 : last]).strip()):
+                    documents.update(range(first, last + 1))
+            else:
+                begins.add(first)
+        comments = {n for n, line in enumerate(lines, 1) if line.lstrip().startswith("#") and n not in inside}
+        kept = [(n, line) for n, line in enumerate(lines, 1) if n not in documents and n not in comments]
+        code = "\n".join(line for _, line in kept)
+        colons = sum(":" in line for n, line in kept if n not in plain)
+        surely = len(comments) + sum(bool(lines[n - 1].strip()) for n in documents)
+        written = sum(bool(line.strip()) for _, line in kept)
+        most = maybe + sum("#" in line for line in lines)
+        return cls(
+            code, pieces + colons + 2 * code.count(";"), _least_sine(surely, written, most, len(begins)), longest
+        )
+
+
+def _least_sine(surely: int, written: int, most: int, begins: int) -> float:
+    """The least sine over shares of comments from surely/written to most/begins."""
+    if not begins or not written:
+        return -1.0
+    angles = [math.sqrt(2.46 * math.radians(100 * part / whole)) for part, whole in ((surely, written), (most, begins))]
+    return min(map(math.sin, angles)) if angles[1] <= math.pi else -1.0
+
+
+def _statements(tree: ast.Module) -> list[ast.AST]:
+    """All statements, handlers and cases; no expressions."""
+    found: list[ast.AST] = []
+    pending: list[ast.AST] = [tree]
+    while pending:
+        for child in blocks(pending.pop()):
+            found.append(child)
+            pending.append(child)
+    return found
+
+
+def _extent(node: ast.AST) -> tuple[int, int]:
+    """First and last line of a simple statement, or of a compound one's header."""
+    first = node.pattern.lineno if isinstance(node, ast.match_case) else getattr(node, "lineno", 1)
+    if isinstance(node, Definition):
+        first = first_line(node)
+    body = getattr(node, "body", None) or getattr(node, "cases", None)
+    if not body:
+        return first, getattr(node, "end_lineno", None) or first
+    return first, max(first, _extent(body[0])[0] - 1)
+
+
+def _pieces(node: ast.AST) -> int:
+    """Logical lines that `node` itself begins, colons and semicolons aside."""
+    return (
+        1
+        + len(getattr(node, "decorator_list", ()))
+        + bool(getattr(node, "orelse", 0))
+        + bool(getattr(node, "finalbody", 0))
+    )
+
+
+def _is_string(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr)

@@ -1,0 +1,169 @@
+"""Any program as a gate: mypy, shell scripts, JSON and SARIF."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Command, Config
+from coderefine.core import Ask, Check, Severity, Span
+from coderefine.critics import build, names
+from coderefine.critics.command import CommandGate
+from coderefine.errors import ConfigError, CriticError
+from coderefine.project import Interpreter, locate
+from tests.support.repo import make_repo
+from tests.support.view import DirectView
+
+OURS = Interpreter(Path(sys.executable), "3.11.0", "test", None, Path(sys.prefix))
+MYPY = r"^(?P<path>[^:\n]+):(?P<line>\d+): error: (?P<message>.*?)(?:  \[(?P<rule>[\w-]+)\])?$"
+
+
+def check(top: Path, command: Command, ask: Ask | None = None, where: Path | None = None) -> Check:
+    gate = CommandGate(locate([where or top], top), OURS, lambda _event: None, command)
+    return gate.check(DirectView(top), ask or Ask())
+
+
+def says(text: str, code: int = 1, **more: object) -> Command:
+    """A command that prints `text` and exits with `code`."""
+    script = f"cat <<'END'\n{text}\nEND\nexit {code}"
+    return Command("tool", ("sh", "-c", script), **more)  # type: ignore[arg-type]
+
+
+def test_mypy_is_a_gate(tmp_path: Path) -> None:
+    code = "class A:\n    def f(self) -> int:\n        return 'x'\n"
+    top = make_repo(tmp_path / "repo", {"pkg/a.py": code, "b.py": "x: int = 1\n"})
+    command = Command("mypy", ("mypy", "--no-error-summary", "--no-incremental", "."), regex=MYPY)
+    (finding,) = check(top, command).findings
+    assert finding.identity == ("mypy", "pkg/a.py", "return-value", "A.f")
+    assert (finding.span, finding.evidence) == (Span(3, 3), "return 'x'")
+    assert "Incompatible return value" in finding.message
+
+
+def test_a_script_of_the_project(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"check.sh": "echo './a.txt:3: too long'\nexit 7\n", "a.txt": "1\n2\n3\n"})
+    (finding,) = check(top, Command("lines", ("sh", "check.sh"), findings_exit=(7,))).findings
+    assert (finding.where, finding.rule, finding.message, finding.evidence) == ("a.txt:3", "lines", "too long", "3")
+
+
+def test_exit_zero_is_clean_and_may_still_say_something(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    assert check(top, says("all well", 0)).clean
+    assert [finding.message for finding in check(top, says("a.py:1: hm", 0)).findings] == ["hm"]
+
+
+PYRIGHT = {
+    "generalDiagnostics": [
+        {
+            "file": "/TOP/a.py",
+            "severity": "error",
+            "message": "bad",
+            "rule": "reportX",
+            "range": {"start": {"line": 1, "character": 0}},
+        },
+        {"file": "/TOP/a.py", "severity": "information", "message": "fyi", "range": {"start": {"line": 0}}},
+    ]
+}
+BANDIT = {
+    "errors": [],
+    "results": [
+        {"filename": "./a.py", "line_number": 2, "issue_text": "bad", "test_id": "B101", "issue_severity": "LOW"}
+    ],
+}
+ESLINT = [{"filePath": "x", "file": "a.py", "messages": [{"line": 2, "message": "bad", "ruleId": "R1"}]}]
+RUFF = [{"filename": "/TOP/a.py", "location": {"row": 2, "column": 1}, "code": "F1", "message": "bad"}]
+
+
+@pytest.mark.parametrize(("report", "rule"), [(PYRIGHT, "reportX"), (BANDIT, "B101"), (ESLINT, "R1"), (RUFF, "F1")])
+def test_json_of_the_usual_shapes(report: object, rule: str, tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\ny = 2\n"})
+    said = check(top, says(json.dumps(report).replace("/TOP", str(top)), format="json"))
+    hard = [finding for finding in said.findings if finding.severity is Severity.HARD]
+    assert [(f.where, f.rule, f.message, f.evidence) for f in hard] == [("a.py:2", rule, "bad", "y = 2")]
+
+
+def test_sarif(tmp_path: Path) -> None:
+    def result(**more: object) -> dict[str, object]:
+        region = {"startLine": 1, "endLine": 2}
+        place = {"artifactLocation": {"uri": "a%20b.py"}, "region": region}
+        return {"ruleId": "R", "message": {"text": "m"}, "locations": [{"physicalLocation": place}], **more}
+
+    results = [
+        result(),
+        result(level="note"),
+        result(suppressions=[{"kind": "inSource"}]),
+        {"message": {}, "locations": []},
+    ]
+    top = make_repo(tmp_path / "repo", {"a b.py": "x = 1\n"})
+    said = check(top, says(json.dumps({"version": "2.1.0", "runs": [{"results": results}]}), format="sarif"))
+    assert [(f.path, f.span, f.severity.value) for f in said.findings] == [
+        ("a b.py", Span(1, 2), "hard"),
+        ("a b.py", Span(1, 2), "soft"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (says("boom", 3), "tool exited 3: boom"),
+        (says("nothing readable", 1), "nothing it said could be read as a finding.*nothing readable"),
+        (says("no json", 1, format="json"), "tool printed no JSON"),
+        (says("[]", 1, format="json"), "could be read as a finding"),
+        (says('{"runs": [{"results": [{"locations": [{}]}]}]}', 1, format="sarif"), "no SARIF 2.1.0"),
+        (Command("tool", ("sleep", "9"), timeout=0.5), "tool did not end within 0.5 s"),
+        (Command("tool", ("/nowhere/tool",)), "tool"),
+        (Command("tool", ("sh", "-c", "kill -9 $$")), "tool exited -9"),
+    ],
+)
+def test_a_tool_that_does_not_speak_is_never_zero_findings(command: Command, words: str, tmp_path: Path) -> None:
+    with pytest.raises(CriticError, match=words):
+        check(make_repo(tmp_path / "repo", {"a.py": "x = 1\n"}), command)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (Command("tool", ()), "run is empty"),
+        (Command("tool", ("x",), regex="("), "regex is broken"),
+        (Command("tool", ("x",), regex="(?P<line>1)"), "no group named message or path"),
+        (Command("tool", ("x",), format="xml"), "lines, json or sarif"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_it_runs(command: Command, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=words):
+        check(make_repo(tmp_path / "repo", {}), command)
+
+
+def test_scope_colours_and_foreign_paths(tmp_path: Path) -> None:
+    text = "\x1b[31mpkg/a.py:1: in\x1b[0m\nb.py:1: out\n/usr/lib/x.py:1: foreign\n../y.py:1: above"
+    top = make_repo(tmp_path / "repo", {"pkg/a.py": "x = 1\n", "b.py": "x = 1\n"})
+    said = check(top, says(text), Ask(("pkg",), changed=frozenset({"pkg/a.py"})))
+    assert [(f.path, f.message, f.severity.value) for f in said.findings] == [
+        ("b.py", "out", "soft"),
+        ("pkg/a.py", "in", "hard"),
+    ]
+    assert said.complete
+
+
+def test_it_runs_in_the_projects_root(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"lib/pyproject.toml": "", "lib/a.py": "x = 1\n"})
+    assert [f.path for f in check(top, says("a.py:1: here"), where=top / "lib").findings] == ["lib/a.py"]
+
+
+def test_the_registry_builds_what_is_configured(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {})
+    config = Config(commands=(Command("mypy", ("mypy",)),))
+    assert names(config) == ("pytest", "ruff", "radon", "mypy")
+    assert names(Config(gates=("ruff",), commands=config.commands)) == ("ruff",)
+    built = build(locate([top], top), OURS, config, lambda _event: None)
+    assert [critic.name for critic in built] == ["pytest", "ruff", "radon", "mypy"]
+    assert all(critic.gate for critic in built)
+
+
+def test_importing_the_registry_imports_no_tool() -> None:
+    import subprocess
+
+    code = "import sys, coderefine.critics; sys.exit(bool({'radon', 'pytest', 'ruff', 'rich'} & set(sys.modules)))"
+    assert subprocess.run((sys.executable, "-c", code), check=False, timeout=60).returncode == 0
