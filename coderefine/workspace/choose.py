@@ -10,7 +10,7 @@ from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.workspace.copied import CopyViews, copy_views
-from coderefine.workspace.overlay import OverlayView, OverlayViews
+from coderefine.workspace.overlay import OverlayViews
 from coderefine.workspace.scratch import sweep
 
 KINDS = ("auto", "overlay", "copy")
@@ -26,9 +26,10 @@ class Isolation:
     missing: tuple[str, ...] = ()
 
 
-COPY_MISSES = (
-    "tests run in a copy at another path, where absolute paths and generated files may point to the original",
+COPIED = "tests run in a copy at another path, where absolute paths and generated files may point to the original"
+UNCONFINED = (
     "the network cannot be switched off for tests",
+    "a test that knows the original's path could write there",
     "a test's background process that hides its origin can outlive the view",
 )
 
@@ -53,11 +54,18 @@ def describe(place: Place) -> Isolation:
     """What `open_views(place)` would use, tried for real (one view is opened and closed)."""
     try:
         with OverlayViews(place).open() as view:
-            _enter(view)
+            view.inside.enter()
     except WorkspaceError as error:
-        missing = (_advice(str(error)), *COPY_MISSES)
-        return Isolation("copy", network_off=False, pid_namespace=False, missing=missing)
+        return _copied(place, _advice(str(error)))
     return Isolation("overlay", network_off=True, pid_namespace=True)
+
+
+def _copied(place: Place, advice: str) -> Isolation:
+    with contextlib.ExitStack() as stack:
+        views = stack.enter_context(copy_views(place))
+        confined = views.confine(stack, views.folder, network=False) is not None
+    missing = (advice, COPIED, *(() if confined else UNCONFINED))
+    return Isolation("copy", network_off=confined, pid_namespace=confined, missing=missing)
 
 
 @dataclass(slots=True)
@@ -86,7 +94,7 @@ class _FirstDecides:
         try:
             with contextlib.ExitStack() as trial:
                 view = trial.enter_context(overlay.open(network=network))
-                _enter(view)
+                view.inside.enter()
                 opened.push(trial.pop_all())
         except WorkspaceError as error:
             if self.strict:
@@ -99,13 +107,6 @@ class _FirstDecides:
     def _instead(self, opened: contextlib.ExitStack, patch: Patch, why: str, *, network: bool) -> View:
         self.chosen = self.stack.enter_context(copy_views(self.place, why))
         return opened.enter_context(self.chosen.open(patch, network=network))
-
-
-def _enter(view: OverlayView) -> None:
-    """Mounting is one thing, entering another: some sandboxes allow only the first."""
-    result = view.run(("true",), timeout=20.0)
-    if result.returncode != 0:
-        raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")
 
 
 def _advice(why: str) -> str:

@@ -12,8 +12,10 @@ from coderefine import proc
 from coderefine.core import Patch
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
+from coderefine.workspace.covered import covered
 from coderefine.workspace.lay import lay, read
 from coderefine.workspace.mirror import Mirror
+from coderefine.workspace.namespaces import Namespaces, Order, namespaces
 from coderefine.workspace.scratch import remove, scratch
 from coderefine.workspace.spare_git import spare_git
 from coderefine.workspace.strays import MARK, kill_strays
@@ -22,33 +24,44 @@ from coderefine.workspace.surroundings import relocated, surroundings
 
 @dataclass(frozen=True, slots=True)
 class CopyView:
-    """See core.View. Children run at another path than the project's, and with the network."""
+    """See core.View. Children run at another path than the project's.
+
+    `inside`: the namespaces in which the original is read-only; None where the system has none.
+    """
 
     place: Place
     top: Path
-    temp: Path
+    scratch: Path
     why: str = ""
+    inside: Namespaces | None = None
 
     @property
     def door(self) -> Path:
         return self.top
 
     @property
+    def temp(self) -> Path:
+        return self.scratch / "shared"
+
+    @property
     def isolation(self) -> str:
-        return f"copy ({self.why})" if self.why else "copy"
+        kind = "copy, network off" if self.inside and not self.inside.network else "copy"
+        return f"{kind} ({self.why})" if self.why else kind
 
     def outside(self, path: Path) -> Path:
-        """Where we find what children call `path`: the same place."""
-        return path
+        """Where we find what children call `path`."""
+        return self.inside.door / path.relative_to(path.anchor) if self.inside else path
 
     def read(self, path: str) -> bytes | None:
         return read(self.top, self.top, path)
 
     def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
+        if self.inside:
+            return self.inside.argv(argv, self.top / cwd)
         return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        marked = {**surroundings(self.temp / "children", extra), MARK: str(self.temp)}
+        marked = {**surroundings(self.scratch / "children", extra), MARK: str(self.scratch)}
         return relocated(marked, self.place, self.top)
 
     def run(
@@ -61,8 +74,9 @@ class CopyView:
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
     ) -> proc.Result:
-        where = self.top / cwd
-        return proc.run(argv, cwd=where, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
+        wrapped = self.argv(argv, cwd=cwd) if self.inside else argv
+        where = "/" if self.inside else self.top / cwd
+        return proc.run(wrapped, cwd=where, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
 
 
 @dataclass(slots=True)
@@ -72,21 +86,40 @@ class CopyViews:
     place: Place
     folder: Path
     why: str = ""
+    confined: bool = True
     free: list[Mirror] = field(default_factory=list)
     made: int = 0
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[CopyView]:  # noqa: ARG002
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[CopyView]:
         mirror = self._restored()
         temp = Path(tempfile.mkdtemp(prefix="tmp-", dir=self.folder))
         try:
-            (temp / "children").mkdir()
             lay(mirror.copy, patch)
-            yield CopyView(self.place, mirror.copy, temp, self.why)
+            with contextlib.ExitStack() as stack:
+                inside = self.confine(stack, temp, network=network)
+                yield CopyView(self.place, mirror.copy, temp, self.why, inside)
         finally:
             kill_strays(str(temp))
             remove(temp)
             self.free.append(mirror)
+
+    def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
+        """Namespaces in which the original is read-only, or None from the first refusal on."""
+        for name in ("store", "children", "shared"):
+            (temp / name).mkdir()
+        if not self.confined:
+            return None
+        order = Order(temp, covered(self.place), "readonly", network)
+        try:
+            with contextlib.ExitStack() as trial:
+                inside = trial.enter_context(namespaces(order))
+                inside.enter()
+                stack.push(trial.pop_all())
+        except WorkspaceError:
+            self.confined = False
+            return None
+        return inside
 
     def _restored(self) -> Mirror:
         mirror = self.free.pop() if self.free else self._made()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -31,9 +32,17 @@ class Mirror:
 
     def restore(self) -> None:
         """Make the copy equal to the origin. Raises OSError (disk full, no permission)."""
+        try:
+            self._restore()
+        except PermissionError:
+            # a child may have taken permissions away: start anew, once
+            remove(self.copy)
+            self.known = {}
+            self._restore()
+
+    def _restore(self) -> None:
         fresh: dict[str, tuple[Print, Print]] = {}
-        with contextlib.suppress(FileExistsError):
-            self.copy.mkdir(parents=True)
+        self._own_folder()
         there = dict(_walk(self.origin, ""))
         self._drop_extras(there)
         for name, facts in there.items():
@@ -41,12 +50,19 @@ class Mirror:
         self._folder_times(there)
         self.known = fresh
 
+    def _own_folder(self) -> None:
+        """The copy's folder, made if need be, and never a link that a child has put in its place."""
+        for folder in (self.copy.parent, self.copy):
+            if folder.is_symlink() or not folder.is_dir():
+                remove(folder)
+                folder.mkdir()
+        if self.copy.resolve() != self.copy:
+            raise OSError(errno.ELOOP, "a test replaced the folder of the private view", str(self.copy))
+
     def _drop_extras(self, there: dict[str, os.stat_result]) -> None:
         for name, facts in list(_walk(self.copy, "", every=True)):
             other = there.get(name)
-            if name.split("/", 1)[0] != ".git" and (
-                other is None or stat.S_IFMT(other.st_mode) != stat.S_IFMT(facts.st_mode)
-            ):
+            if name != ".git" and (other is None or stat.S_IFMT(other.st_mode) != stat.S_IFMT(facts.st_mode)):
                 remove(self.copy / name)
 
     def _restored(self, name: str, facts: os.stat_result) -> tuple[Print, Print]:
@@ -91,7 +107,7 @@ def _walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, 
         name = f"{below}/{entry.name}" if below else entry.name
         facts = entry.stat(follow_symlinks=False)
         folder = stat.S_ISDIR(facts.st_mode)
-        if not every and (_skipped(entry, folder=folder) or not _copyable(facts)):
+        if not every and (name == ".git" or _skipped(entry, folder=folder) or not _copyable(facts)):
             continue
         yield name, facts
         if folder and name != ".git":

@@ -49,6 +49,12 @@ class Namespaces:
         enter = ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
         return (*enter, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
 
+    def enter(self) -> None:
+        """Try it: some sandboxes let us mount but not enter. Raises WorkspaceError."""
+        result = proc.run(self.argv(("true",), Path("/")), cwd="/", timeout=20.0)
+        if result.returncode != 0:
+            raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")
+
 
 _SAME_USER = ("-U", "--preserve-credentials")
 
@@ -73,28 +79,47 @@ def _dropped(*, privileged: bool) -> tuple[str, ...]:
     return ("setpriv", "--no-new-privs", "--")
 
 
-@contextlib.contextmanager
-def namespaces(scratch: Path, targets: Sequence[Path], *, network: bool) -> Iterator[Namespaces]:
-    """Namespaces in which every folder of `targets` is covered by a private overlay.
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the namespaces shall be. `shield` is what every folder of `targets` gets: "overlay" or "readonly".
 
-    `scratch` has the folders `store` and `children` (the children's temporary folder). Root tries first
-    without a user namespace, where files of other owners stay reachable. Raises WorkspaceError, one line.
+    `scratch` has the folders `store` and `children` (the children's temporary folder).
+    """
+
+    scratch: Path
+    targets: Sequence[Path]
+    shield: str = "overlay"
+    network: bool = False
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command of the first process inside."""
+        network = "on" if self.network else "off"
+        python = (sys.executable, "-I", "-S", str(INSIDE))
+        return (*python, self.shield, network, str(self.scratch), SIZE, *map(str, self.targets))
+
+
+@contextlib.contextmanager
+def namespaces(order: Order) -> Iterator[Namespaces]:
+    """Namespaces as ordered, until the end of the block. Raises WorkspaceError, one line.
+
+    Root tries first without a user namespace, where files of other owners stay reachable.
     """
     missing = [name for name in ("unshare", "nsenter", "setpriv") if shutil.which(name) is None]
     if not sys.platform.startswith("linux") or missing:
         raise WorkspaceError(f"no namespaces here: {', '.join(missing) or sys.platform}; install util-linux")
-    holder, pid, privileged = _started(scratch, targets, network=network)
+    holder, pid, privileged = _started(order)
     try:
-        yield Namespaces(pid, privileged, network)
+        yield Namespaces(pid, privileged, order.network)
     finally:
         _end(holder)
 
 
-def _started(scratch: Path, targets: Sequence[Path], *, network: bool) -> tuple[subprocess.Popen[bytes], int, bool]:
+def _started(order: Order) -> tuple[subprocess.Popen[bytes], int, bool]:
     faults = []
     for privileged in (True, False) if os.getuid() == 0 else (False,):
         try:
-            holder, pid = _hold(scratch, targets, network=network, privileged=privileged)
+            holder, pid = _hold(order, privileged=privileged)
         except (WorkspaceError, ProcessError) as error:  # noqa: PERF203
             faults.append(str(error))
         else:
@@ -102,16 +127,13 @@ def _started(scratch: Path, targets: Sequence[Path], *, network: bool) -> tuple[
     raise WorkspaceError(f"namespaces refused: {faults[-1]}")
 
 
-def _hold(
-    scratch: Path, targets: Sequence[Path], *, network: bool, privileged: bool
-) -> tuple[subprocess.Popen[bytes], int]:
-    if not privileged:
-        _mapped(targets)
+def _hold(order: Order, *, privileged: bool) -> tuple[subprocess.Popen[bytes], int]:
+    if not privileged and order.shield == "overlay":
+        _mapped(order.targets)
     user = () if privileged else ("-U", "--map-current-user", "--keep-caps")
-    net = () if network else ("-n",)
-    python = (sys.executable, "-I", "-S", str(INSIDE), "on" if network else "off", str(scratch), SIZE)
+    net = () if order.network else ("-n",)
     holder = proc.start(
-        ("unshare", *user, "-m", *net, "-p", "-f", "--kill-child", *python, *map(str, targets)),
+        ("unshare", *user, "-m", *net, "-p", "-f", "--kill-child", *order.argv),
         cwd="/",
         env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"},
         stdin=subprocess.PIPE,

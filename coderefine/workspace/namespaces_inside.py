@@ -1,7 +1,7 @@
-"""Runs first inside the new namespaces: mounts overlays, brings `lo` up, and holds it all until stdin ends.
+"""Runs first inside the new namespaces: shields folders, brings `lo` up, and holds it all until stdin ends.
 
-Started by `unshare … python -I -S namespaces_inside.py NET SCRATCH SIZE TARGET…`; standard library only, few imports,
-because its start is most of what opening a view costs. Says one line on stdout: `ready PID` (as seen from
+Started by `unshare … python -I -S namespaces_inside.py SHIELD NET SCRATCH SIZE TARGET…`; standard library only,
+few imports, because its start is most of what opening a view costs. Says one line on stdout: `ready PID` (as seen from
 outside) or `error TEXT`. It is process 1 of the PID namespace: when it ends, the kernel ends all the others.
 """
 
@@ -16,6 +16,8 @@ import sys
 
 MS_NOSUID_NODEV = 2 | 4
 MS_NOSUID_NODEV_NOEXEC = 2 | 4 | 8
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_RELATIME = 1, 32, 4096, 16384, 1 << 21
+ST_RELATIME, ST_KEPT = 4096, 2 | 4 | 8 | 1024 | 2048  # statvfs(3): nosuid nodev noexec noatime nodiratime
 SIOCSIFFLAGS = 0x8914
 IFF_UP_RUNNING = b"\x41\x00"
 
@@ -45,6 +47,14 @@ def cover(number: int, target: bytes, handle: int) -> None:
     os.close(handle)
 
 
+def freeze(target: bytes) -> None:
+    """`target` read-only. Flags that came with the mount must be repeated: a user namespace may not drop them."""
+    mount(target, target, b"", MS_BIND | MS_REC, None)
+    flags = os.statvfs(target).f_flag
+    kept = flags & ST_KEPT | (MS_RELATIME if flags & ST_RELATIME else 0)
+    mount(b"", target, b"", MS_REMOUNT | MS_BIND | MS_RDONLY | kept, None)
+
+
 def stage(scratch: bytes, size: bytes) -> None:
     """Where the writes go: a tmpfs; on kernels before 6.6, whose tmpfs has no user xattrs, the disk."""
     store, temp = os.path.join(scratch, b"store"), os.path.join(scratch, b"children")
@@ -67,12 +77,15 @@ def loopback() -> None:
     os.close(handle)
 
 
-def prepare(network: bytes, scratch: bytes, size: bytes, targets: list[bytes]) -> bytes:
+def prepare(shield: bytes, network: bytes, scratch: bytes, size: bytes, targets: list[bytes]) -> bytes:
     outside = os.readlink(b"/proc/self")  # this /proc is still the outer one
     handles = [os.open(target, os.O_PATH | os.O_DIRECTORY) for target in targets]
     stage(scratch, size)
     for number, target in enumerate(targets):
-        cover(number, target, handles[number])
+        if shield == b"overlay":
+            cover(number, target, handles[number])
+        else:
+            freeze(target)
     mount(b"proc", b"/proc", b"proc", MS_NOSUID_NODEV_NOEXEC, None)
     if network == b"off":
         loopback()
@@ -82,9 +95,9 @@ def prepare(network: bytes, scratch: bytes, size: bytes, targets: list[bytes]) -
 
 def main() -> None:
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # orphans are reaped by the kernel
-    network, scratch, size, *targets = map(os.fsencode, sys.argv[1:])
+    shield, network, scratch, size, *targets = map(os.fsencode, sys.argv[1:])
     try:
-        answer = b"ready " + prepare(network, scratch, size, targets)
+        answer = b"ready " + prepare(shield, network, scratch, size, targets)
     except OSError as error:
         answer = b"error " + os.fsencode(str(error).replace("\n", " "))
     os.write(1, answer + b"\n")

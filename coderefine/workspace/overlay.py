@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,9 @@ from pathlib import Path
 from coderefine import proc
 from coderefine.core import Patch
 from coderefine.project import Place
+from coderefine.workspace.covered import covered
 from coderefine.workspace.lay import lay, read
-from coderefine.workspace.namespaces import Namespaces, namespaces
+from coderefine.workspace.namespaces import Namespaces, Order, namespaces
 from coderefine.workspace.scratch import scratch
 from coderefine.workspace.surroundings import surroundings
 
@@ -79,26 +79,7 @@ class OverlayViews:
         with scratch() as folder:
             for name in ("store", "children", "shared"):
                 (folder / name).mkdir()
-            with namespaces(folder, targets(self.place), network=network) as inside:
+            with namespaces(Order(folder, covered(self.place), network=network)) as inside:
                 view = OverlayView(self.place.top, inside, folder)
                 view.lay(patch)
                 yield view
-
-
-def targets(place: Place) -> tuple[Path, ...]:
-    """What gets an overlay: the tree, git directories outside of it, and mounts below those, outermost first."""
-    roots = [place.top]
-    for folder in (place.git_dir, place.worktree_dir):
-        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
-            roots.append(folder)
-    below = [mount for mount in _mounts() if any(mount != root and mount.is_relative_to(root) for root in roots)]
-    return (*roots, *sorted(set(below), key=lambda path: len(path.parts)))
-
-
-def _mounts() -> Iterator[Path]:
-    """Mount points of this process that are folders (proc(5): mountinfo escapes blanks in octal)."""
-    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-        name = re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])
-        path = Path(name.decode("utf-8", "surrogateescape"))
-        if path.is_dir():
-            yield path

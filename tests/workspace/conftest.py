@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,11 +20,27 @@ def overlay_works(tmp_path_factory: pytest.TempPathFactory) -> bool:
     return describe(locate([], top)).kind == "overlay"
 
 
-@pytest.fixture(params=["overlay", "copy"])
-def kind(request: pytest.FixtureRequest, overlay_works: bool) -> str:
-    if request.param == "overlay" and not overlay_works:
-        pytest.skip("this system refuses overlay mounts (see coderefine doctor)")
-    return str(request.param)
+@pytest.fixture(params=["overlay", "copy", "bare copy"])
+def kind(request: pytest.FixtureRequest, overlay_works: bool, refuse: Callable[[str], None]) -> str:
+    """The value of `open_views(kind=…)`; a bare copy is one on a system without namespaces."""
+    if request.param != "bare copy" and not overlay_works:
+        pytest.skip("this system refuses namespaces (see coderefine doctor)")
+    if request.param == "bare copy":
+        refuse("unshare")
+    return str(request.param).removeprefix("bare ")
+
+
+@pytest.fixture
+def refuse(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put a program that only says no in front of the real one."""
+
+    def put(name: str) -> None:
+        folder = tmp_path_factory.mktemp("refusing")
+        (folder / name).write_text("#!/bin/sh\necho 'Operation not permitted' >&2; exit 1\n", "utf-8")
+        (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    return put
 
 
 @pytest.fixture

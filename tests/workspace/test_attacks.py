@@ -58,20 +58,58 @@ def test_a_daemon_dies_with_the_view(top: Path, kind: str) -> None:
         assert not _alive(word)
 
 
-def test_the_network_is_off_but_loopback_works(top: Path, overlay_works: bool) -> None:
+@pytest.fixture(params=["overlay", "copy"])
+def confined(request: pytest.FixtureRequest, overlay_works: bool) -> str:
     if not overlay_works:
         pytest.skip("no namespaces here")
+    return str(request.param)
+
+
+def test_a_copy_knows_the_original_and_cannot_write_it(top: Path, confined: str) -> None:
+    before = photograph(top)
+    script = f'cd "{top}" && rm -rf src untracked.py .git/objects; echo x > untracked.py; mkdir new; echo alive'
+    with open_views(locate([], top), kind=confined) as views, views.open() as view:
+        assert view.run(("sh", "-c", script.replace("\\", "\\\\"))).text == "alive\n"
+    assert photograph(top) == before
+
+
+@pytest.mark.parametrize("swap", ["", "/.."])
+def test_a_copy_replaced_by_a_link_to_the_original(top: Path, kind: str, swap: str) -> None:
+    if kind == "overlay":
+        pytest.skip("a mount point cannot be moved, and its parent is the user's own")
+    before = photograph(top)
+    with open_views(locate([], top), kind=kind) as views:
+        for _ in range(2):
+            with views.open() as view:
+                script = f'p="$(pwd){swap}"; p=$(cd "$p" && pwd); cd / && mv "$p" "$p-moved"; ln -s "$1{swap}" "$p"'
+                view.run(("sh", "-c", script, "sh", str(top)))
+    assert photograph(top) == before
+
+
+def test_folders_without_permissions_are_restored(top: Path, kind: str) -> None:
+    before = photograph(top)
+    with open_views(locate([], top), kind=kind) as views:
+        for _ in range(2):
+            with views.open() as view:
+                assert view.run(("cat", "src/pkg/__init__.py")).text == "VALUE = 'dirty'\n"
+                view.run(
+                    ("sh", "-c", 'mkdir -p deep/er "$TMPDIR/x/y"; chmod 0 deep/er deep src/pkg src "$TMPDIR/x" .git .')
+                )
+    assert photograph(top) == before
+
+
+def test_the_network_is_off_but_loopback_works(top: Path, confined: str) -> None:
     server = socket.create_server(("127.0.0.1", 0))
     call = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 2)"
     inside = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname(), 2)"
-    with server, open_views(locate([], top), kind="overlay") as views:
+    with server, open_views(locate([], top), kind=confined) as views:
         with views.open() as view:
             assert view.run((sys.executable, "-c", call)).returncode != 0
             assert view.run((sys.executable, "-c", inside)).returncode == 0
-            assert view.isolation == "overlay, network off"
+            assert view.isolation == f"{confined}, network off"
         with views.open(network=True) as view:
             assert view.run((sys.executable, "-c", call)).returncode == 0
-            assert view.isolation == "overlay"
+            assert view.isolation == confined
 
 
 def test_children_can_neither_unmount_nor_see_us(top: Path, overlay_works: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -48,11 +49,23 @@ def test_auto_falls_back_to_a_copy_and_keeps_the_reason(top: Path, refusal: str)
                 assert refusal in view.isolation
 
 
+def test_where_only_overlays_are_refused_a_copy_is_confined(top: Path, tmp_path: Path, overlay_works: bool) -> None:
+    """A tree with a folder of somebody else cannot be overlaid by an ordinary user, but can be copied."""
+    if not overlay_works or os.getuid() == 0:
+        pytest.skip("root overlays everything")
+    sticky = next((group for group in os.getgroups() if group != os.getgid()), None)
+    if sticky is None:
+        pytest.skip("this user has one group only")
+    os.chown(top / "src", -1, sticky)
+    isolation = describe(locate([], top))
+    assert (isolation.kind, isolation.network_off) == ("copy", True)
+
+
 def test_doctor_hears_what_is_missing(top: Path, refusal: str) -> None:
     isolation = describe(locate([], top))
     assert (isolation.kind, isolation.network_off, isolation.pid_namespace) == ("copy", False, False)
     assert refusal in isolation.missing[0]
-    assert len(isolation.missing) == 4
+    assert len(isolation.missing) == 5
 
 
 def test_an_overlay_asked_for_by_name_is_never_replaced(top: Path, refusal: str) -> None:
