@@ -1,0 +1,76 @@
+"""Runs the real loop on a real repository; only the proposer is written by the test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coderefine.config import Config
+from coderefine.core import Attempt, Cost, Event, Limits, Outcome, Proposals, Situation, Views
+from coderefine.critics import build
+from coderefine.loop import Parts, refine
+from coderefine.project import Protection, interpreter, locate
+from coderefine.workspace import open_views
+from coderefine.workspace.originals import Originals
+
+Step = Mapping[str, str] | Callable[[Situation], Mapping[str, str]]
+
+
+@dataclass
+class Script:
+    """Proposes `steps` one after the other, each a map of path -> new text laid over the best so far."""
+
+    steps: Sequence[Step]
+    name: str = "script"
+    seen: list[Situation] = field(default_factory=list)
+    asked: int = 0
+    costs_requests: bool = False
+
+    @property
+    def spent(self) -> Cost:
+        return Cost(requests=self.asked) if self.costs_requests else Cost()
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        for step in self.steps:
+            self.seen.append(situation)
+            files = step(situation) if callable(step) else step
+            self.asked += 1
+            patch = situation.best.patch.then(
+                {path: text.encode() for path, text in files.items()}, origin=self.name, summary=f"step {self.asked}"
+            )
+            situation = yield patch
+        self.seen.append(situation)
+
+
+@dataclass
+class Ran:
+    outcome: Outcome
+    events: list[Event]
+    recorded: list[Attempt]
+
+
+def run(top: Path, *proposers: Script, limits: Limits = Limits(), **settings: object) -> Ran:
+    """refine() on the repository at `top`, the way `coderefine fix` wires it."""
+    place = locate([top], top)
+    config = Config(**settings)  # type: ignore[arg-type]
+    protection = Protection.of(place, config)
+    python = interpreter(place, config, os.environ)
+    events: list[Event] = []
+    recorded: list[Attempt] = []
+    with open_views(place, kind=config.view) as views:
+        outcome = refine(
+            Parts(
+                views=views,
+                critics=build(place, python, config, events.append),
+                proposers=proposers,
+                original=Originals(place.top).__getitem__,
+                reason=protection.reason,
+                scope=place.scope,
+                limits=limits,
+                listen=events.append,
+                record=recorded.append,
+            )
+        )
+    return Ran(outcome, events, recorded)
