@@ -38,7 +38,11 @@ class Scratch:
         return {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
 
     def read_tree(self, tree: str) -> None:
-        self._git("read-tree", tree)
+        """Make the index `tree`. What it knew of files that stay the same (their stat data) is kept."""
+        self._git("read-tree", "--reset", "-i", tree)
+
+    def empty(self) -> None:
+        self._git("read-tree", "--empty")
 
     def lay(self, files: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None) -> None:
         """Put working-tree content (None removes) into the index, as `git add` would: line ends and filters.
@@ -70,7 +74,10 @@ class Scratch:
 
     def entries(self, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
         """What the index says of `paths`: (mode, blob id). A conflicted path has no entry."""
-        return entries_of(self._git("ls-files", "-s", "-z", "--", *paths, env={"GIT_LITERAL_PATHSPECS": "1"}))
+        names = tuple(paths)
+        if not names:
+            return {}
+        return entries_of(self._git("ls-files", "-s", "-z", "--", *names, env={"GIT_LITERAL_PATHSPECS": "1"}))
 
     def modes(self, paths: Iterable[str]) -> dict[str, int]:
         return {path: mode for path, (mode, _) in self.entries(paths).items()} if self.index.exists() else {}
@@ -127,7 +134,7 @@ def snapshot(repository: Repository, index: Path) -> str:
     _copy(repository.git_dir / "index", index)
     made = Scratch(repository, index, repository.top)
     if not index.exists():
-        made.read_tree("--empty")
+        made.empty()
     made._update(_dirty(repository), "--add", "--remove", "--replace")
     return made.write()
 

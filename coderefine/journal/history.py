@@ -88,7 +88,7 @@ def lock(repository: Repository) -> Iterator[None]:
         if not flock(handle):
             raise JournalError(f"another coderefine is at work in {repository.top}{_holder(path)}: wait for it to end")
         os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        os.write(handle, str(os.getpid()).encode())
         yield
     finally:
         os.close(handle)

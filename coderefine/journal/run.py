@@ -6,6 +6,7 @@ import hashlib
 import json
 import secrets
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -77,19 +78,21 @@ class Journal:
 
     def attempt(self, attempt: Attempt) -> None:
         """Record `attempt`; from number 1 on it also becomes the commit `refs/coderefine/RUN/N`."""
-        self._add("attempt", encode(attempt, self._blobs.keep))
+        checks = json.dumps(encode(attempt.checks, self._blobs.keep), separators=(",", ":")).encode()
+        body = encode(replace(attempt, checks=()), self._blobs.keep)
+        self._add("attempt", {**body, "checks": self._blobs.keep(zlib.compress(checks))})
         if attempt.patch and all(plain_path(path) for path in attempt.patch.files):
             self._commit(attempt)
 
     def attempts(self) -> tuple[Attempt, ...]:
         """Every attempt recorded, the last word on each number, in order of number."""
-        found = {
-            attempt.number: attempt
-            for record in self.records()
-            if record.kind == "attempt"
-            for attempt in (decode(Attempt, record.body, self._blobs.fetch),)
-        }
-        return tuple(found[number] for number in sorted(found))
+        bodies = {record.body["number"]: record.body for record in self.records() if record.kind == "attempt"}
+        return tuple(self._attempt(bodies[number]) for number in sorted(bodies))
+
+    def _attempt(self, body: Json) -> Attempt:
+        """Checks are kept apart, compressed: they are large, and `coderefine log` has no need of them."""
+        checks = json.loads(zlib.decompress(self._blobs.fetch(body["checks"])))
+        return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
     def commit(self, number: int) -> str | None:
         """The commit of attempt `number`; 0 is the baseline it stands on."""
@@ -115,7 +118,7 @@ class Journal:
 
     def finish(self, outcome: Outcome) -> None:
         """Record how the run ended, and any attempt of it not recorded yet."""
-        known = {attempt.number for attempt in self.attempts()}
+        known = {record.body["number"] for record in self.records() if record.kind == "attempt"}
         for attempt in (outcome.baseline, outcome.best):
             if attempt.number not in known:
                 self.attempt(attempt)

@@ -71,7 +71,8 @@ class Commit:
     def _commit(self, plan: Publication, message: str, index: Index, lock: int) -> Publication:
         repository = self.snapshot.repository
         try:
-            with scratch(repository, plan.tree) as made:
+            with scratch(repository, index.path) as made:
+                made.read_tree(plan.tree or "")
                 commit_with_hooks(repository, made.index, message, author_env(self.wording.author), (lock,))
             commit = our_commit(self.snapshot.journal, plan)
             if commit is None:

@@ -74,6 +74,6 @@ def _items(made: Scratch, paths: Mapping[str, bytes | None]) -> dict[str, Item]:
 
 def _no_submodules(made: Scratch, paths: Mapping[str, bytes | None]) -> None:
     parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents if str(parent) != "."}
-    for path, (mode, _) in made.entries(parents).items() if parents else ():
+    for path, (mode, _) in made.entries(parents).items():
         if mode == GITLINK:
             raise PublishError(f"the patch is in the submodule {path}: run coderefine there to commit it")

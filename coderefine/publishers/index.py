@@ -38,6 +38,8 @@ class Index:
 
     def entries(self, paths: Mapping[str, object]) -> dict[str, Item]:
         """What the user's index says of `paths`. Raises PublishError for a path in conflict."""
+        if not paths:
+            return {}
         literal = {"GIT_LITERAL_PATHSPECS": "1"}
         if unmerged := self.repository.git("ls-files", "-u", "-z", "--", *paths, env=literal):
             path = os.fsdecode(unmerged.split(b"\0")[0].partition(b"\t")[2])
@@ -54,7 +56,7 @@ class Index:
             shutil.copyfile(self.path, self.ready)
         made = Scratch(self.repository, self.ready, self.repository.top)
         if not self.ready.exists():
-            made.read_tree("--empty")
+            made.empty()
         made.place({item.path: parsed(item.after) for item in staged})
         return digest(self.ready)
 

@@ -34,7 +34,10 @@ class Snapshot:
         if missing := sorted(set(patch.files) - set(self.originals)):
             raise PublishError(f"{missing[0]} was not part of the snapshot, so it cannot be written safely")
         changes = (self._change(path, after) for path, after in sorted(patch.files.items()))
-        return tuple(change for change in changes if change.before != change.after)
+        found = tuple(change for change in changes if change.before != change.after)
+        if not found:
+            raise PublishError("the patch changes no file, so there is nothing to write")
+        return found
 
     def verify(self, changes: tuple[Change, ...]) -> None:
         """Raises PublishError unless HEAD and every file are what they were."""
