@@ -27,7 +27,7 @@ class Plan:
     all collected) that reach the edit. 3. If `thorough`, `first` and `then` together.
     `known`: ids that may stay bad. `keep_going`: run all of `first` even when one fails, so that behaviours can be
     compared; otherwise the first bad result ends it. `retry`: share of the judging time that second, longer
-    tries of hung candidates may take.
+    tries of hung candidates may take. `fastest`: "warm" forbids the hot speed.
     """
 
     first: tuple[str, ...] = ()
@@ -36,6 +36,7 @@ class Plan:
     keep_going: bool = False
     thorough: bool = True
     retry: float = 0.2
+    fastest: str = "hot"
 
 
 @dataclass(frozen=True, slots=True)

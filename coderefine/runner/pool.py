@@ -123,10 +123,9 @@ class Pool:
 
     def _begin(self, worker: Worker, candidate: Candidate, plan: Plan) -> None:
         first = self._asked(plan.first)
-        if first:
-            self._send(worker, Task(candidate, Stage.FIRST, first), plan)
-        else:
-            self._send(worker, Task(candidate, Stage.REACH, self._then(candidate, plan)), plan)
+        asked, stage = (first, Stage.FIRST) if first else (self._then(candidate, plan), Stage.REACH)
+        slow = "" if plan.fastest == "hot" else "warm was asked for"
+        self._send(worker, Task(candidate, stage, asked, slow), plan)
 
     def _asked(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(name for name in names if name not in self.unfit)

@@ -77,7 +77,8 @@ class Worker:
         self.server.warm.wait(START)
         message = self.server.hot.wait(START)
         if message["kind"] != "ready":
-            raise RunnerError(f"pytest ended with exit {message.get('code')} before it could run a test")
+            fault = str(message.get("fault") or f"exit {message.get('code')}")
+            raise RunnerError(f"pytest ended before it could run a test: {fault}")
         return message
 
     @property

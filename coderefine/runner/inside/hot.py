@@ -21,7 +21,7 @@ def serve(fd: int, said: wire.Wire, job: Message) -> None:
     ran.start()
     run = session.Session(lambda run: Server(fd, said, job, run, ran).serve())
     code = session.pytest_main(job, run)
-    said.say("failed", code=code, broken=run.broken)
+    said.say("failed", code=code, broken=run.broken, fault=run.fault)
     while wire.read(fd) is not None:
         pass
 
@@ -42,6 +42,7 @@ class Server:
         self._functions = live.Functions(job["top"] + os.sep, ran)
         self._modules = loaded(job["top"])
         self._reach: Dict[int, FrozenSet[live.Key]] = {}
+        self._rewritten = rewritten()
         self._threads = threading.active_count()
         session.light(run)
 
@@ -134,12 +135,16 @@ class Server:
         watch, top = None, self._job["top"]
         if message["watch"] is not None:
             wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
-            watch = reach.open_watch(lambda path: warm.ours(path, top), wanted or None)
+            watch = reach.open_watch(self._watched, wanted or None)
         known = frozenset(message["known"])
         done = self._run.run(numbers, self._board, known=known, keep_going=message["keep_going"], watch=watch)
         if watch is None:
             return b""
         return json.dumps({"seconds": done.seconds, "reach": reach.packed(done.hits, done.unsure, top)}).encode("ascii")
+
+    def _watched(self, path: str) -> bool:
+        """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""
+        return warm.ours(path, self._job["top"]) and path not in self._rewritten
 
     def _learn(self, packed: Message) -> None:
         """Remember which functions each test entered; of the unsure ones nothing is known."""
@@ -178,15 +183,25 @@ def loaded(top: str) -> Dict[str, str]:
     return found
 
 
+def rewritten() -> Set[str]:
+    """Files whose assertions pytest rewrote: tests, conftests and plug-ins."""
+    modules = [module for module in list(sys.modules.values()) if getattr(module, "__spec__", None) is not None]
+    return {str(module.__file__) for module in modules if _rewrites(module.__spec__)}
+
+
+def _rewrites(spec: Any) -> bool:
+    return type(spec.loader).__name__ == "AssertionRewritingHook"
+
+
 def preloadable(top: str) -> Message:
     """Names of loaded modules that are not the project's nor ours, oldest first; those that pytest rewrote again."""
-    names, rewritten = [], []
+    names, special = [], []
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
         if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_inside", "__main__"):
             continue
         if spec.origin and spec.has_location and not warm.ours(spec.origin, top):
             names.append(name)
-            if type(spec.loader).__name__ == "AssertionRewritingHook":
-                rewritten.append(name)
-    return {"modules": names, "rewritten": rewritten}
+            if _rewrites(spec):
+                special.append(name)
+    return {"modules": names, "rewritten": special}

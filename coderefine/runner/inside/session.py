@@ -33,11 +33,15 @@ class Session:
         self._reports: Dict[str, List[Any]] = {}
         self.items: List[Any] = []
         self.broken: Dict[str, str] = {}
+        self.fault = ""
         self.config: Any = None
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.outcome == "failed":
             self.broken[report.nodeid] = str(report.longrepr)[:2000]
+
+    def pytest_internalerror(self, excinfo: Any) -> None:
+        self.fault = str(excinfo.value)[:500]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:

@@ -1,0 +1,98 @@
+"""Hot, warm and cold must say the same about every test, whatever an edit touches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.core import Ask, Patch, Status, Views
+from coderefine.project import Interpreter, Place, interpreter, locate
+from coderefine.runner.cold import run_tests
+from coderefine.runner.pool import Candidate, Judged, Plan, Pool, open_pool
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+from tests.support.zoo import EDITS, FILES, Edit
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
+
+
+@dataclass(frozen=True, slots=True)
+class Zoo:
+    """The open project, shared by all edits: each view of the cold runs is fresh anyway."""
+
+    place: Place
+    python: Interpreter
+    views: Views
+    pool: Pool
+
+    def cold(self, edit: Edit) -> Mapping[str, Status]:
+        with self.views.open(Patch({edit.path: edit.apply()})) as view:
+            check = run_tests(view, self.place, self.python, Config(), Ask(rich=False), lambda _: None)
+        return {name: case.status for name, case in check.cases.items()}
+
+    def forked(self, edit: Edit, fastest: str) -> Judged:
+        plan = Plan(first=self.pool.tests, then=(), keep_going=True, fastest=fastest)
+        (judged,) = self.pool.judge([Candidate(1, {edit.path: edit.apply()})], plan)
+        return judged
+
+
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zoo]:
+    top = make_repo(tmp_path_factory.mktemp("zoo") / "project", FILES)
+    place = locate([top], top)
+    config = Config(python=sys.executable)
+    python = interpreter(place, config, os.environ)
+    with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        with open_pool(views, place, python, config, workers=1) as pool:
+            yield Zoo(place, python, views, pool)
+
+
+def test_baseline_is_the_cold_one(zoo: Zoo) -> None:
+    same = Edit("zoo/lazy.py", "return 7", "return 7")
+    assert dict(zoo.pool.baseline()) == dict(zoo.cold(same))
+    assert len(zoo.pool.tests) > 30
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=str)
+def test_three_speeds_agree(zoo: Zoo, edit: Edit) -> None:
+    cold = zoo.cold(edit)
+    hot, warm = zoo.forked(edit, "hot"), zoo.forked(edit, "warm")
+    assert hot.speed == edit.speed, hot.slow
+    asked = set(zoo.pool.tests)
+    for judged in (hot, warm):
+        known = {name: status for name, status in judged.statuses.items() if name in asked}
+        assert known == {name: status for name, status in cold.items() if name in asked}, judged.reason
+        assert judged.plausible == (asked <= cold.keys() and not any(status.bad for status in cold.values()))
+
+
+def test_only_tests_that_reach_the_edit_run(zoo: Zoo) -> None:
+    (judged,) = zoo.pool.judge([Candidate(1, {EDITS[0].path: EDITS[0].apply()})], Plan(keep_going=True))
+    assert set(judged.statuses) == {"test_functions.py::test_add[1-2-3]"}
+    benign = Edit(EDITS[0].path, "return a + b", "return +a + b")
+    (judged,) = zoo.pool.judge([Candidate(1, {benign.path: benign.apply()})], Plan(thorough=False))
+    ran = {name.split("::")[1].split("[")[0] for name in judged.statuses}
+    assert judged.plausible
+    assert ran == {"test_add", "test_source", "test_program"}
+
+
+def test_trace_has_the_lines_of_the_failing_tests_functions(zoo: Zoo) -> None:
+    coverage = zoo.pool.trace(["test_functions.py::test_double"])
+    (line,) = [n for n, text in enumerate(FILES["zoo/functions.py"].splitlines(), 1) if "2 * value" in text]
+    assert coverage["test_functions.py::test_double"]["zoo/functions.py"] >= {line}
+    assert "test_functions.py::test_clean" not in coverage
+
+
+def test_the_tree_is_as_before(zoo: Zoo) -> None:
+    edit = EDITS[0]
+    zoo.forked(edit, "hot")
+    zoo.forked(edit, "warm")
+    assert dict(zoo.pool.baseline()) == dict(zoo.cold(Edit("zoo/lazy.py", "7", "7")))
+    path: Path = zoo.place.top / edit.path
+    assert path.read_text() == FILES[edit.path]
