@@ -69,8 +69,29 @@ def _bound(code: str, logical: int, sine: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """A simple statement, or the header of a compound one: `first` to `last` line."""
+
+    node: ast.AST
+    first: int
+    last: int
+
+    @property
+    def string(self) -> bool:
+        """A docstring, or another string that stands by itself."""
+        return isinstance(self.node, ast.Expr) and isinstance(self.node.value, ast.Constant | ast.JoinedStr)
+
+    @property
+    def rows(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class _Anatomy:
-    """`code`: the text without its surely-strings and surely-comments. `logical`: at most so many logical lines."""
+    """`code`: the text without its surely-strings and surely-comments. `logical`: at most so many logical lines.
+
+    `sine`: the least the comments' sine can be. `longest`: rows of the longest statement that is no string.
+    """
 
     code: str
     logical: int
@@ -79,44 +100,64 @@ class _Anatomy:
 
     @classmethod
     def of(cls, tree: ast.Module, lines: list[str]) -> _Anatomy:
-        pieces, longest = 0, 0
-        begins: set[int] = set()
-        inside: set[int] = set()
-        documents: set[int] = set()
-        maybe = 0
-        plain: set[int] = set()
-        for node in _statements(tree):
-            first, last = _extent(node)
-            pieces += _pieces(node)
-            inside.update(range(first, last + 1))
-            if hasattr(node, "body"):
-                plain |= {first} if first == last and lines[first - 1].find(":") == len(lines[first - 1]) - 1 else set()
-            elif not _is_string(node):
-                longest = max(longest, last - first + 1)
-            if _is_string(node):
-                maybe += last - first + 1
-                if last > first and ALONE.fullmatch("\n".join(lines[first - 1 : last]).strip()):
-                    documents.update(range(first, last + 1))
-            else:
-                begins.add(first)
-        comments = {n for n, line in enumerate(lines, 1) if line.lstrip().startswith("#") and n not in inside}
-        kept = [(n, line) for n, line in enumerate(lines, 1) if n not in documents and n not in comments]
-        code = "\n".join(line for _, line in kept)
-        colons = sum(":" in line for n, line in kept if n not in plain)
-        surely = len(comments) + sum(bool(lines[n - 1].strip()) for n in documents)
-        written = sum(bool(line.strip()) for _, line in kept)
-        most = maybe + sum("#" in line for line in lines)
-        return cls(
-            code, pieces + colons + 2 * code.count(";"), _least_sine(surely, written, most, len(begins)), longest
-        )
+        parts = [_Part(node, *_extent(node)) for node in _statements(tree)]
+        remarks = _documents(parts, lines) | _comments(parts, lines)
+        kept = {number: line for number, line in enumerate(lines, 1) if number not in remarks}
+        code = "\n".join(kept.values())
+        logical = sum(_pieces(part.node) for part in parts) + _colons(parts, kept) + 2 * code.count(";")
+        longest = max((len(part.rows) for part in parts if not part.string and _simple(part.node)), default=0)
+        return cls(code, logical, _sine(parts, lines, remarks), longest)
 
 
-def _least_sine(surely: int, written: int, most: int, begins: int) -> float:
-    """The least sine over shares of comments from surely/written to most/begins."""
-    if not begins or not written:
-        return -1.0
-    angles = [math.sqrt(2.46 * math.radians(100 * part / whole)) for part, whole in ((surely, written), (most, begins))]
-    return min(map(math.sin, angles)) if angles[1] <= math.pi else -1.0
+def _documents(parts: list[_Part], lines: list[str]) -> set[int]:
+    """Rows that radon surely counts as a multi-line string."""
+    found: set[int] = set()
+    for part in parts:
+        if part.string and part.last > part.first:
+            text = "\n".join(lines[part.first - 1 : part.last]).strip()
+            found |= set(part.rows) if ALONE.fullmatch(text) else set()
+    return found
+
+
+def _comments(parts: list[_Part], lines: list[str]) -> set[int]:
+    """Rows that are surely a comment: they look like one, outside of every statement."""
+    inside = {row for part in parts for row in part.rows}
+    return {row for row, line in enumerate(lines, 1) if line.lstrip().startswith("#") and row not in inside}
+
+
+def _colons(parts: list[_Part], kept: dict[int, str]) -> int:
+    """Rows whose colon may make radon count a second logical line: not the plain end of a one-row header."""
+    headers = {part.first for part in parts if not _simple(part.node) and part.first == part.last}
+    plain = {row for row in headers & kept.keys() if kept[row].find(":") == len(kept[row]) - 1}
+    return sum(":" in line for row, line in kept.items() if row not in plain)
+
+
+def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
+    """The least sine over all shares of comments that radon may see."""
+    low, high = _angle(*_least(lines, remarks)), _angle(*_most(parts, lines))
+    return min(math.sin(low), math.sin(high)) if high <= math.pi else -1.0
+
+
+def _least(lines: list[str], remarks: set[int]) -> tuple[int, int]:
+    """Comments that are surely there, among code that is at most so long."""
+    written = {row for row, line in enumerate(lines, 1) if line.strip()}
+    return len(remarks & written), len(written - remarks)
+
+
+def _most(parts: list[_Part], lines: list[str]) -> tuple[int, int]:
+    """Everything that could be a comment, among the rows where other statements surely begin."""
+    strings = [part for part in parts if part.string]
+    begins = {part.first for part in parts} - {part.first for part in strings}
+    return sum("#" in line for line in lines) + sum(len(part.rows) for part in strings), len(begins)
+
+
+def _angle(comments: int, code: int) -> float:
+    """What radon takes the sine of; infinite without code."""
+    return math.sqrt(2.46 * math.radians(100 * comments / code)) if code else math.inf
+
+
+def _simple(node: ast.AST) -> bool:
+    return not hasattr(node, "body") and not hasattr(node, "cases")
 
 
 def _statements(tree: ast.Module) -> list[ast.AST]:
@@ -149,7 +190,3 @@ def _pieces(node: ast.AST) -> int:
         + bool(getattr(node, "orelse", 0))
         + bool(getattr(node, "finalbody", 0))
     )
-
-
-def _is_string(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant | ast.JoinedStr)

@@ -96,7 +96,7 @@ def test_the_bound_never_hides_what_radon_counts(piece: str, times: int) -> None
 def sources() -> list[Path]:
     """Some real code: radon's own, and pytest's, which is larger."""
     folders = [Path(radon.__file__).parent, Path(pytest.__file__).parents[1] / "_pytest"]
-    return sorted(path for folder in folders for path in folder.glob("*.py"))
+    return sorted(path for folder in folders for path in folder.glob("*.py"))[::2]
 
 
 def test_on_real_code_it_says_what_radon_says() -> None:
@@ -115,15 +115,15 @@ def test_on_real_code_it_says_what_radon_says() -> None:
         assert (measured.index is not None) == (index < floor), (path, index, measured.index)
         assert measured.index is None or measured.index == pytest.approx(index)
         seen += len(wanted) + (index < floor)
-    assert seen > 100
+    assert seen > 40
 
 
-@pytest.mark.parametrize("floor", [10.0, 30.0, 50.0, 70.0, 90.0])
+@pytest.mark.parametrize("floor", [20.0, 50.0, 80.0])
 def test_no_floor_hides_an_index_below_it(floor: float) -> None:
     """The bounds are on the safe side at every height, not only at the default."""
     from radon.metrics import mi_visit
 
-    for path in sources()[::4]:
+    for path in sources()[::9]:
         text = path.read_text("utf-8")
         index = mi_visit(text, True)
         assert (index_below(ast.parse(text), text, floor) is not None) == (index < floor), (path, index)
