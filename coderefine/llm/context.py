@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding
-from coderefine.llm.evidence import Witness, tell
+from coderefine.llm.evidence import Witness, leading, tell
 from coderefine.llm.excerpt import excerpt, imports
 from coderefine.llm.outline import at_lines, called, narrow, outline, used
 from coderefine.llm.steady import cut
@@ -49,14 +49,14 @@ class Context:
 
 def gather(findings: Sequence[Finding], cases: Mapping[str, Case], repository: Repository) -> Context:
     """The context for clearing `findings`. Only the last part depends on anything but source text."""
-    failing = [finding for finding in findings if finding.critic == "pytest"]
-    sources = _sources(failing, cases, repository)
+    witness = Witness(repository.top, cases, repository.text)
+    sources = _sources(leading(findings, witness), cases, repository)
     clues = _clues(findings, cases, sources)
     files = _files(findings, cases, sources, repository)
     mark = _mark((*files.values(), *sources.values()))
     code = _fit((_fenced("file", path, _shown(path, text, clues), mark) for path, text in files.items()), CODE)
     tests = _fit((_fenced("tests", path, text, mark) for path, text in sources.items() if text), TESTS)
-    evidence = _fenced("result", "", tell(findings, Witness(repository.top, cases, repository.text)), mark)
+    evidence = _fenced("result", "", tell(findings, witness), mark)
     return Context(code, tests, evidence, tuple(files))
 
 

@@ -42,7 +42,7 @@ def tell(findings: Sequence[Finding], witness: Witness) -> str:
     """All `findings` as text, failing tests first, at most about `MOST` characters."""
     tests = [finding for finding in findings if finding.critic == "pytest"]
     others = [finding for finding in findings if finding.critic != "pytest"]
-    chosen = _one_of_each_kind(tests, witness)[:IN_FULL]
+    chosen = leading(tests, witness)
     rest = [finding for finding in tests if finding not in chosen]
     told = [_failed(finding, witness) for finding in chosen]
     told += _lines("also FAILED", rest, witness)
@@ -50,25 +50,30 @@ def tell(findings: Sequence[Finding], witness: Witness) -> str:
     return cut("\n".join(told), MOST)
 
 
-def _one_of_each_kind(tests: Iterable[Finding], witness: Witness) -> list[Finding]:
-    """The first failure of each kind first; a kind is exception, innermost frame and the message's words."""
-    kinds: dict[object, Finding] = {}
-    for finding in tests:
-        kinds.setdefault(_kind(finding, witness), finding)
-    return list(kinds.values())
+def leading(findings: Iterable[Finding], witness: Witness) -> list[Finding]:
+    """The few test failures worth telling in full: one of each kind first, then one of each test function."""
+    tests = [finding for finding in findings if finding.critic == "pytest"]
+    kinds = _firsts(tests, lambda finding: _kind(finding, witness))
+    functions = _firsts(tests, lambda finding: finding.symbol.split("[", maxsplit=1)[0] or finding.path)
+    return _firsts((*kinds, *functions), lambda finding: finding.identity)[:IN_FULL]
+
+
+def _firsts(findings: Iterable[Finding], key: Callable[[Finding], object]) -> list[Finding]:
+    """The first finding for each key, in order."""
+    found: dict[object, Finding] = {}
+    for finding in findings:
+        found.setdefault(key(finding), finding)
+    return list(found.values())
 
 
 def _kind(finding: Finding, witness: Witness) -> object:
+    """Two failures are of one kind when the same exception comes out of the same function."""
     case = witness.cases.get(finding.symbol)
     failure = case.failure if case else None
     if failure is None:
         return finding.message
     frame = failure.frames[-1] if failure.frames else None
-    return (failure.exception, frame and (frame.path, frame.function), _test_function(finding.symbol))
-
-
-def _test_function(test: str) -> str:
-    return test.split("[", maxsplit=1)[0]
+    return (failure.exception, frame and (frame.path, frame.function))
 
 
 def _failed(finding: Finding, witness: Witness) -> str:

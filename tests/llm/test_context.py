@@ -170,6 +170,16 @@ def test_many_failures_of_one_kind_are_told_once() -> None:
     assert "… and 34 more" in evidence
 
 
+def test_one_of_each_kind_comes_first_and_only_their_source_is_shown() -> None:
+    tests = "from shop import total\n" + "".join(f"def test_{n}():\n    assert total({n}) == 0\n" for n in range(40))
+    same, other = (Frame("shop/cart.py", 3, "total"),), (Frame("shop/tax.py", 1, "rate"),)
+    cases = [failing(f"tests/test_many.py::test_{n}", frames=other if n == 30 else same) for n in range(40)]
+    context = show({**FILES, "tests/test_many.py": tests}, cases)
+    told = [line for line in context.evidence.split("\n") if line.startswith("FAILED")]
+    assert told == [f"FAILED tests/test_many.py::test_{n}" for n in (0, 30, 1, 2)]
+    assert context.tests.count("def test_") == 4
+
+
 def test_what_changes_from_run_to_run_is_taken_out() -> None:
     def told(address: str, folder: str, seconds: str) -> str:
         message = f"<Cart object at 0x{address}> in {folder}/test_total0/cart.json, {TOP}/shop/cart.py"
