@@ -23,6 +23,7 @@ REFERENCES: dict[str, tuple[str, Excuse]] = {
     **dict.fromkeys(("sys.exit", "exit", "quit", "builtins.exit", "builtins.quit"), ("ends the process", Excuse.CLI)),
     "sys.argv": ("reads the command line", Excuse.CLI),
     "sys.orig_argv": ("reads the command line", Excuse.CLI),
+    "typing.no_type_check": ("silences the type checker", Excuse.NEVER),
     "signal.*": ("changes signals", Excuse.HABIT),
     "atexit.*": ("acts when the process ends", Excuse.HABIT),
     **dict.fromkeys(

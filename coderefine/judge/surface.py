@@ -12,14 +12,15 @@ from coderefine.judge.names import text
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
-RENAME = re.compile(r"unexpected keyword argument '(\w+)'|missing .* argument")
+RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")
+"""ruff: unused import, redefinition, naming, shadowed builtin, unused argument."""
 
 
-def removed(change: Change, findings: Sequence[Finding], asked: frozenset[str]) -> Iterator[str]:
-    """Public names that `change` takes away, unless a lint finding on the file names them. `asked` adds names."""
+def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
+    """Public names that `change` takes away, unless a finding on the file asks for that."""
     if not change.python or change.after is None or change.before is None:
         return
-    allowed = asked | _named(change.path, findings)
+    allowed = _named(change.path, findings)
     for name in sorted(_public(change)):
         if name not in allowed and name.rpartition(".")[2] not in allowed:
             yield f"removes {name} from {change.path}"
@@ -41,11 +42,14 @@ def _public(change: Change) -> set[str]:
 
 
 def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
-    """Words that lint findings on `path` put in quotes: the names they ask to change or remove."""
+    """Names in quotes in findings that ask to remove or rename something in `path`, as "unused" ones do.
+
+    A finding *inside* a function is no reason to delete the function, nor is one about its length.
+    """
     quoted: set[str] = set()
     for finding in findings:
-        if finding.path == path and finding.critic not in ("pytest", "radon", "review"):
-            for name in re.findall(r"[`'\"]([\w.]+)[`'\"]", f"{finding.message} {finding.symbol!r}"):
+        if finding.path == path and (RENAMES.match(finding.rule) or "unused" in finding.message.lower()):
+            for name in re.findall(r"[`'\"]([\w.]+)[`'\"]", finding.message):
                 quoted |= {name, name.rpartition(".")[2]}
     return frozenset(quoted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import GOOD, SUM, Deed, refused
+from tests.support.judging import GOOD, SUM, Deed, finding, refused
 
 FACE = [
     Deed("function-gone", SUM + "\n\ndef other(x):\n    return x\n", GOOD, "removes other"),
@@ -38,6 +38,20 @@ FACE = [
         "def f(:\n    pass\n\n\ndef g():\n    return 1\n",
         "def f():\n    return 1\n",
         "removes g",
+    ),
+    Deed(
+        "long-function-gone",
+        SUM + "\n\ndef other(x):\n    return x\n",
+        GOOD,
+        "removes other",
+        findings=[finding("E501", symbol="other"), finding("C901", message="`other` is too complex (12 > 10)")],
+    ),
+    Deed(
+        "deletion-asked-in-another-file",
+        SUM + "\n\ndef other(x):\n    return x\n",
+        GOOD,
+        "removes other",
+        findings=[finding("F811", "app/x.py", message="Redefinition of unused `other`")],
     ),
 ]
 
