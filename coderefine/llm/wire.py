@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -55,12 +57,27 @@ class Wire:
         arguments = self._arguments(request, model, reply_tokens)
         arguments["timeout"] = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
         try:
-            result = self._client.chat.completions.create(**arguments)
+            with self._ending(seconds):
+                result = self._client.chat.completions.create(**arguments)
             if self._stream:
                 return _gather(cast("Stream[ChatCompletionChunk]", result), request, seconds)
             return _read(cast("ChatCompletion", result), request)
         except (openai.OpenAIError, ValueError) as error:
             raise judge(error, replace(self._target, model=model), frozenset(arguments)) from error
+
+    @contextlib.contextmanager
+    def _ending(self, seconds: float | None) -> Iterator[None]:
+        """Hang up after `seconds`: a read timeout alone never ends an answer that drips byte by byte."""
+        if seconds is None:
+            yield
+            return
+        timer = threading.Timer(seconds, self._client.close)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def leave_out(self, part: str) -> None:
         """Never send this optional part to this server again."""

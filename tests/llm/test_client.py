@@ -245,9 +245,10 @@ def test_a_slow_server_times_out_within_the_runs_time() -> None:
         assert time.monotonic() - began < 3
 
 
-def test_a_dripping_stream_ends_with_the_runs_time() -> None:
+@STREAMS
+def test_a_dripping_answer_ends_with_the_runs_time(stream: bool) -> None:
     reply = Reply("x" * 400, chunk=1, pause=0.02)
-    with line([reply], Config(stream=True), limits=Limits(seconds=0.5)) as it:
+    with line([reply], Config(stream=stream), limits=Limits(seconds=0.5)) as it:
         began = time.monotonic()
         with pytest.raises(BudgetError):
             it.client.ask(ASKED)

@@ -200,14 +200,25 @@ class _Wire(BaseHTTPRequestHandler):
         elif body.get("stream"):
             self._stream(seen, reply)
         else:
-            self._send(reply.status, reply.headers, json.dumps(_completion(seen, reply)).encode(), cut=reply.cut)
+            self._send(
+                reply.status,
+                reply.headers,
+                json.dumps(_completion(seen, reply)).encode(),
+                cut=reply.cut,
+                pause=reply.pause,
+            )
 
-    def _send(self, status: int, headers: Mapping[str, str], body: bytes, *, cut: int | None = None) -> None:
+    def _send(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, cut: int | None = None, pause: float = 0.0
+    ) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body if cut is None else body[:cut])
+        body = body if cut is None else body[:cut]
+        for start in range(0, len(body), 1 if pause else len(body) or 1):
+            self.wfile.write(body[start : start + (1 if pause else len(body))])
+            time.sleep(pause)
         if cut is not None:
             self._drop()
 
