@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coderefine.errors import WorkspaceError
+from coderefine.workspace.strays import kill_strays
 
 PREFIX = "coderefine-view-"
 YOUNG = 30.0
@@ -51,6 +52,7 @@ def _removed_if_free(path: Path) -> int:
     lock = _lock(path)
     if lock is None:
         return 0
+    kill_strays(str(path))
     remove(path)
     os.close(lock)
     return 1

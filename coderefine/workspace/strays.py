@@ -17,10 +17,10 @@ ROUNDS = 20
 
 
 def kill_strays(mark: str) -> None:
-    """Kill until no process carries `mark`; Linux only, elsewhere process groups must do."""
+    """Kill until no process carries a mark that starts with `mark`; Linux only, elsewhere groups must do."""
     if not sys.platform.startswith("linux"):
         return
-    needle = f"{MARK}={mark}".encode()
+    needle = os.fsencode(f"{MARK}={mark}")
     for _ in range(ROUNDS):
         found = list(_carriers(needle))
         if not found:
@@ -35,5 +35,5 @@ def _carriers(needle: bytes) -> Iterator[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if needle in (entry / "environ").read_bytes().split(b"\0"):
+                if any(item.startswith(needle) for item in (entry / "environ").read_bytes().split(b"\0")):
                     yield int(entry.name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,22 @@ from coderefine.workspace import describe
 from tests.support.repo import git, make_repo, write
 
 
+@contextlib.contextmanager
+def author() -> Iterator[None]:
+    """For fixtures of the session, which run before HOME is sealed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        for who in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{who}_NAME", "A U Thor")
+            patch.setenv(f"GIT_{who}_EMAIL", "author@example.com")
+        yield
+
+
 @pytest.fixture(scope="session")
 def overlay_works(tmp_path_factory: pytest.TempPathFactory) -> bool:
-    top = make_repo(tmp_path_factory.mktemp("probe"), {"a": "b"})
+    with author():
+        top = make_repo(tmp_path_factory.mktemp("probe"), {"a": "b"})
     return describe(locate([], top)).kind == "overlay"
 
 
@@ -53,8 +67,13 @@ def top(tmp_path: Path, model_tree: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def model_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    top = make_repo(
-        tmp_path_factory.mktemp("model") / "repo",
+    with author():
+        return _model_tree(tmp_path_factory.mktemp("model") / "repo")
+
+
+def _model_tree(top: Path) -> Path:
+    make_repo(
+        top,
         {
             ".gitignore": "_version.py\n.venv/\n*.dat\n",
             "pyproject.toml": "",
