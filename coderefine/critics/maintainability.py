@@ -38,12 +38,26 @@ def surely_maintainable(text: str, floor: float) -> bool:
 
 
 def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
-    """The index of `text`, parsed as `tree`, when it is below `floor`; None too where radon could not say."""
+    """The index of `text`, parsed as `tree`, when it is below `floor`; None too where radon could not say.
+
+    In three steps, each dearer than the one before: bounds of everything; radon's volume and complexity with bounds of
+    the lines; all of radon.
+    """
     anatomy = _Anatomy.of(tree, rows(text))
     if anatomy.longest > LONGEST or _bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
         return None
     from radon.complexity import ComplexityVisitor
-    from radon.metrics import h_visit_ast, mi_compute
+    from radon.metrics import h_visit_ast
+
+    volume, complexity = h_visit_ast(tree).total.volume, ComplexityVisitor.from_ast(tree).total_complexity
+    if _formula(volume, complexity, anatomy.logical, anatomy.sine) >= floor:
+        return None
+    index = _exactly(text, volume, complexity)
+    return index if index is not None and index < floor else None
+
+
+def _exactly(text: str, volume: float, complexity: int) -> float | None:
+    from radon.metrics import mi_compute
     from radon.raw import analyze
 
     try:
@@ -52,20 +66,21 @@ def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
         # radon reads line by line and stumbles over some legal texts (a form feed inside a statement, say).
         return None
     share = (raw.comments + raw.multi) / raw.sloc * 100 if raw.sloc else 0.0
-    complexity = ComplexityVisitor.from_ast(tree).total_complexity
-    index = float(mi_compute(h_visit_ast(tree).total.volume, complexity, raw.lloc, share))
-    return index if index < floor else None
+    return float(mi_compute(volume, complexity, raw.lloc, share))
 
 
 def _bound(code: str, logical: int, sine: float) -> float:
     """A number the index cannot be below. `sine`: the least the comments' sine can be."""
     length = 3 * sum(operator != "->" for operator in OPERATOR.findall(code))
-    if not length or not logical:
-        return 100.0
-    volume = length * math.log2(length)
     complexity = 2 + len(DECISION.findall(code)) + len(SCOPE.findall(code))
-    raw = 171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine
-    return raw * 100 / 171
+    return _formula(length * math.log2(length) if length else 0.0, complexity, logical, sine)
+
+
+def _formula(volume: float, complexity: int, logical: int, sine: float) -> float:
+    """radon's formula, with the comments' sine given; not cut off at 0 and 100."""
+    if volume <= 0 or logical <= 0:
+        return 100.0
+    return (171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine) * 100 / 171
 
 
 @dataclass(frozen=True, slots=True)
