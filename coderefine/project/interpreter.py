@@ -6,12 +6,21 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from coderefine.config import Config
 from coderefine.errors import SurroundingsError
 from coderefine.project.environments import Candidate, candidates, python_of
 from coderefine.project.place import Place
 from coderefine.project.probe import Answer, probe
+
+
+class Choices(Protocol):
+    """What the configuration says about interpreters (a `Config` does)."""
+
+    @property
+    def python(self) -> str | None: ...
+    @property
+    def gates(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ class Interpreter:
     passed_over: tuple[str, ...] = ()
 
 
-def interpreter(place: Place, config: Config, environ: Mapping[str, str]) -> Interpreter:
+def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> Interpreter:
     """The interpreter to run the project's tests with (usually one process of 20 ms).
 
     Order: `config.python`, VIRTUAL_ENV (unless it is the one coderefine itself lives in), .venv/venv, uv,

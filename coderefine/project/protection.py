@@ -8,11 +8,18 @@ import unicodedata
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 
-from coderefine.config import Config
 from coderefine.project.place import Place
 from coderefine.project.protected_names import FOLDERS, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
 from coderefine.project.pytest_settings import USUAL, PytestSettings, read_settings
+
+
+class Globs(Protocol):
+    """What the configuration protects besides (a `Config` does)."""
+
+    @property
+    def protect(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class Protection:
     hooks: str | None = None
 
     @classmethod
-    def of(cls, place: Place, config: Config) -> Protection:
+    def of(cls, place: Place, config: Globs) -> Protection:
         """Reads pytest's settings and git's `core.hooksPath`; starts no process."""
         return cls(place.top, place.prefix, place.scope, config.protect, read_settings(place.root), _hooks(place))
 
@@ -58,13 +65,10 @@ class Protection:
         return False
 
     def _form(self, path: str) -> str | None:
-        parts = path.split("/")
-        if not path or "\0" in path or "\\" in path or ":" in parts[0] or path.startswith(("/", "~")):
-            return "is no plain path inside the repository"
-        if any(part in ("", ".", "..") for part in parts):
+        if not _plain(path):
             return "is no plain path inside the repository"
         here = self.top
-        for part in parts:
+        for part in path.split("/"):
             here = here / part
             if here.is_symlink():
                 return f"goes through a symbolic link ({here.relative_to(self.top)})"
@@ -97,6 +101,11 @@ class Protection:
         if first in RUNNERS:
             return "would shadow the test runner"
         return "would shadow the standard library" if first in sys.stdlib_module_names else None
+
+
+def _plain(path: str) -> bool:
+    odd = any(letter in path for letter in "\0\\") or ":" in path.partition("/")[0] or path.startswith("~")
+    return not odd and all(part not in ("", ".", "..") for part in path.split("/"))
 
 
 def _exists(path: Path, depth: int) -> bool:
