@@ -120,9 +120,9 @@ def _entry(index: Index, grafted: Graft, path: str, mine: Item) -> Item:
 
 
 def _after_hooks(repository: Repository, index: Index, done: Publication) -> tuple[Staged, ...]:
-    """`staged`, with what hooks added to the commit: entries the user had as in the old HEAD follow the new one."""
+    """`staged`, with what hooks added to the commit or on top: entries that were as in the old HEAD follow the new."""
     old = done.head or repository.tree(None)
-    said = repository.git("diff-tree", "-r", "-z", "--no-renames", old, done.commit or "")
+    said = repository.git("diff-tree", "-r", "-z", "--no-renames", old, "HEAD")
     planned = {item.path: item for item in done.staged}
     changed = _raw(said)
     mine = index.entries({path: None for path in changed if path not in planned})
@@ -152,14 +152,18 @@ def _item(mode: str, blob: str) -> Item:
 
 
 def our_commit(journal: Journal, plan: Publication) -> str | None:
-    """HEAD, when it is the one commit on top of the old HEAD that this run made."""
+    """The commit this run made on top of the old HEAD, if it did; a hook may have put others on top of it."""
     repository = journal.repository
-    commit = repository.resolve("HEAD")
-    if commit in (None, plan.head) or repository.resolve("HEAD^") != plan.head:
+    head = repository.resolve("HEAD")
+    if head in (None, plan.head):
         return None
-    message = repository.git("log", "-1", "--format=%B", "HEAD").decode("utf-8", "replace")
-    ours = f"{RUN}: {journal.run}" in message or repository.tree("HEAD") == plan.tree
-    return commit if ours else None
+    new = ("HEAD", f"^{plan.head}") if plan.head else ("HEAD",)
+    trailer = f"--grep={RUN}: {journal.run}"
+    said = repository.git("log", "--no-show-signature", "-1", "--format=%H", "--fixed-strings", trailer, *new)
+    if commit := said.decode().strip():
+        return commit
+    on_top = repository.resolve("HEAD^") == plan.head and repository.tree("HEAD") == plan.tree
+    return head if on_top else None
 
 
 def _found(top: Path, changes: tuple[Change, ...]) -> tuple[Change, ...]:

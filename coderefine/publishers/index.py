@@ -83,7 +83,10 @@ class Index:
 
     def commit(self) -> None:
         """The lock becomes the index."""
-        self.lock.replace(self.path)
+        try:
+            self.lock.replace(self.path)
+        except OSError as error:
+            raise PublishError(f"the index cannot be written: {error.strerror}; nothing was changed") from error
         self.tidy()
         self.repository.run("update-index", "-q", "--refresh")
 

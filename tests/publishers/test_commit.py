@@ -168,6 +168,29 @@ def test_a_failing_post_commit_does_not_matter(repo: Path) -> None:
     assert Commit(prepared.snapshot).publish(prepared.outcome).startswith("committed")
 
 
+def test_a_commit_is_taken_back_when_the_index_cannot_follow(repo: Path) -> None:
+    hook(repo, "post-commit", "rm .git/index.lock")
+    write(repo, {"notes.txt": "staged\n"})
+    git(repo, "add", "notes.txt")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    before = state(repo)
+    with pytest.raises(PublishError, match="the index cannot be written"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
+def test_a_hook_may_commit_more_on_top(repo: Path) -> None:
+    again = "[ -e .git/once ] && exit; touch .git/once; echo 2 > VERSION; git add VERSION; git commit -q -m bump"
+    hook(repo, "post-commit", again)
+    write(repo, {"notes.txt": "staged\n"})
+    git(repo, "add", "notes.txt")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    line = Commit(prepared.snapshot).publish(prepared.outcome)
+    assert line.startswith(f"committed {git(repo, 'rev-parse', 'HEAD^')[:10]}")
+    assert git(repo, "log", "--format=%s").split("\n") == ["bump", "fix: swap the bounds", "start"]
+    assert git(repo, "status", "--porcelain") == "M  notes.txt"
+
+
 def test_detached_and_linked(repo: Path) -> None:
     git(repo, "checkout", "-q", "--detach")
     linked = repo.parent / "linked"

@@ -45,7 +45,7 @@ print("done", flush=True)
 """.replace("FILES", str(FILES))
 
 
-def killed(top: Path, how: str, after: float) -> bool:
+def killed(top: Path, how: str, after: float, number: signal.Signals = signal.SIGKILL) -> bool:
     """Publish in a child and kill it `after` seconds into it; whether it had finished by then."""
     child = subprocess.Popen(
         (sys.executable, "-c", CHILD, str(top), how),
@@ -53,6 +53,7 @@ def killed(top: Path, how: str, after: float) -> bool:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     assert child.stdin
     assert child.stdout
@@ -62,7 +63,7 @@ def killed(top: Path, how: str, after: float) -> bool:
             child.stdin.write(b"go\n")
             child.stdin.flush()
         time.sleep(after)
-        child.send_signal(signal.SIGKILL)
+        child.send_signal(number)
         child.wait()
         return b"done" in child.stdout.read()
 
@@ -113,6 +114,27 @@ def test_killed_at_random_instants(tmp_path: Path, how: str, longest: float, tim
         assert wholly(top) == "old"
         assert git(top, "rev-parse", "HEAD") == start
         assert git(top, "status", "--porcelain") == status
+
+
+@pytest.mark.parametrize("how", ["files", "commit"])
+def test_interrupted_from_the_keyboard_nothing_is_left_to_mend(tmp_path: Path, how: str) -> None:
+    top = prepared_repo(tmp_path)
+    repository = Repository.open(top)
+    chance = random.Random(how)
+    for _ in range(4):
+        start, status = git(top, "rev-parse", "HEAD"), git(top, "status", "--porcelain")
+        finished = killed(top, how, chance.random() * 0.2, signal.SIGINT)
+        found = wholly(top)
+        assert found in (("new",) if finished else ("old", "new"))
+        assert not (top / ".git/index.lock").exists()
+        assert not list(top.rglob(".coderefine-*"))
+        if how == "commit":
+            assert (found == "new") == (git(top, "rev-parse", "HEAD") != start)
+            assert git(top, "status", "--porcelain") == status
+        recover(repository)
+        assert wholly(top) == found
+        if found == "new":
+            undo(Journal.load(repository))
 
 
 def test_nothing_to_mend_costs_nothing(tmp_path: Path) -> None:
