@@ -51,24 +51,23 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
     grouped: dict[str, list[Block]] = {}
     for block in blocks:
         grouped.setdefault(_resolve(block, tree), []).append(block)
-    outcomes = [_attempt(path, group, tree) for path, group in grouped.items()]
-    faults = [str(outcome) for outcome in outcomes if isinstance(outcome, ReplyError)]
+    results = [_file(path, group, tree) for path, group in grouped.items()]
+    faults = [fault for result in results for fault in result.faults]
     if faults:
         raise ReplyError(_verdict(faults, len(blocks)))
-    files = {
-        path: data for outcome in outcomes if not isinstance(outcome, ReplyError) for path, data in outcome.items()
-    }
-    changed = {path: data for path, data in files.items() if data != tree.read(path)}
+    changed = {result.path: result.data for result in results if result.data != tree.read(result.path)}
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
     return changed
 
 
-def _attempt(path: str, blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes] | ReplyError:
-    try:
-        return _file(path, blocks, tree)
-    except ReplyError as fault:
-        return fault
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """One file after its blocks, or what is wrong with them."""
+
+    path: str
+    data: bytes = b""
+    faults: tuple[str, ...] = ()
 
 
 def _verdict(faults: list[str], blocks: int) -> str:
@@ -80,33 +79,57 @@ def _verdict(faults: list[str], blocks: int) -> str:
 def _resolve(block: Block, tree: Tree) -> str:
     """The path a block means: as written, else the only shown file whose path ends like it."""
     path = block.path
-    if not path and len(tree.shown) == 1:
-        return tree.shown[0]
     if not path:
+        if len(tree.shown) == 1:
+            return tree.shown[0]
         raise ReplyError(f"Block {block.number} names no file. Write its path on the line above SEARCH.")
-    parts = PurePosixPath(path)
-    if tree.read(path) is None or parts.is_absolute():
-        near = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
-        if len(near) == 1:
-            return near[0]
-    if parts.is_absolute() or ".." in parts.parts or re.match(r"^[A-Za-z]:", path):
+    known = _alike(path, tree.shown) if _foreign(path) or tree.read(path) is None else None
+    if known is None and _foreign(path):
         raise ReplyError(f"Block {block.number}: {path} is outside the repository. Use the paths you were shown.")
-    return path
+    return known or path
 
 
-def _file(path: str, blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
-    data = tree.read(path)
-    if data is None:
-        return {path: _created(path, blocks, tree)}
+def _foreign(path: str) -> bool:
+    """Whether `path` leads out of the repository."""
+    parts = PurePosixPath(path)
+    return parts.is_absolute() or ".." in parts.parts or bool(re.match(r"[A-Za-z]:", path))
+
+
+def _alike(path: str, shown: Sequence[str]) -> str | None:
+    near = [known for known in shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
+    return near[0] if len(near) == 1 else None
+
+
+def _file(path: str, blocks: Sequence[Block], tree: Tree) -> _Result:
+    try:
+        data = tree.read(path)
+        return _Result(path, _created(path, blocks, tree)) if data is None else _edited(path, data, blocks)
+    except ReplyError as fault:
+        return _Result(path, faults=(str(fault),))
+
+
+def _edited(path: str, data: bytes, blocks: Sequence[Block]) -> _Result:
     source = decode(data)
     if source is None:
         raise ReplyError(f"{path} is no text file and cannot be edited.")
     lines = tuple(LINE.findall(source.text))
-    places = sorted((_place(block, path, lines) for block in blocks), key=lambda place: place.first)
+    found = [_tried(block, path, lines) for block in blocks]
+    faults = tuple(item for item in found if isinstance(item, str))
+    if faults:
+        return _Result(path, faults=faults)
+    places = sorted((item for item in found if isinstance(item, Place)), key=lambda place: place.first)
     _check_apart(places, path)
     for place in reversed(places):
         lines = lines[: place.first] + place.lines + lines[place.last :]
-    return {path: _encoded(source, "".join(lines), path)}
+    return _Result(path, _encoded(source, "".join(lines), path))
+
+
+def _tried(block: Block, path: str, lines: Lines) -> Place | str:
+    """The place of `block`, or why it has none."""
+    try:
+        return _place(block, path, lines)
+    except ReplyError as fault:
+        return str(fault)
 
 
 def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:

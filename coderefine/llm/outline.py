@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 SHORT = 3
 """Body lines up to which leaving a function out would save nothing."""
@@ -66,14 +67,20 @@ def narrow(text: str, keep: Collection[str]) -> str:
     tree = parsed(text)
     if tree is None:
         return text
-    lines = text.split("\n")
-    chosen = {
-        number for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for number in _numbers(node)
-    }
-    chosen |= {number for part in functions(text) if part.name in keep for number in range(part.first, part.last + 1)}
-    classes = {name.rsplit(".", 1)[0] for name in keep if "." in name}
-    chosen |= {node.lineno for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name in classes}
-    return "\n".join(_with_gaps(lines, chosen))
+    chosen = frozenset[int]().union(*_wanted(tree, text, keep))
+    return "\n".join(_with_gaps(text.split("\n"), chosen))
+
+
+def _wanted(tree: ast.Module, text: str, keep: Collection[str]) -> Iterator[range]:
+    """Ranges of 1-based line numbers: imports, the functions `keep`, and the first lines of their classes."""
+    yield from (range(part.first, part.last + 1) for part in functions(text) if part.name in keep)
+    yield from (_numbers(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+    classes = {part for name in keep for part in name.split(".")[:-1]}
+    yield from (range(node.lineno, node.lineno + 1) for node in ast.walk(tree) if _is_class(node, classes))
+
+
+def _is_class(node: ast.AST, names: Collection[str]) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef) and node.name in names
 
 
 def _numbers(node: ast.stmt) -> range:

@@ -78,10 +78,14 @@ def _faults(value: object, schema: Mapping[str, Any], where: str) -> Iterator[st
     if "enum" in schema and value not in schema["enum"]:
         yield f"{where} must be one of {', '.join(map(str, schema['enum']))}"
     if isinstance(value, dict):
-        yield from (f"{where} lacks {name!r}" for name in schema.get("required", ()) if name not in value)
-        for name, inner in schema.get("properties", {}).items():
-            if name in value:
-                yield from _faults(value[name], inner, repr(name))
+        yield from _object_faults(value, schema, where)
     if isinstance(value, list) and "items" in schema:
         for number, item in enumerate(value):
             yield from _faults(item, schema["items"], f"{where} item {number}")
+
+
+def _object_faults(value: Mapping[str, Any], schema: Mapping[str, Any], where: str) -> Iterator[str]:
+    yield from (f"{where} lacks {name!r}" for name in schema.get("required", ()) if name not in value)
+    for name, inner in schema.get("properties", {}).items():
+        if name in value:
+            yield from _faults(value[name], inner, repr(name))

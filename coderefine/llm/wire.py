@@ -147,11 +147,11 @@ def _read(result: ChatCompletion, request: Request) -> Answer:
     """A whole answer. openai hands over whatever came, so its shape is checked here."""
     try:
         choice = result.choices[0]
-        text = choice.message.content or getattr(choice.message, "refusal", None) or ""
+        text = _text(choice.message)
         finish = choice.finish_reason or "stop"
-    except (AttributeError, IndexError, TypeError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise TransientError("the server sent no chat completion", billed=True) from error
-    return _counted(str(text), str(finish), getattr(result, "usage", None), request)
+    return _counted(text, str(finish), getattr(result, "usage", None), request)
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
@@ -160,17 +160,39 @@ def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: floa
     text, finish, usage = "", None, None
     with stream:
         for chunk in stream:
+            said, ended = _piece(chunk)
+            text, finish = text + said, ended or finish
             usage = getattr(chunk, "usage", None) or usage
-            for choice in getattr(chunk, "choices", None) or ():
-                text += choice.delta.content or getattr(choice.delta, "refusal", None) or ""
-                finish = choice.finish_reason or finish
-            if deadline is not None and time.monotonic() > deadline:
-                raise TransientError("the time limit passed while the answer was streaming", billed=True)
-            if len(text) > LONGEST:
-                raise TransientError("the answer does not end", billed=True)
+            _check_end(len(text), deadline)
     if finish is None:
         raise TransientError("the stream was cut", billed=True)
     return _counted(text, finish, usage, request)
+
+
+def _piece(chunk: ChatCompletionChunk) -> tuple[str, str | None]:
+    """Text and finish reason in one event; events without a choice (usage, keep-alive) have neither."""
+    choices = getattr(chunk, "choices", None)
+    if not choices:
+        return "", None
+    try:
+        return _text(choices[0].delta), choices[0].finish_reason
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise TransientError("the server sent no chat completion", billed=True) from error
+
+
+def _text(message: Any) -> str:
+    """What a message or a delta says; some servers send a list of parts. A refusal is text like any other."""
+    content = message.content
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if isinstance(part, dict) and "text" in part)
+    return str(content or getattr(message, "refusal", None) or "")
+
+
+def _check_end(length: int, deadline: float | None) -> None:
+    if deadline is not None and time.monotonic() > deadline:
+        raise TransientError("the time limit passed while the answer was streaming", billed=True)
+    if length > LONGEST:
+        raise TransientError("the answer does not end", billed=True)
 
 
 def _counted(text: str, finish: str, usage: Any, request: Request) -> Answer:

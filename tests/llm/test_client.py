@@ -85,6 +85,40 @@ def test_a_cut_stream_is_tried_again(reply: Reply) -> None:
         assert it.client.ask(ASKED).text == "fine"
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"choices": [{"delta": null}]}',
+        '{"choices": "x"}',
+        '{"choices": {"a": 1}}',
+        "null",
+        "[]",
+        "{oops",
+        '"text"',
+        "3",
+    ],
+)
+def test_a_garbled_stream_is_tried_again(event: str) -> None:
+    garbled = Reply(raw=f"data: {event}\n\ndata: [DONE]\n\n", headers={"Content-Type": "text/event-stream"})
+    with line([garbled, "fine"], Config(stream=True)) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert len(it.server.requests) == 2
+
+
+def test_an_error_inside_a_stream_is_tried_again() -> None:
+    broken = Reply(raw='data: {"error": {"message": "overloaded"}}\n\n', headers={"Content-Type": "text/event-stream"})
+    with line([broken, "fine"], Config(stream=True)) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert "overloaded" in it.notes
+
+
+def test_content_in_parts_is_joined() -> None:
+    content = [{"type": "text", "text": "fi"}, {"type": "text", "text": "ne"}]
+    raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
+    with line([Reply(raw=raw)]) as it:
+        assert it.client.ask(ASKED).text == "fine"
+
+
 def test_a_cut_stream_is_booked_as_a_request_but_a_429_is_not() -> None:
     with line([error(429), Reply("a long answer " * 9, cut=30), "fine"], Config(stream=True)) as it:
         it.client.ask(ASKED)

@@ -78,6 +78,14 @@ def test_all_or_none_and_the_good_ones_are_named() -> None:
     assert "all blocks again" in said
 
 
+def test_every_bad_block_is_told_at_once() -> None:
+    bad = block("    nonsense one\n", "x\n") + block("    nonsense two\n", "y\n")
+    said = refusal(bad + block("        amount += 1\n", "        amount += 2\n"))
+    assert "Block 1 (" in said
+    assert "Block 2 (" in said
+    assert "The other 1 block was fine" in said
+
+
 def test_a_near_miss_is_answered_with_the_real_lines() -> None:
     said = refusal(block("    for itm in items:\n        amount += itm\n", "    pass\n"))
     assert "SEARCH was not found" in said
