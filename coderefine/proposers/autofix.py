@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from coderefine.core import Cost, Finding, Patch, Proposals, Situation, View, Views
 from coderefine.lint import Fix, Linter, Remark, apply
-from coderefine.source import BOM, decode
+from coderefine.proposers.tidy import tidied
+from coderefine.source import decode
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -94,7 +95,7 @@ class Autofix:
             if paths:
                 self._linter.fix(view, paths, rules)
             after = {path: view.read(path) for path in paths}
-        changed = {path: _headed(before[path], data) for path, data in after.items() if data != before[path]}
+        changed = {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
         return changed, remarks
 
     def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
@@ -127,17 +128,15 @@ def _edited(view: View, remark: Remark) -> bytes | None:
     # ruff writes the file's own line ends into its edits; `encode` will put them back.
     plain = remark.fix.plain if source.newline else remark.fix
     text = apply(source.text, plain.edits)
-    return None if text is None or text == source.text else _headed(data, source.encode(text))
+    return None if text is None or text == source.text else _tidied(data, source.encode(text))
 
 
-def _headed(before: bytes | None, after: bytes | None) -> bytes | None:
-    """`after` without the blank lines at its head that an import removed from there has left behind."""
-    if not before or not after:
+def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:
+    """`after` without the blank lines a removal has left; as it is when either is no text or nothing is left."""
+    old, new = (decode(data) if data else None for data in (before, after))
+    if old is None or new is None or not old.newline or not new.newline:
         return after
-    mark = BOM if after.startswith(BOM) else b""
-    if before.removeprefix(BOM)[:1] in (b"\r", b"\n"):
-        return after
-    return mark + after.removeprefix(BOM).lstrip(b"\r\n")
+    return new.encode(tidied(old.text, new.text))
 
 
 def _summary(remarks: Iterable[Remark]) -> str:

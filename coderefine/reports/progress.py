@@ -38,15 +38,24 @@ class Plain:
         self._stream = stream
         self._lock = threading.Lock()
         self._last = ""
+        self._stages: set[str] = set()
 
     def listen(self, event: Event) -> None:
         """Safe from any thread; a log that went away is nobody's reason to stop."""
         line = _line(event)
         with self._lock, contextlib.suppress(BrokenPipeError):
-            if line and line != self._last:
+            if line and line != self._last and not self._again(event):
                 self._last = line
                 self._stream.write(f"{line}\n")
                 self._stream.flush()
+
+    def _again(self, event: Event) -> bool:
+        """Whether this stage was named before: every attempt goes through the same ones."""
+        if event.kind != "stage":
+            return False
+        known = event.text in self._stages
+        self._stages.add(event.text)
+        return known
 
 
 def _line(event: Event) -> str:

@@ -63,7 +63,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
     yield from _also(outcome)
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
-    yield from (Row("wrote", line) for line in wrote)
+    yield from (Row("wrote", line.removeprefix("wrote ")) for line in wrote)
     yield Row("", ending(outcome))
 
 
@@ -103,7 +103,7 @@ def _first(text: str) -> str:
 
 def _bar(outcome: Outcome) -> Iterator[Row]:
     before, after = (_passed(attempt) for attempt in (outcome.baseline, outcome.best))
-    if before and after:
+    if before and after and before != after:
         yield Row("tests", f"{bar(*before)} {before[0]}/{before[1]} → {bar(*after)} {after[0]}/{after[1]} passed")
 
 
@@ -124,7 +124,9 @@ def evidence(proof: Evidence) -> str:
     """`3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8 · in an overlay`."""
     flipped = len(proof.flipped)
     parts = [f"{flipped} test{'s' * (flipped != 1)} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
-    parts += [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered else []
+    parts += (
+        [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
+    )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
     parts += [f"{len(proof.flaky)} flaky left out"] if proof.flaky else []
     parts += [proof.isolation] if proof.isolation else []

@@ -48,6 +48,14 @@ def test_a_log_gets_plain_lines() -> None:
     ]
 
 
+def test_a_log_names_each_stage_once() -> None:
+    stream = io.StringIO()
+    with choose(stream, {}, quiet=False) as listen:
+        for text in ("pytest", "ruff", "pytest", "ruff", "proof"):
+            listen(Event("stage", text))
+    assert stream.getvalue().split() == ["stage:", "pytest", "stage:", "ruff", "stage:", "proof"]
+
+
 @pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_a_terminal_without_colour_gets_plain_lines(environ: dict[str, str]) -> None:
     stream = Tty()
