@@ -9,6 +9,10 @@ from urllib.parse import urlsplit
 
 from coderefine.config import Config
 from coderefine.core import Verdict
+from coderefine.proc import SECRET
+
+LONG = 12
+"""Characters from which a value in the environment is a secret by its name; shorter ones may be ordinary words."""
 
 
 def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verdict:
@@ -26,8 +30,19 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
     return Verdict(ok=False, reason=f"model {config.model!r} needs a key: set {where}, or base-url to a local server")
 
 
+def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Secrets that are known by their place: the model's key, credentials in headers and in the environment."""
+    headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
+    told = (value for name, value in environ.items() if SECRET.search(name) and len(value) >= LONG)
+    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *told)))
+
+
 def _authorised(headers: Mapping[str, str]) -> bool:
-    return any(name.lower() in {"authorization", "api-key", "x-api-key"} for name in headers)
+    return any(map(_is_credential, headers))
+
+
+def _is_credential(header: str) -> bool:
+    return header.lower() in {"authorization", "api-key", "x-api-key"}
 
 
 def _near(base_url: str | None) -> bool:

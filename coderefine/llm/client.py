@@ -16,7 +16,7 @@ from coderefine.config import Config
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
 from coderefine.errors import ModelError, ReplayMissError
 from coderefine.llm import prices
-from coderefine.llm.access import configured
+from coderefine.llm.access import configured, known_secrets
 from coderefine.llm.budget import Budget
 from coderefine.llm.failures import Target, TransientError, UnsupportedError, check_filter
 from coderefine.llm.redact import Redactor
@@ -76,7 +76,7 @@ class Client:
         self._price = price
         self._show = show
         self._key = environ.get(config.api_key_env, "")
-        self._redactor = Redactor((self._key, *config.extra_headers.values()))
+        self._redactor = Redactor(known_secrets(config, environ))
         self._asked: Counter[str] = Counter()
         self._wire: Wire | None = None
         self._lock = threading.Lock()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from coderefine.config import Config
 from coderefine.llm.redact import Redactor
 from coderefine.llm.request import Message, Request
 from tests.support.clients import line
@@ -51,6 +52,18 @@ def test_the_same_secret_keeps_its_number_wherever_it_turns_up() -> None:
     assert redactor.clean('password = "hunter2abcd"') == 'password = "REDACTED_SECRET_1_"'
     assert redactor.clean("AssertionError: hunter2abcd != x") == "AssertionError: REDACTED_SECRET_1_ != x"
     assert redactor.restore("REDACTED_SECRET_9_") == "REDACTED_SECRET_9_"
+
+
+def test_credentials_are_known_by_their_place_and_titles_are_not() -> None:
+    config = Config(extra_headers={"X-Title": "shopping", "Authorization": "Bearer header-credential"})
+    environ = {"DEPLOY_TOKEN": "plain-looking-token", "MY_SECRET": "cart", "HOME": "/home/somebody-else"}
+    with line(["x"], config, environ=environ) as it:
+        text = "shopping cart /home/somebody-else Bearer header-credential plain-looking-token"
+        it.client.ask(Request("edit", (Message("user", text),)))
+        sent = it.server.requests[0].prompt
+    assert sent.startswith("shopping cart /home/somebody-else REDACTED_SECRET_")
+    assert "header-credential" not in sent
+    assert "plain-looking-token" not in sent
 
 
 def test_what_is_sent_and_what_comes_back() -> None:
