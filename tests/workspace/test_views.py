@@ -179,7 +179,7 @@ def test_an_editable_install_imports_the_view(top: Path, place: Place, kind: str
     (site / "__editable__.pkg.pth").write_text(f"{top / 'src'}\n", "utf-8")
     python = str(tmp_path / "env/bin/python")
     with open_views(place, kind=kind) as views, views.open(patch(init="VALUE = 'patched'\n")) as view:
-        said = view.run((python, "-c", "import pkg; print(pkg.VALUE, pkg.__file__)"), cwd="src").text
+        said = view.run((python, "-c", "import pkg; print(pkg.VALUE, pkg.__file__)")).text
         assert said.startswith("patched ")
         assert str(view.top) in said
 
