@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -133,7 +134,8 @@ class CopyViews:
 
     def _made(self) -> Mirror:
         self.made += 1
-        return Mirror(self.place.top, self.folder / f"copy-{self.made}" / self.place.top.name)
+        name = self.place.top.name.replace(os.pathsep, "_") or "top"  # PYTHONPATH knows no escape
+        return Mirror(self.place.top, self.folder / f"copy-{self.made}" / name)
 
 
 @contextlib.contextmanager
