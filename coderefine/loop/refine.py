@@ -111,7 +111,7 @@ LIMITS: tuple[Callable[[State], End | None], ...] = (_iterations, _seconds, _tes
 
 
 def _gave_up(state: State, ladder: Ladder) -> End:
-    if len(state.attempts) == 1:
+    if len(state.attempts) == 1 and not ladder.spent.requests:
         return Stop.UNFIXABLE, f"{', '.join(ladder.names) or 'nobody'} had no idea"
     if any("seen before" in attempt.verdict.reason for attempt in state.attempts[-2:]):
         return Stop.CYCLE, "the proposals repeat themselves"
