@@ -44,9 +44,10 @@ class Mirror:
         fresh: dict[str, tuple[Print, Print]] = {}
         self._own_folder()
         there = dict(_walk(self.origin, ""))
-        self._drop_extras(there)
+        here = dict(_walk(self.copy, "", every=True))
+        self._drop_extras(here, there)
         for name, facts in there.items():
-            fresh[name] = self._restored(name, facts)
+            fresh[name] = self._restored(name, facts, here.get(name))
         self._folder_times(there)
         self.known = fresh
 
@@ -59,17 +60,17 @@ class Mirror:
         if self.copy.resolve() != self.copy:
             raise OSError(errno.ELOOP, "a test replaced the folder of the private view", str(self.copy))
 
-    def _drop_extras(self, there: dict[str, os.stat_result]) -> None:
-        for name, facts in list(_walk(self.copy, "", every=True)):
+    def _drop_extras(self, here: dict[str, os.stat_result], there: dict[str, os.stat_result]) -> None:
+        for name, facts in here.items():
             other = there.get(name)
             if name != ".git" and (other is None or stat.S_IFMT(other.st_mode) != stat.S_IFMT(facts.st_mode)):
                 remove(self.copy / name)
 
-    def _restored(self, name: str, facts: os.stat_result) -> tuple[Print, Print]:
-        target = self.copy / name
+    def _restored(self, name: str, facts: os.stat_result, copied: os.stat_result | None) -> tuple[Print, Print]:
         known = self.known.get(name)
-        if known and known[0] == _print(facts) and known[1] == _print_of(target):
+        if known and copied and known == (_print(facts), _print(copied)):
             return known
+        target = self.copy / name
         if stat.S_ISDIR(facts.st_mode):
             with contextlib.suppress(FileExistsError):
                 target.mkdir()
@@ -132,10 +133,3 @@ def _print(facts: os.stat_result) -> Print:
 
 def _folder_print(facts: os.stat_result) -> Print:
     return (0, 0, 0, facts.st_ino, facts.st_mode)
-
-
-def _print_of(path: Path) -> Print | None:
-    try:
-        return _print(path.lstat())
-    except OSError:
-        return None

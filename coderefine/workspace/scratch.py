@@ -76,7 +76,10 @@ def _lock(path: Path) -> int | None:
 def remove(path: Path) -> None:
     """Remove a file or a whole folder, whatever modes its content was left with; links are not followed."""
     if not path.is_symlink() and path.is_dir():
-        shutil.rmtree(path, onerror=_insist)
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(path, onexc=_insist)
+        else:
+            shutil.rmtree(path, onerror=_insist)
     else:
         with contextlib.suppress(OSError):
             path.unlink()
