@@ -107,7 +107,10 @@ class _Cold:
             return True
         name = tally.blame(_why(tally, ended, self.view, self.ask.timeout))
         if not name:
-            raise CriticError(_nobody(tally, ended, self.view))
+            self.gave_up = _nobody(tally, ended, self.view)
+            if tally.left or not tally.failing:
+                raise CriticError(self.gave_up)
+            return True
         if ended.hung == "check":
             self.gave_up = f"stopped after {self.ask.timeout:g} s: {len(tally.left)} tests not run"
             return True
@@ -120,7 +123,7 @@ class _Cold:
             notes.append(f"left out of addopts: {' '.join(tally.dropped)}")
         if not tally.cases and not tally.broken:
             notes.append("no tests")
-        complete = self.ask.tests is None and not tally.stopped and not tally.left and not self.gave_up
+        complete = self.ask.tests is None and not tally.stopped and not tally.left and tally.chosen is not None
         return Check(
             "pytest",
             cases=tally.ordered(),

@@ -71,6 +71,11 @@ class Tally:
         """Chosen tests without a result."""
         return tuple(name for name in self.chosen or () if name not in self.cases)
 
+    @property
+    def failing(self) -> bool:
+        """Whether there is a failure to show among the tests that ran."""
+        return any(case.status.bad for case in self.cases.values())
+
     def ordered(self) -> dict[str, Case]:
         """All results: what could not be collected, then the tests in collection order."""
         place = {name: index for index, name in enumerate(self.collected)}
@@ -79,14 +84,14 @@ class Tally:
 
     def blame(self, failure: Failure) -> str:
         """Record `failure` against what was running or being imported; its id, "" when there was nothing."""
-        name = self.latest or self.importing
+        name = self.running or (self.latest if self.left else "") or self.importing
         if not name:
             return ""
         path, _, _ = name.partition("::")
         seconds = time.monotonic() - self.since
-        line = self.lines[self.number - 1] if self.latest else 0
+        line = self.lines[self.number - 1] if name == self.latest else 0
         case = Case(name, Status.ERROR, seconds, self.prefix + path, line, failure)
-        (self.cases if self.latest else self.broken)[name] = case
+        (self.cases if name == self.latest else self.broken)[name] = case
         return name
 
     def _hello(self, message: Message) -> None:

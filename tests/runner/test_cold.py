@@ -391,10 +391,18 @@ def test_no_verdict_is_an_error_with_pytests_own_line(cold: Cold, files: dict[st
         cold({"test_x.py": "def test_a(): pass\n", **files})
 
 
-def test_pytest_itself_crashing_is_no_verdict(cold: Cold) -> None:
-    """Plain pytest ends with the same traceback: its capture cannot be read any more."""
-    with pytest.raises(CriticError, match=r"crashed after the last test \(exit code 1\): .*closed file"):
-        cold({"test_x.py": "import sys\ndef test_a(): sys.stdout.close()\n"})
+LATE = {"conftest.py": "def pytest_unconfigure(): raise ValueError('too late')\n"}
+
+
+def test_pytest_crashing_after_passing_tests_is_no_verdict(cold: Cold) -> None:
+    with pytest.raises(CriticError, match=r"crashed after the last test \(exit code 1\): ValueError: too late"):
+        cold({"test_x.py": "def test_a(): pass\n", **LATE})
+
+
+def test_failures_count_although_pytest_crashes_after_them(cold: Cold) -> None:
+    check = cold({"test_x.py": "def test_a(): pass\ndef test_b(): assert 1 == 2\n", **LATE})
+    assert failure(check, "test_x.py::test_b").message == "assert 1 == 2"
+    assert check.notes == ("pytest crashed after the last test (exit code 1): ValueError: too late",)
 
 
 def test_no_tests_is_clean_and_said(cold: Cold) -> None:

@@ -23,6 +23,9 @@ CAUSES = 4
 FrameRecord = Tuple[str, int, str, Dict[str, str]]
 FailureRecord = Dict[str, Any]
 
+_ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to get diff", "Use -vv to see full diff")
+"""Lines of pytest's explanation that speak of its own options."""
+
 _MACHINERY = tuple(
     os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_inside")
 )
@@ -124,7 +127,8 @@ def _spoken(error: BaseException) -> BaseException:
 
 def _explanation(scene: Scene, error: BaseException, text: str, frames: List[FrameRecord]) -> str:
     if isinstance(error, AssertionError):
-        return text or _source(scene, frames)
+        lines = (line for line in text.splitlines() if line.strip() not in _ADVICE)
+        return "\n".join(lines).strip() or _source(scene, frames)
     inner = getattr(error, "exceptions", None)
     if isinstance(inner, (tuple, list)):
         return "\n".join("- %s: %s" % (type(item).__name__, item) for item in inner[:CAUSES])

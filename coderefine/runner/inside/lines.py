@@ -84,15 +84,16 @@ class Tracer(Recorder):
             sys.settrace(self._enter)
 
     def _enter(self, frame: Any, *_: Any) -> Optional[Any]:
-        if not self.ours(frame.f_code.co_filename):
-            return None
+        path = frame.f_code.co_filename
+        known = self._ours.get(path)
+        if known is None:
+            known = self.ours(path)
+        return self._step if known else None
 
-        def step(frame: Any, event: str, _: Any) -> Any:
-            if event == "line":
-                self._seen.setdefault(frame.f_code.co_filename, set()).add(frame.f_lineno)
-            return step
-
-        return step
+    def _step(self, frame: Any, event: str, _: Any) -> Any:
+        if event == "line":
+            self._seen.setdefault(frame.f_code.co_filename, set()).add(frame.f_lineno)
+        return self._step
 
 
 def open_recorder(scene: Scene) -> Recorder:
