@@ -45,7 +45,7 @@ def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
     """The ladder, cheapest first."""
     from coderefine.proposers.autofix import Autofix
 
-    ladder: list[Proposer] = [Autofix(parts.place, parts.config)]
+    ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]
     if parts.config.search and False:
         from coderefine.proposers.search import Search
 
