@@ -1,0 +1,39 @@
+"""Which of the project's options are kept."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from coderefine.runner.inside.addopts import sift
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "dropped"),
+    [
+        ("", "", ""),
+        ("-n auto", "", "-n auto"),
+        ("-n4 --dist loadgroup", "", "-n4 --dist loadgroup"),
+        ("--cov", "", "--cov"),
+        ("--cov src --cov-report=xml", "", "--cov src --cov-report=xml"),
+        ("--cov --doctest-modules", "--doctest-modules", "--cov"),
+        ("-m 'not slow' -x", "-m 'not slow'", "-x"),
+        ("-k lf", "-k lf", ""),
+        ("-W error -p no:cacheprovider", "-W error -p no:cacheprovider", ""),
+        ("-xvs", "-s", "-xv"),
+        ("-s", "-s", ""),
+        ("-qq -ra -rfE", "", "-qq -ra -rfE"),
+        (
+            "--strict-markers --import-mode=importlib --tb=short",
+            "--strict-markers --import-mode=importlib",
+            "--tb=short",
+        ),
+        ("--ignore=tests/slow tests/unit --lf", "--ignore=tests/slow tests/unit", "--lf"),
+        ("--randomly-seed=7 --junitxml out.xml", "", "--randomly-seed=7 --junitxml out.xml"),
+        ("--runslow --timeout=5", "--runslow --timeout=5", ""),
+        ("-n", "", "-n"),
+    ],
+)
+def test_what_only_changes_speed_or_looks_is_dropped(text: str, kept: str, dropped: str) -> None:
+    assert sift(shlex.split(text)) == (shlex.split(kept), shlex.split(dropped))
