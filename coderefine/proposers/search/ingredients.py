@@ -41,6 +41,11 @@ class World:
         return model
 
     @cached_property
+    def texts(self) -> Mapping[str, float]:
+        """Short texts and identifiers of all files, worth less than those of the file itself."""
+        return {text: 0.6 * boost for module in self.modules.values() for text, boost in module.index.texts.items()}
+
+    @cached_property
     def signatures(self) -> Mapping[str, list[ast.arguments]]:
         """Parameters by the bare name of a function; classes by their `__init__`."""
         found: dict[str, list[ast.arguments]] = defaultdict(list)

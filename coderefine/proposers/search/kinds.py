@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from coderefine.proposers.search.syntax import Function
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 RESULTS = {
     "len": "int", "int": "int", "ord": "int", "hash": "int", "round": "int", "abs": "int", "float": "float", "str": "str",

@@ -20,8 +20,12 @@ CALM = 0.6
 """Log probabilities of n tokens are summed and divided by n ** CALM, so that long insertions stand a chance."""
 SHORTCUT = 0.7
 """Taken off edits that remove behaviour: they make tests pass too easily."""
-CEILING = 2.0
-"""What naturalness may add at most: the bound that lets enumeration wait with an operator."""
+CEILING = 3.0
+"""What naturalness may add at most."""
+FIRST_GUESS = -0.5
+"""How far the best edit of an operator is expected below its base, before any was seen."""
+SLACK = 0.5
+"""How much better than the best one seen the next place may be."""
 
 _TOTAL = sum(operator.prior for operator in TABLE)
 
@@ -36,12 +40,7 @@ class Scored:
     site: Site
 
 
-def bound(site: Site, operator: Operator) -> float:
-    """What no edit of this operator at this place can exceed."""
-    return _base(site, operator) + CEILING
-
-
-def _base(site: Site, operator: Operator) -> float:
+def base(site: Site, operator: Operator) -> float:
     return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut
 
 
@@ -50,9 +49,9 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
     total = sum(edit.weight for edit in edits)
     if total <= 0:
         return []
-    base, model = _base(site, operator), site.world.trigrams
+    start, model = base(site, operator), site.world.trigrams
     found = [
-        Scored(base + math.log(edit.weight / total) + min(CEILING, NATURAL * gain(model, site.module, edit)), edit, operator, site)
+        Scored(start + math.log(edit.weight / total) + min(CEILING, NATURAL * gain(model, site.module, edit)), edit, operator, site)
         for edit in edits
         if edit.weight > 0
     ]

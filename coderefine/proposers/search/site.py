@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.ingredients import BUILTINS, Local, World
 from coderefine.proposers.search.kinds import Kinds
 from coderefine.proposers.search.syntax import LOOPS, Edit, Function, Module, has_docstring, own_nodes
 
@@ -22,6 +22,7 @@ class Site:
     suspicion: float = 1.0
     raised: frozenset[str] = frozenset()
     executed: frozenset[int] = frozenset()
+    memo: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def module(self) -> Module:
@@ -119,6 +120,11 @@ class Site:
         """Local names and the attributes of `self`: what a value may be read from."""
         receiver = self.local.receiver
         return [*self.names, *(f"{receiver}.{name}" for name in self.local.fields if receiver)]
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Every name that may be read here."""
+        return frozenset({*self.names, *self.local.globals, *BUILTINS, "self", "cls"})
 
     @property
     def loop(self) -> ast.stmt | None:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from coderefine.proposers.search.index import Index
+from coderefine.proposers.search.kinds import Function
 from coderefine.source import Source, decode
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 BLOCKS = ("body", "orelse", "finalbody")
+BLANKS = re.compile(r"[ \t]*")
 LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -53,6 +55,10 @@ class Module:
         return found
 
     @cached_property
+    def index(self) -> Index:
+        return Index(self)
+
+    @cached_property
     def statements(self) -> tuple[ast.stmt, ...]:
         return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.stmt))
 
@@ -90,8 +96,19 @@ class Module:
         return self._starts[line] if line < len(self._starts) else len(self.text)
 
     def indent(self, node: ast.stmt) -> str:
-        row = self.text[self.line_start(first_line(node)) :]
-        return row[: len(row) - len(row.lstrip(" \t"))]
+        found = BLANKS.match(self.text, self.line_start(first_line(node)))
+        return found.group() if found else ""
+
+    @cached_property
+    def step(self) -> str:
+        """One step of indentation, as this file makes it."""
+        for stmt in self.statements:
+            body = getattr(stmt, "body", None)
+            if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
+                outer, inner = self.indent(stmt), self.indent(body[0])
+                if inner.startswith(outer) and len(inner) > len(outer):
+                    return inner[len(outer) :]
+        return "    "
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around `node` (not itself)."""

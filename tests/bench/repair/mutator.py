@@ -45,6 +45,11 @@ class Maker:
         self.begins = [0]
         for row in self.rows:
             self.begins.append(self.begins[-1] + len(row) + 1)
+        self.attributes: dict[str, set[str]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute):
+                self.attributes.setdefault(self.src(node.value), set()).add(node.attr)
+        self.dump = ast.dump(self.tree)
         self.up = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def at(self, line: int, column: int) -> int:
@@ -68,13 +73,15 @@ class Maker:
     def fault(self, kind: str, node: ast.AST, start: int, end: int, new: str) -> Fault | None:
         old = self.text[start:end]
         made = Fault(self.path, kind, start, old, new, self.text.count("\n", 0, start) + 1, self.owner(node))
-        if old == new:
-            return None
+        return made if old != new else None
+
+    def valid(self, made: Fault) -> bool:
+        """Whether the faulty text parses to another program."""
         try:
             changed = ast.parse(made.apply(self.text))
         except SyntaxError:
-            return None
-        return made if ast.dump(changed) != ast.dump(self.tree) else None
+            return False
+        return ast.dump(changed) != self.dump
 
     def all(self) -> Iterator[Fault]:
         for node in ast.walk(self.tree):
@@ -134,7 +141,7 @@ class Maker:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield from self.name(node, start, end)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            others = sorted({other.attr for other in ast.walk(self.tree) if isinstance(other, ast.Attribute) and ast.dump(other.value) == ast.dump(node.value)} - {node.attr})
+            others = sorted(self.attributes.get(self.src(node.value), set()) - {node.attr})
             if others:
                 yield "attribute", start, end, f"{self.src(node.value)}.{random.Random(start).choice(others)}"
 
@@ -233,7 +240,8 @@ class Maker:
 def faults(path: str, text: str, count: int, seed: int) -> list[Fault]:
     """`count` faults, drawn class by class so that rare classes are not drowned."""
     found: dict[str, list[Fault]] = {}
-    for made in Maker(path, text).all():
+    maker = Maker(path, text)
+    for made in maker.all():
         found.setdefault(made.kind, []).append(made)
     dice = random.Random(seed)
     for group in found.values():
@@ -241,7 +249,9 @@ def faults(path: str, text: str, count: int, seed: int) -> list[Fault]:
     drawn: list[Fault] = []
     while found and len(drawn) < count:
         for kind in sorted(found):
-            drawn.append(found[kind].pop())
+            made = found[kind].pop()
+            if maker.valid(made):
+                drawn.append(made)
         found = {kind: group for kind, group in found.items() if group}
     dice.shuffle(drawn)
     return drawn[:count]

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from mutator import Fault, faults
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.enumerate import Enumeration, compiled
+from coderefine.proposers.search.enumeration import Enumeration, compiled
 from coderefine.proposers.search.ingredients import Local, World
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement

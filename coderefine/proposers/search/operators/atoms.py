@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from coderefine.proposers.search.kinds import SIZED
@@ -15,6 +14,12 @@ TYPES = {"str": "str", "list": "list", "dict": "dict", "int": "int", "tuple": "t
 
 def atoms(site: Site) -> dict[str, float]:
     """Conditions with their weights: existing ones of this function, then ones about single and paired names."""
+    if "atoms" not in site.memo:
+        site.memo["atoms"] = _atoms(site)
+    return site.memo["atoms"]
+
+
+def _atoms(site: Site) -> dict[str, float]:
     found: dict[str, float] = {}
     for text, weight in (*_written(site), *_single(site), *_paired(site)):
         found[text] = max(found.get(text, 0.0), weight)
@@ -24,25 +29,11 @@ def atoms(site: Site) -> dict[str, float]:
 
 def _written(site: Site) -> Iterator[tuple[str, float]]:
     """Tests that stand elsewhere in the function and file, where all their names are in scope."""
-    known = set(site.names) | {"self", "cls"}
-    for weight, top in ((1.6, site.local.function), (0.8, site.module.tree)):
-        for node in ast.walk(top) if top else ():
-            if isinstance(node, ast.If | ast.While | ast.IfExp):
-                tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-                for test in tests:
-                    if _free(test) <= known | set(site.local.globals) | _builtin():
-                        yield site.code(test), weight
-                        yield (f"not {site.tight(test)}", weight * 0.4)
-
-
-def _builtin() -> set[str]:
-    from coderefine.proposers.search.ingredients import BUILTINS
-
-    return set(BUILTINS)
-
-
-def _free(node: ast.AST) -> set[str]:
-    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    for piece in site.module.index.tests:
+        if piece.names <= site.known:
+            weight = 1.6 if piece.function is site.local.function else 0.8
+            yield piece.text, weight
+            yield f"not {site.tight(piece.node)}", weight * 0.4
 
 
 def _single(site: Site) -> Iterator[tuple[str, float]]:

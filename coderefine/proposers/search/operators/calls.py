@@ -77,11 +77,11 @@ def own_wrap(site: Site) -> Iterator[Edit]:
     """A value passed through a one-argument function or method of this project."""
     here = [name for name, known in site.world.signatures.items() if name in site.local.globals and any(_takes(a, 1) for a in known)]
     mine = [name for name in site.local.methods if site.local.receiver and any(_takes(a, 2) for a in site.world.signatures[name])]
-    used = {dotted(node.func) for node in ast.walk(site.module.tree) if isinstance(node, ast.Call) and len(node.args) == 1 and isinstance(node.func, ast.Attribute) and dotted(node.func).split(".")[0] in site.local.globals}
+    used = {name for name in site.module.index.one_argument if name.split(".")[0] in site.local.globals}
     for node in site.exprs:
         if _callee(site, node) or _inside_chain(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
             continue
-        for name in (*here, *used - {""}):
+        for name in (*here, *sorted(used)):
             if site.local.function is None or name != site.local.function.name:
                 yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
         for name in mine:
@@ -151,8 +151,8 @@ def argument_added(site: Site) -> Iterator[Edit]:
 
 def _additions(site: Site, node: ast.Call, name: str) -> dict[str, float]:
     options: dict[str, float] = {text: 1.5 for text in KEYWORDS.get(name, ())}
-    for other in ast.walk(site.module.tree):
-        if isinstance(other, ast.Call) and other is not node and dotted(other.func).rsplit(".", 1)[-1] == name and name:
+    for other in site.module.index.calls[name] if name in site.module.index.calls else ():
+        if other is not node and name:
             for keyword in other.keywords:
                 if keyword.arg:
                     options[site.code(keyword)] = 3.0

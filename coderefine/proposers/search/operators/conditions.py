@@ -143,13 +143,7 @@ def made_conditional(site: Site) -> Iterator[Edit]:
 
 def unit(site: Site) -> str:
     """One step of indentation, as this file makes it."""
-    for stmt in site.module.statements:
-        body = getattr(stmt, "body", None)
-        if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
-            outer, inner = site.module.indent(stmt), site.module.indent(body[0])
-            if inner.startswith(outer) and len(inner) > len(outer):
-                return inner[len(outer) :]
-    return "    "
+    return site.module.step
 
 
 def filters(site: Site) -> Iterator[Edit]:

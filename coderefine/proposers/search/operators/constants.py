@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
+from functools import lru_cache
 
 from coderefine.proposers.search.kinds import fits
 from coderefine.proposers.search.site import Site
@@ -137,24 +137,21 @@ def _likeness(one: str, other: str) -> float:
         return 0.1
     if other.startswith(one) or one.startswith(other):
         return 0.6 + 0.4 * min(len(one), len(other)) / max(len(one), len(other))
-    matcher = SequenceMatcher(None, one[:60], other[:60])
-    return matcher.ratio() if matcher.real_quick_ratio() > 0.3 else 0.05
+    pairs, others = _pairs(one), _pairs(other)
+    shared = len(pairs & others) / max(len(pairs | others), 1)
+    return max(shared, 0.05)
+
+
+@lru_cache(maxsize=20_000)
+def _pairs(text: str) -> frozenset[str]:
+    low = text.lower()
+    return frozenset(low[at : at + 2] for at in range(max(len(low) - 1, 1)))
 
 
 def strings_of(site: Site) -> dict[str, float]:
     """Short texts and identifiers of the file, then of the other files."""
-    found: dict[str, float] = {}
-    for module in (site.module, *site.world.modules.values()):
-        boost = 1.0 if module is site.module else 0.6
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= 60:
-                found.setdefault(node.value, boost)
-            elif isinstance(node, ast.Name):
-                found.setdefault(node.id, boost * 0.5)
-            elif isinstance(node, ast.Attribute):
-                found.setdefault(node.attr, boost * 0.6)
-            elif isinstance(node, ast.arg | ast.keyword) and node.arg:
-                found.setdefault(node.arg, boost * 0.5)
+    found = dict(site.world.texts)
+    found |= site.module.index.texts
     return found
 
 

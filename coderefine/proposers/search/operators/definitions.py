@@ -76,7 +76,7 @@ def decorators(site: Site) -> Iterator[Edit]:
         return
     module = site.module
     has = {module.code(decorator) for decorator in node.decorator_list}
-    used = {module.code(decorator) for stmt in module.statements for decorator in getattr(stmt, "decorator_list", []) if isinstance(stmt, type(node))}
+    used = module.index.decorators.get(type(node), set())
     usual = set()
     if isinstance(module.parents.get(node), ast.ClassDef) and isinstance(node, Function):
         usual = {"property", "staticmethod", "classmethod"}
@@ -93,9 +93,7 @@ def decorators(site: Site) -> Iterator[Edit]:
 def _errors(site: Site, name: str) -> dict[str, float]:
     found = {other: 2.0 for group in RELATED if name in group for other in group}
     found |= {other: 2.0 for other in site.raised if other in EXCEPTIONS}
-    for node in ast.walk(site.module.tree):
-        if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "").endswith(("Error", "Exception")) for base in node.bases):
-            found[node.name] = 3.0
+    found |= dict.fromkeys(site.module.index.errors, 3.0)
     found |= {other: 2.0 for other in site.local.globals if other.endswith(("Error", "Exception"))}
     found.setdefault("Exception", 0.5)
     found.setdefault("ValueError", 1.0)

@@ -71,11 +71,8 @@ def early_raise(site: Site) -> Iterator[Edit]:
 def _errors(site: Site) -> dict[str, float]:
     """Errors raised in this file, and the usual ones; one that a failing test waits for comes first."""
     found: dict[str, float] = {}
-    for node in ast.walk(site.module.tree):
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            name = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-            if isinstance(name, ast.Name):
-                found[f'{name.id}("invalid value")' if name.id in EXCEPTIONS else name.id] = 1.0
+    for name in sorted(site.module.index.errors):
+        found[f'{name}("invalid value")' if name in EXCEPTIONS else name] = 1.0
     for name in site.raised:
         if name in EXCEPTIONS or name in site.local.globals:
             found[f'{name}("invalid value")'] = 2.0

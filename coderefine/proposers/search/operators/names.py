@@ -106,18 +106,11 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
 
 
 def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
-    if not base:
-        return set()
-    return {
-        node.attr
-        for node in ast.walk(site.module.tree)
-        if isinstance(node, ast.Attribute) and dotted(node.value) == base and _called(site, node) == called
-    }
+    return site.module.index.attributes[base]["called" if called else "read"] if base in site.module.index.attributes else set()
 
 
 def _like(site: Site, name: str) -> list[str]:
-    known = {node.attr for node in ast.walk(site.module.tree) if isinstance(node, ast.Attribute)}
-    return [other for other in known if likeness(name, other) >= 0.5]
+    return sorted(other for other in site.module.index.all_attributes if likeness(name, other) >= 0.5)
 
 
 def functions(site: Site) -> Iterator[Edit]:
@@ -172,18 +165,12 @@ def field_of(site: Site) -> Iterator[Edit]:
 
 def _tails(site: Site, name: str) -> dict[str, float]:
     """What follows `name` elsewhere in the function or file: `.next`, `[0]`, `.items()`."""
-    tails: dict[str, float] = {}
-    within = site.local.function or site.module.tree
-    for node in ast.walk(site.module.tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            parent = site.module.parents.get(node)
-            called = isinstance(parent, ast.Call) and parent.func is node
-            if node.value.id == name:
-                tails.setdefault(f".{node.attr}" + ("()" if called and not parent.args else ""), 2.0)  # type: ignore[union-attr]
-    for node in ast.walk(within):
-        if isinstance(node, ast.Subscript):
-            weight = 2.0 if dotted(node.value) == name else 0.4
-            tails.setdefault(f"[{site.code(node.slice)}]", weight)
+    index = site.module.index
+    known = index.attributes.get(name, {})
+    tails = {f".{attr}": 2.0 for attr in known.get("read", ())} | {f".{attr}()": 2.0 for attr in known.get("bare", ())}
+    for base, inside, function in index.slices:
+        if function is site.local.function:
+            tails.setdefault(f"[{inside}]", 2.0 if base == name else 0.4)
     if site.kinds.name(name) in ("list", "tuple", "str"):
         for text, weight in (("[0]", 0.7), ("[-1]", 0.7), ("[1]", 0.4), ("[::-1]", 0.6), ("[1:]", 0.6), ("[:-1]", 0.6)):
             tails.setdefault(text, weight)

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
+from coderefine.proposers.search.index import SIMPLE, Piece
 from coderefine.proposers.search.kinds import dotted, fits
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import LOOPS, Edit, Function, Replacement, first_line
 
-SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Delete, ast.Assert, ast.Nonlocal, ast.Global)
 
 
 def deletion(site: Site) -> Iterator[Edit]:
@@ -191,27 +191,28 @@ def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
 
 def _ingredients(site: Site) -> dict[str, float]:
     found: dict[str, float] = {}
-    known = set(site.names) | set(site.local.globals) | {"self", "cls"}
-    from coderefine.proposers.search.ingredients import BUILTINS
-
-    for weight, top in ((2.0, site.local.function), (1.0, site.local.owner), (0.5, site.module.tree)):
-        for node in ast.walk(top) if top is not None else ():
-            if not isinstance(node, SIMPLE) or node is site.stmt or isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-                continue
-            text = site.code(node)
-            free = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-            missing = free - known - BUILTINS
-            if len(text) <= 90 and "\n" not in text:
-                if not missing:
-                    found.setdefault(text, weight)
-                for variant in _adapted(site, text, free, missing):
-                    found.setdefault(variant, weight * 0.4)
+    for weight, piece in nearest(site, site.module.index.statements):
+        node = piece.node
+        if node is site.stmt or isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            continue
+        missing = piece.names - site.known
+        if not missing:
+            found.setdefault(piece.text, weight)
+        for variant in _adapted(site, piece.text, piece.names, missing):
+            found.setdefault(variant, weight * 0.4)
         if len(found) > 400:
             break
     return found
 
 
-def _adapted(site: Site, text: str, free: set[str], missing: set[str]) -> Iterator[str]:
+def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
+    """Pieces of this function, then of this class, then of the file, with the weight of each group."""
+    local = site.local
+    weighed = [(2.0 if piece.function is local.function else 1.0 if local.owner and piece.owner is local.owner else 0.5, piece) for piece in pieces]
+    return sorted(weighed, key=lambda item: -item[0])
+
+
+def _adapted(site: Site, text: str, free: frozenset[str], missing: frozenset[str]) -> Iterator[str]:
     """`text` with one of its names replaced by one that is in scope."""
     if len(missing) > 1:
         return

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.ingredients import BUILTINS
 from coderefine.proposers.search.kinds import SIZED, dotted, fits
+from coderefine.proposers.search.operators.statements import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
@@ -49,19 +49,10 @@ def _part_of_name(site: Site, node: ast.AST) -> bool:
 
 def _pool(site: Site) -> list[tuple[str, str, float]]:
     """(text, kind, weight) of compound expressions whose names are all readable here."""
-    known = set(site.names) | set(site.local.globals) | BUILTINS | {"self", "cls"}
     found: dict[str, tuple[str, str, float]] = {}
-    for weight, top in ((2.0, site.local.function), (0.8, site.local.owner), (0.4, site.module.tree)):
-        for node in ast.walk(top) if top is not None else ():
-            if not isinstance(node, ast.BinOp | ast.Call | ast.Subscript | ast.Attribute | ast.Compare | ast.BoolOp | ast.IfExp | ast.List | ast.Dict | ast.Tuple | ast.ListComp | ast.UnaryOp):
-                continue
-            if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-                continue
-            text = site.code(node)
-            if len(text) > 70 or "\n" in text or text in found:
-                continue
-            if {name.id for name in ast.walk(node) if isinstance(name, ast.Name)} <= known:
-                found[text] = (text, site.kinds.of(node), weight)
+    for weight, piece in nearest(site, site.module.index.expressions):
+        if piece.text not in found and len(piece.text) <= 70 and piece.names <= site.known:
+            found[piece.text] = (piece.text, site.kinds.of(piece.node), weight)
         if len(found) > 150:
             break
     return list(found.values())
@@ -183,7 +174,7 @@ def assigned(site: Site) -> Iterator[Edit]:
 
 def renamed_copy(site: Site) -> Iterator[Edit]:
     """A dotted chain shortened or prolonged by one step that the file uses elsewhere."""
-    chains = {dotted(node) for node in ast.walk(site.module.tree) if isinstance(node, ast.Attribute)} - {""}
+    chains = sorted(site.module.index.chains)
     for node in site.exprs:
         name = dotted(node) if isinstance(node, ast.Attribute) else ""
         if name and not isinstance(site.module.parents.get(node), ast.Attribute):

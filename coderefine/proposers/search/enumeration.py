@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import heapq
 import itertools
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators import TABLE, Operator
-from coderefine.proposers.search.rank import Scored, bound, scored
+from coderefine.proposers.search.rank import FIRST_GUESS, SLACK, Scored, base, scored
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Module
 
@@ -41,23 +42,36 @@ class Enumeration:
         self._heap: list[tuple[float, int, tuple[Site, Operator] | Iterator[Scored], Scored | None]] = []
         self._seen: set[tuple[str, int, Code]] = set()
         self._originals: set[ast.stmt] = set()
+        self._best: dict[str, float] = {}
         self.made = 0
         for site in sites:
             for operator in TABLE:
-                self._push(bound(site, operator), (site, operator), None)
+                self._push(base(site, operator) + FIRST_GUESS, (site, operator), None)
 
     def _push(self, score: float, what: tuple[Site, Operator] | Iterator[Scored], head: Scored | None) -> None:
         heapq.heappush(self._heap, (-score, next(self._order), what, head))
 
     def __iter__(self) -> Iterator[Proposed]:
         while self._heap:
-            _, _, what, head = heapq.heappop(self._heap)
+            score, _, what, head = heapq.heappop(self._heap)
             if isinstance(what, tuple):
-                self._open(iter(scored(*what, _edits(*what))))
+                expected = base(*what) + self._best.get(what[1].name, FIRST_GUESS) + SLACK
+                if expected < -score - 0.01 and what[1].name in self._best:
+                    self._push(expected, what, None)  # its turn comes later than we thought
+                    continue
+                found = scored(*what, _edits(*what))
+                self._learn(*what, found)
+                self._open(iter(found))
             else:
                 self._open(what)
             if head is not None and (proposed := self._checked(head)) is not None:
                 yield proposed
+
+    def _learn(self, site: Site, operator: Operator, found: Sequence[Scored]) -> None:
+        """Remember how close to its base an operator's best edit came: the estimate for its other places."""
+        if found:
+            gap = found[0].score - base(site, operator)
+            self._best[operator.name] = max(gap, self._best.get(operator.name, gap))
 
     def _open(self, rest: Iterator[Scored]) -> None:
         head = next(rest, None)
@@ -103,7 +117,9 @@ def compiled(module: Module, top: ast.stmt, edit: Edit | None) -> Code | None:
     changed = emit.apply(text, moved) if parts else text
     body = "class _:\n" + changed if changed[:1].isspace() else changed
     try:
-        return essence(compile(body, "<edit>", "exec", dont_inherit=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return essence(compile(body, "<edit>", "exec", dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError, OverflowError):
         return None
 

@@ -1,0 +1,176 @@
+"""Repairs failing tests with no model: suspicious statements, general edits, judged by the hundred."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from coderefine.config import Config
+from coderefine.core import Case, Cost, Event, Listen, Patch, Proposals, Situation, Views
+from coderefine.errors import RunnerError
+from coderefine.project import Interpreter, Place, Protection
+from coderefine.proposers.search.choose import ordered
+from coderefine.proposers.search.enumeration import Enumeration
+from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.localise import Suspects, suspects, test_sources
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Function, Module
+from coderefine.proposers.search.validate import Clock, Repair, Trial
+from coderefine.runner.pool import Pool, open_pool
+
+MOST_SITES = 400
+"""Statements looked at: the most suspicious ones."""
+
+
+class Search:
+    """The offline proposer. `alternatives`: other plausible patches of the last round, best first."""
+
+    name = "search"
+
+    def __init__(self, place: Place, interpreter: Interpreter, config: Config, protection: Protection, listen: Listen = lambda _: None) -> None:
+        self._place = place
+        self._interpreter = interpreter
+        self._config = config
+        self._protection = protection
+        self._listen = listen
+        self._runs = 0
+        self._seconds = 0.0
+        self.alternatives: tuple[Patch, ...] = ()
+
+    @property
+    def spent(self) -> Cost:
+        return Cost(seconds=self._seconds, test_runs=self._runs)
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """Cumulative patches, best first; a new search begins on every tree that was accepted."""
+        while self._wanted(situation):
+            best = situation.best
+            for patch in self._patches(situation, views):
+                situation = yield patch
+                if situation.best is not best:
+                    break
+            if situation.best is best:
+                return
+
+    def _wanted(self, situation: Situation) -> bool:
+        left = self._config.search_time - self._seconds
+        return left > 0.5 and bool(_failing(situation)) and (situation.seconds_left or left) > 0.5
+
+    def _patches(self, situation: Situation, views: Views) -> Iterator[Patch]:
+        """Everything one search on one tree finds; servers are closed before the first patch is handed out."""
+        began = time.monotonic()
+        limit = self._config.search_time - self._seconds
+        clock = Clock(min(limit, situation.seconds_left or limit))
+        try:
+            repairs = self._search(situation, views, clock)
+        except RunnerError as error:
+            self._listen(Event("note", f"search: {error}"))
+            repairs = []
+        self._seconds += time.monotonic() - began
+        patches = [self._patch(situation, repair) for repair in ordered(repairs)]
+        self._say(repairs)
+        for number, patch in enumerate(patches):
+            self.alternatives = tuple(other for at, other in enumerate(patches) if at != number and repairs)
+            yield patch
+
+    def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
+        statuses = {name: case.status for name, case in situation.best.cases.items()}
+        failing = _failing(situation)
+        with open_pool(views, self._place, self._interpreter, self._config, patch=situation.best.patch, expected=statuses) as pool:
+            sites = self._sites(situation, pool, failing)
+            trial = Trial(pool, _quick_first(failing, pool), clock, self._tell)
+            try:
+                trial.run(iter(Enumeration(sites)))
+            finally:
+                self._runs += trial.tried
+        return trial.repairs
+
+    def _tell(self, tried: int, found: int) -> None:
+        self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
+
+    def _say(self, repairs: list[Repair]) -> None:
+        whole = [repair for repair in repairs if repair.whole]
+        if len(whole) > 1:
+            self._listen(Event("note", f"search: {len(whole)} plausible patches; the one shown is plausible, not proven unique"))
+
+    def _sites(self, situation: Situation, pool: Pool, failing: list[Case]) -> list[Site]:
+        coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
+        paths = {path for by_path in coverage.values() for path in by_path}
+        paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
+        modules = self._modules(situation, paths | self._neighbours(paths))
+        free = {path: module for path, module in modules.items() if path in paths and self._free(path)}
+        tests = self._modules(situation, {case.path for case in failing})
+        found = suspects(free, coverage, failing, test_sources(failing, tests))
+        return _as_sites(free, found, World({**free, **{path: modules[path] for path in modules if self._free(path)}}))
+
+    def _free(self, path: str) -> bool:
+        return self._protection.reason(path) is None and not self._protection.is_test(path)
+
+    def _neighbours(self, paths: set[str]) -> set[str]:
+        """Other Python files beside those that failing tests run through: ingredients may come from them."""
+        found = set()
+        for folder in {PurePosixPath(path).parent for path in paths if self._free(path)}:
+            for file in sorted((self._place.top / folder).glob("*.py"))[:40]:
+                found.add((folder / file.name).as_posix())
+        return found
+
+    def _modules(self, situation: Situation, paths: set[str]) -> dict[str, Module]:
+        found = {}
+        for path in sorted(paths):
+            if path.endswith(".py") and (data := self._read(situation.best.patch, path)) is not None:
+                module = Module.of(path, data)
+                if module is not None:
+                    found[path] = module
+        return found
+
+    def _read(self, patch: Patch, path: str) -> bytes | None:
+        if path in patch.files:
+            return patch.files[path]
+        try:
+            return (self._place.top / path).read_bytes()
+        except OSError:
+            return None
+
+    def _patch(self, situation: Situation, repair: Repair) -> Patch:
+        return situation.best.patch.then(dict(repair.files), origin="search", summary=summary(repair))
+
+
+def _failing(situation: Situation) -> list[Case]:
+    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in situation.flaky]
+
+
+def _quick_first(failing: list[Case], pool: Pool) -> list[str]:
+    """Failing tests, the fastest first; those the servers do not know or see otherwise are left out."""
+    known = [case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)]
+    return [case.id for case in sorted(known, key=lambda case: case.seconds)]
+
+
+def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World) -> list[Site]:
+    locals_: dict[tuple[str, object], Local] = {}
+    sites = []
+    best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
+    for stmt, weight in best:
+        module = next(module for module in modules.values() if stmt in module.parents)
+        function = stmt if isinstance(stmt, Function) else module.function(stmt)
+        key = (module.path, function)
+        if key not in locals_:
+            locals_[key] = Local(module, function, world, found.seen.get(function, {}) if function else {})
+        sites.append(Site(locals_[key], stmt, weight, found.raised))
+    return sites
+
+
+def summary(repair: Repair) -> str:
+    """`src/cart.py:41 `>` → `>=``: where, what was, what is; long pieces cut."""
+    scored = repair.proposed.scored
+    module = scored.site.module
+    part = scored.edit.parts[0]
+    line = module.text.count("\n", 0, part.start) + 1
+    old, new = (_short(text) for text in (module.text[part.start : part.end], part.text))
+    shown = f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`"
+    return f"{module.path}:{line} {shown}"
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 60 else flat[:57] + "..."

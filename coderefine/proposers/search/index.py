@@ -1,0 +1,127 @@
+"""What one file contains, read once: expressions, statements, tests, attributes, texts, calls."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from coderefine.proposers.search.kinds import dotted
+
+if TYPE_CHECKING:
+    from coderefine.proposers.search.syntax import Function, Module
+
+COMPOUND = (
+    ast.BinOp, ast.Call, ast.Subscript, ast.Attribute, ast.Compare, ast.BoolOp, ast.IfExp, ast.List, ast.Dict, ast.Tuple,
+    ast.ListComp, ast.UnaryOp, ast.JoinedStr, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda,
+)  # fmt: skip
+SIMPLE = (
+    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Delete,
+    ast.Assert, ast.Nonlocal, ast.Global,
+)  # fmt: skip
+LONGEST = 90
+"""Characters of the longest piece of code taken as an ingredient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of code: its node, text, the names it reads, the function and the class it stands in."""
+
+    node: ast.AST
+    text: str
+    names: frozenset[str]
+    function: Function | None
+    owner: ast.ClassDef | None
+
+
+class Index:
+    """Facts about one module, gathered in one walk when first asked for."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.expressions: list[Piece] = []
+        self.statements: list[Piece] = []
+        self.tests: list[Piece] = []
+        self.attributes: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self.all_attributes: set[str] = set()
+        self.texts: dict[str, float] = {}
+        self.calls: dict[str, list[ast.Call]] = defaultdict(list)
+        self.slices: list[tuple[str, str, Function | None]] = []
+        self.one_argument: set[str] = set()
+        self.chains: set[str] = set()
+        self.errors: set[str] = set()
+        self.decorators: dict[type[ast.AST], set[str]] = defaultdict(set)
+        self._walk(module.tree, None, None)
+
+    def _walk(self, node: ast.AST, function: Function | None, owner: ast.ClassDef | None) -> frozenset[str]:
+        """Visits `node` and all below it; the names read below are handed up, so that no subtree is walked twice."""
+        inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        kin = node if isinstance(node, ast.ClassDef) else owner
+        names = frozenset({node.id}) if isinstance(node, ast.Name) else frozenset()
+        for child in ast.iter_child_nodes(node):
+            names |= self._walk(child, inner, kin)
+        self._note(node, names, function, owner)
+        return names
+
+    def _note(self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None) -> None:
+        if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None):
+            self._piece(self.expressions, node, names, function, owner)
+        elif isinstance(node, SIMPLE):
+            self._piece(self.statements, node, names, function, owner)
+        if isinstance(node, ast.Attribute):
+            self._attribute(node)
+        elif isinstance(node, ast.Call):
+            self._call(node)
+        elif isinstance(node, ast.Subscript):
+            self.slices.append((dotted(node.value), self.module.code(node.slice), function))
+        elif isinstance(node, ast.If | ast.While | ast.IfExp):
+            for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
+                self._piece(self.tests, test, frozenset(n.id for n in ast.walk(test) if isinstance(n, ast.Name)), function, owner)
+        self._word(node)
+        for decorator in getattr(node, "decorator_list", []):
+            self.decorators[type(node)].add(self.module.code(decorator))
+
+    def _piece(self, into: list[Piece], node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None) -> None:
+        text = self.module.code(node)
+        if len(text) <= LONGEST and "\n" not in text:
+            into.append(Piece(node, text, names, function, owner))
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        base = dotted(node.value)
+        parent = self.module.parents.get(node)
+        called = isinstance(parent, ast.Call) and parent.func is node
+        self.all_attributes.add(node.attr)
+        if base:
+            how = "called" if called else "read"
+            self.attributes[base][how].add(node.attr)
+            if called and isinstance(parent, ast.Call) and not parent.args:
+                self.attributes[base]["bare"].add(node.attr)
+            self.chains.add(f"{base}.{node.attr}")
+
+    def _call(self, node: ast.Call) -> None:
+        name = dotted(node.func)
+        self.calls[name.rsplit(".", 1)[-1]].append(node)
+        if len(node.args) == 1 and "." in name:
+            self.one_argument.add(name)
+
+    def _word(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= 60:
+            self.texts.setdefault(node.value, 1.0)
+        elif isinstance(node, ast.Name):
+            self.texts.setdefault(node.id, 0.5)
+        elif isinstance(node, ast.Attribute):
+            self.texts.setdefault(node.attr, 0.6)
+        elif isinstance(node, ast.arg | ast.keyword) and node.arg:
+            self.texts.setdefault(node.arg, 0.5)
+        elif isinstance(node, ast.ClassDef) and any(dotted(base).endswith(("Error", "Exception")) for base in node.bases):
+            self.errors.add(node.name)
+        elif isinstance(node, ast.Raise) and node.exc is not None:
+            name = dotted(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+            if name and "." not in name:
+                self.errors.add(name)
+
+    @cached_property
+    def free_tests(self) -> list[tuple[str, frozenset[str], Function | None]]:
+        return [(piece.text, piece.names, piece.function) for piece in self.tests]

@@ -1,0 +1,196 @@
+"""Which statements are suspicious: spectrum (Ochiai), traceback frames, what the failing tests name, data at import."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coderefine.core import Case, Coverage, Frame
+from coderefine.proposers.search.syntax import Function, Module, first_line, has_docstring
+
+FRAME = 0.5
+"""Added for the innermost frame of a traceback in the program itself; each frame further out adds half of it."""
+NAMED = 0.25
+"""Added when the failing test names the function."""
+HEADER = 0.55
+"""A definition's share of its most suspicious statement: defaults, decorators, parameters."""
+AT_IMPORT = 0.6
+"""Share of the most suspicious reader that a name bound at import gets."""
+LEAST = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """For each statement the failing and the passing tests that execute it."""
+
+    failing: Mapping[ast.stmt, frozenset[str]]
+    passing: Mapping[ast.stmt, int]
+    total: int
+
+    def ochiai(self, stmt: ast.stmt) -> float:
+        """ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
+        hit = len(self.failing.get(stmt, ()))
+        return hit / math.sqrt(self.total * (hit + self.passing.get(stmt, 0))) if hit else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Statements with their suspicion in 0..1, and what failing frames showed of each function's locals."""
+
+    weights: Mapping[ast.stmt, float]
+    seen: Mapping[ast.AST, Mapping[str, str]] = field(default_factory=dict)
+    raised: frozenset[str] = frozenset()
+    spectrum: Spectrum = Spectrum({}, {}, 1)
+
+
+def suspects(modules: Mapping[str, Module], coverage: Coverage, failing: Sequence[Case], sources: Mapping[str, str]) -> Suspects:
+    """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, where known."""
+    spectrum = spectrum_of(modules, coverage, {case.id for case in failing})
+    weights = {stmt: spectrum.ochiai(stmt) for stmt in spectrum.failing}
+    frames = _frames(modules, failing)
+    _add_frames(weights, modules, frames)
+    _add_named(weights, modules, failing, sources)
+    _add_headers(weights, modules)
+    _add_imported(weights, modules)
+    top = max(weights.values(), default=1.0)
+    kept = {stmt: weight / top for stmt, weight in weights.items() if weight / top >= LEAST}
+    return Suspects(kept, _locals(modules, frames), _raised(failing), spectrum)
+
+
+def spectrum_of(modules: Mapping[str, Module], coverage: Coverage, failing: set[str]) -> Spectrum:
+    """Lines of the coverage turned into statements."""
+    bad: dict[ast.stmt, set[str]] = defaultdict(set)
+    good: dict[ast.stmt, int] = defaultdict(int)
+    for test, by_path in coverage.items():
+        for path, lines in by_path.items():
+            module = modules.get(path)
+            if module is None or not test:
+                continue
+            for stmt in {module.by_line[line] for line in lines if line in module.by_line}:
+                if test in failing:
+                    bad[stmt].add(test)
+                else:
+                    good[stmt] += 1
+    kept = {stmt: frozenset(tests) for stmt, tests in bad.items() if not _docstring(stmt)}
+    return Spectrum(kept, good, max(len(failing), 1))
+
+
+def _docstring(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
+
+
+def _frames(modules: Mapping[str, Module], failing: Iterable[Case]) -> list[tuple[float, Frame]]:
+    """Frames in the program with their weights, the innermost of each traceback first."""
+    found = []
+    for case in failing:
+        ours = [frame for frame in (case.failure.frames if case.failure else ()) if frame.path in modules]
+        found += [(0.5**depth, frame) for depth, frame in enumerate(reversed(ours))]
+    return found
+
+
+def _add_frames(weights: dict[ast.stmt, float], modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) -> None:
+    best: dict[ast.stmt, float] = defaultdict(float)
+    for weight, frame in frames:
+        stmt = modules[frame.path].by_line.get(frame.line)
+        if stmt is not None:
+            best[stmt] = max(best[stmt], weight)
+    for stmt, weight in best.items():
+        weights[stmt] = weights.get(stmt, 0.3) + FRAME * weight
+        for module in modules.values():
+            function = module.function(stmt) if stmt in module.parents else None
+            if function is not None:  # its neighbours made what failed there
+                for near in ast.walk(function):
+                    if isinstance(near, ast.stmt) and near in weights and near is not stmt:
+                        weights[near] += 0.3 * FRAME * weight
+
+
+def _add_named(weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case], sources: Mapping[str, str]) -> None:
+    """The failing test's text, its name and its assertion name the functions it is about."""
+    words: dict[str, float] = {}
+    for case in failing:
+        said = f"{case.failure.assertion} {case.failure.message}" if case.failure else ""
+        for word in set(re.findall(r"\w+", f"{said} {sources.get(case.id, '')}")):
+            words[word] = max(words.get(word, 0.0), 0.7)
+        for word in re.findall(r"\w+", said.split("\n")[0]):
+            words[word] = 1.0
+        name = case.id.rsplit("::", 1)[-1].split("[")[0].lower()
+        words["test:" + name] = 1.0
+    names = [word.removeprefix("test:") for word in words if word.startswith("test:")]
+    for module in modules.values():
+        for function in module.statements:
+            if isinstance(function, Function):
+                weight = max(words.get(function.name, 0.0), 0.8 if len(function.name) > 3 and any(function.name.lower().strip("_") in name for name in names) else 0.0)
+                if weight:
+                    for stmt in ast.walk(function):
+                        if isinstance(stmt, ast.stmt) and stmt in weights:
+                            weights[stmt] += NAMED * weight
+
+
+def _add_headers(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
+    for module in modules.values():
+        for node in module.statements:
+            if isinstance(node, Function):
+                inner = max((weights.get(stmt, 0.0) for stmt in node.body), default=0.0)
+                if inner and node not in weights:
+                    weights[node] = HEADER * inner
+                elif inner:
+                    weights[node] = max(weights[node], HEADER * inner)
+
+
+def _add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
+    """Names bound at import are as suspicious as the code that reads them, a little less."""
+    readers: dict[str, float] = defaultdict(float)
+    for module in modules.values():
+        for stmt, weight in list(weights.items()):
+            if stmt in module.parents:
+                for node in ast.walk(stmt):
+                    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                    if name:
+                        readers[name] = max(readers[name], weight)
+    for module in modules.values():
+        for stmt in module.statements:
+            if module.function(stmt) is None and isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
+                targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+                names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+                weight = AT_IMPORT * max((readers[name] for name in names if name in readers), default=0.0)
+                if weight > weights.get(stmt, 0.0):
+                    weights[stmt] = weight
+
+
+def _locals(modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) -> dict[ast.AST, dict[str, str]]:
+    found: dict[ast.AST, dict[str, str]] = {}
+    for _, frame in frames:
+        stmt = modules[frame.path].by_line.get(frame.line)
+        function = modules[frame.path].function(stmt) if stmt is not None else None
+        if function is not None:
+            found.setdefault(function, {}).update(frame.locals)
+    return found
+
+
+def _raised(failing: Iterable[Case]) -> frozenset[str]:
+    """Names of the exceptions that tests ended with, and of those they waited for in vain."""
+    found = set()
+    for case in failing:
+        if case.failure is not None:
+            found.add(case.failure.exception.rsplit(".", 1)[-1])
+            found.update(re.findall(r"\b([A-Z]\w*(?:Error|Exception))\b", case.failure.message))
+    return frozenset(found - {"AssertionError", ""})
+
+
+def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str, str]:
+    """Text of each failing test's function."""
+    found = {}
+    for case in cases:
+        module = read.get(case.path)
+        if module is None:
+            continue
+        name = case.id.rsplit("::", 1)[-1].split("[")[0]
+        for stmt in module.statements:
+            if isinstance(stmt, Function) and stmt.name == name:
+                body = stmt.body[1:] if has_docstring(stmt) else stmt.body
+                found[case.id] = module.text[module.line_start(first_line(body[0])) : module.end(stmt)] if body else ""
+    return found

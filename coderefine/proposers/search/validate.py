@@ -1,0 +1,150 @@
+"""Judges proposed edits with the pool: failing tests first, then what reaches the edit, then all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coderefine.core import Status
+from coderefine.proposers.search.enumeration import Proposed
+from coderefine.runner.pool import Candidate, Judged, Plan, Pool
+
+MOST_FIRST = 6
+"""Failing tests run on every candidate; the others wait until these pass."""
+LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 0.5, 3.0, 0.3
+"""After the first plausible patch the search goes on for this share of the time it took, within these seconds."""
+PARTIAL_PATIENCE = 4.0
+"""Seconds after the first partial repair during which a whole one may still be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A proposal that proved itself: the failing tests it passes, and whether those are all."""
+
+    proposed: Proposed
+    fixed: frozenset[str]
+    whole: bool
+    at: float
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds since the start and when to stop; monotonic."""
+
+    limit: float
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
+    def left(self) -> float:
+        return self.limit - self.spent
+
+
+class Trial:
+    """One walk through the proposals of one tree. `tried` counts candidates, `runs` children."""
+
+    def __init__(self, pool: Pool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None]) -> None:
+        self._pool = pool
+        self._failing = tuple(failing)
+        self._clock = clock
+        self._tell = tell
+        self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
+        self._waiting: list[tuple[int, frozenset[str]]] = []
+        self.repairs: list[Repair] = []
+        self.tried = 0
+        self._shown = 0.0
+
+    def run(self, proposals: Iterator[Proposed]) -> None:
+        """Judge until something plausible is found and its grace is over, or time or proposals run out."""
+        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, thorough=True)
+        more = True
+        while more and not self._over():
+            feed = _Feed(self, proposals)
+            for judged in self._pool.judge(feed, plan):
+                self._note(judged)
+                if self._clock.left <= 0:
+                    break
+            more = not feed.empty
+            self._confirm()
+
+    def _over(self) -> bool:
+        if self._clock.left <= 0:
+            return True
+        whole = [repair for repair in self.repairs if repair.whole]
+        if whole:
+            grace = min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * whole[0].at))
+            return self._clock.spent > whole[0].at + grace
+        if self.repairs:
+            return self._clock.spent > self.repairs[0].at + max(PARTIAL_PATIENCE, 0.25 * self._clock.limit)
+        return False
+
+    def candidate(self, proposed: Proposed) -> Candidate | None:
+        """The proposal as a candidate, or None when the file's encoding cannot hold it."""
+        try:
+            data = proposed.scored.site.module.source.encode(proposed.text)
+        except UnicodeEncodeError:
+            return None
+        self.tried += 1
+        self._given[self.tried] = (proposed, {proposed.path: data})
+        return Candidate(self.tried, {proposed.path: data})
+
+    def _note(self, judged: Judged) -> None:
+        number = judged.candidate.number
+        if judged.plausible:
+            proposed, files = self._given[number]
+            self.repairs.append(Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files))
+        else:
+            fixed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
+            broken = [name for name, status in judged.statuses.items() if status.bad and name not in self._failing]
+            if fixed and not broken:
+                self._waiting.append((number, fixed))
+        if not judged.plausible and number not in {one for one, _ in self._waiting}:
+            self._given.pop(number, None)
+        if self._clock.spent - self._shown > 0.2:
+            self._shown = self._clock.spent
+            self._tell(self.tried, sum(repair.whole for repair in self.repairs))
+
+    @property
+    def pausing(self) -> bool:
+        """Whether partial repairs wait to be confirmed (each kind once)."""
+        return bool(self._waiting) or self._over()
+
+    def _confirm(self) -> None:
+        """Run everything on the partial repairs that pass tests no confirmed one passes yet."""
+        waiting, self._waiting = self._waiting, []
+        for number, fixed in waiting:
+            proposed, files = self._given.pop(number)
+            known = {repair.fixed for repair in self.repairs}
+            if any(fixed <= other for other in known) or self._clock.left <= 0:
+                continue
+            plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=True)
+            for judged in self._pool.judge([Candidate(number, files)], plan):
+                if judged.plausible:
+                    passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
+                    self.repairs.append(Repair(proposed, passed, whole=False, at=self._clock.spent, files=files))
+
+
+class _Feed:
+    """Hands proposals to the pool one at a time, until the trial wants a pause."""
+
+    def __init__(self, trial: Trial, proposals: Iterator[Proposed]) -> None:
+        self._trial, self._proposals = trial, proposals
+        self.empty = False
+
+    def __iter__(self) -> _Feed:
+        return self
+
+    def __next__(self) -> Candidate:
+        while not self._trial.pausing:
+            proposed = next(self._proposals, None)
+            if proposed is None:
+                self.empty = True
+                break
+            if (candidate := self._trial.candidate(proposed)) is not None:
+                return candidate
+        raise StopIteration

@@ -1,0 +1,58 @@
+"""Repair rate on the hand-written faults.
+
+    python tests/bench/repair/handwritten.py development|held_out [NAME...]
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3])]
+
+from cases import Written, load
+from differential import agree
+from engine import Ended, repair
+
+
+def run(case: Written) -> tuple[Ended, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder) / case.name
+        top.mkdir()
+        for name, text in case.files.items():
+            (top / name).write_text(text)
+        subprocess.run(["git", "init", "-q"], cwd=top, check=True)
+        ended = repair(top)
+        if ended.patch is None:
+            return ended, "none"
+        if not ended.plausible:
+            return ended, "partial"
+        text = (ended.patch.files.get(f"{case.name}.py") or b"").decode()
+        if ast.dump(ast.parse(text)) == ast.dump(ast.parse(case.right)):
+            return ended, "identical"
+        return ended, "equal" if agree(case.name, case.right, text, case.tests) else "different"
+
+
+def main() -> None:
+    half, names = sys.argv[1], sys.argv[2:]
+    results = []
+    for case in load(half):
+        if names and case.name not in names:
+            continue
+        ended, verdict = run(case)
+        results.append((case, ended, verdict))
+        summary = ended.patch.summary if ended.patch else f"failing {len(ended.failing)} {ended.note}"
+        print(f"{case.name:18} {verdict:10} {ended.seconds:5.1f} s {ended.tried:5} tried  {len(ended.others)} others  {summary}", flush=True)
+    total = len(results)
+    plausible = sum(ended.plausible for _, ended, _ in results)
+    correct = sum(verdict in ("identical", "equal") for _, _, verdict in results)
+    times = sorted(ended.seconds for _, ended, _ in results if ended.patch)
+    print(f"{half}: {total} faults, plausible {plausible} ({plausible / total:.0%}), correct first {correct} ({correct / total:.0%}), median {statistics.median(times):.1f} s, p90 {times[int(len(times) * 0.9)]:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
