@@ -65,7 +65,6 @@ def _block(body: list[ast.stmt], spot: _Spot) -> Iterator[Branch]:
         elif isinstance(node, ast.If):
             yield from _block(node.body, spot.under(pins(node.test)))
             yield from _block(node.orelse, spot.under(pins(_negated(node.test))))
-            yield from _expressions(node.test, spot)
         elif isinstance(node, ast.Match):
             yield from _match(node, spot)
         else:
