@@ -93,13 +93,17 @@ def run(
 def complaint(result: proc.Result, where: Path) -> GitError:
     """What git said on failing, as one line that says what to do."""
     said = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
-    last = re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else f"exit {result.returncode}"
+    last = _last_line(said) or f"exit {result.returncode}"
     lock = re.search(r"'([^']+\.lock)'", said)
     for pattern, advice in COMPLAINTS:
         if re.search(pattern, said):
-            return GitError(
-                "git: " + advice.format(where=where, said=last, lock=lock.group(1) if lock else "its .lock file")
-            )
+            held = lock.group(1) if lock else "its .lock file"
+            return GitError("git: " + advice.format(where=where, said=last, lock=held))
     program = next((word for word in result.argv[1:] if word[0] != "-" and "=" not in word), "git")
     return GitError(f"git {program} failed in {where}: {last}")
+
+
+def _last_line(said: str) -> str:
+    """The last thing git said that is no hint, without its `fatal: `."""
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
+    return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else ""

@@ -33,6 +33,10 @@ def encode(value: object, keep: Callable[[bytes], str]) -> Json:
         return keep(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {name: encode(getattr(value, name), keep) for name in _recorded(cast("Hashable", type(value)))}
+    return _encode_many(value, keep)
+
+
+def _encode_many(value: object, keep: Callable[[bytes], str]) -> Json:
     if isinstance(value, Mapping):
         return {str(name): encode(item, keep) for name, item in value.items()}
     if isinstance(value, set | frozenset):
@@ -61,6 +65,10 @@ def _decoder(kind: Any) -> Decoder:
         return _tuple(get_args(kind))
     if origin is not None:
         return _collection(origin, _decoder(get_args(kind)[-1]))
+    return _single(kind)
+
+
+def _single(kind: Any) -> Decoder:
     if kind is bytes:
         return lambda value, fetch: fetch(value)
     if isinstance(kind, type) and is_dataclass(kind):

@@ -51,10 +51,7 @@ class Journal:
 
         Raises JournalError: none, several, or written by a newer coderefine.
         """
-        names = run_names(repository)
-        fitting = [name for name in names if name == run] or [
-            name for name in names if name.startswith(run) or name.endswith(run)
-        ]
+        fitting = _fitting(run_names(repository), run)
         if not fitting:
             raise JournalError(f"no run {run!r}: `coderefine log` lists them" if run else "no run is recorded here yet")
         if run and len(fitting) > 1:
@@ -240,6 +237,11 @@ def run_names(repository: Repository) -> list[str]:
     except OSError as error:
         raise JournalError(f"{home(repository)} cannot be read: {error.strerror}") from error
     return sorted(found, reverse=True)
+
+
+def _fitting(names: list[str], run: str) -> list[str]:
+    """The one name that is `run`, else all that start or end so."""
+    return [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
 
 
 def plain_path(path: str) -> bool:

@@ -31,8 +31,6 @@ class Snapshot:
 
     def changes(self, patch: Patch) -> tuple[Change, ...]:
         """What `patch` does to the working tree, links followed, no-ops left out. Raises PublishError."""
-        if missing := sorted(set(patch.files) - set(self.originals)):
-            raise PublishError(f"{missing[0]} was not part of the snapshot, so it cannot be written safely")
         changes = (self._change(path, after) for path, after in sorted(patch.files.items()))
         found = tuple(change for change in changes if change.before != change.after)
         if not found:
@@ -52,7 +50,11 @@ class Snapshot:
 
     def _change(self, path: str, after: bytes | None) -> Change:
         place = place_of(self.top, path, remove=after is None)
-        return Change(place, self.originals[path], after, mode_of(self.top, place))
+        try:
+            before = self.originals[path]
+        except KeyError:
+            raise PublishError(f"{path} was not part of the snapshot, so it cannot be written safely") from None
+        return Change(place, before, after, mode_of(self.top, place))
 
 
 def moved(path: str) -> PublishError:
