@@ -173,6 +173,8 @@ CODE = [
     Deed("regex-compiled", SUM, "import re\n\nWORD = re.compile(r'\\w+')\n\n\n" + GOOD),
     Deed("method-called-eval", SUM, "def total(xs):\n    xs.eval()\n    return sum(xs)\n"),
     Deed("parameter-called-exit", SUM, "def total(xs, exit=None):\n    if exit:\n        exit()\n    return sum(xs)\n"),
+    Deed("own-quit", SUM, "def quit():\n    return 1\n\n\ndef total(xs):\n    quit()\n    return sum(xs)\n"),
+    Deed("own-variable-exit", SUM, "def total(xs):\n    exit = xs.pop\n    exit()\n    return sum(xs)\n"),
     Deed(
         "lazy-module",
         SUM,
