@@ -70,6 +70,8 @@ class Index:
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
             self._piece(self.statements, node, names, function, owner)
+        elif isinstance(node, ast.If) and not node.orelse and len(node.body) == 1 and isinstance(node.body[0], SIMPLE):
+            self._small_if(node, names, function, owner)
         if isinstance(node, ast.Attribute):
             self._attribute(node)
         elif isinstance(node, ast.Call):
@@ -87,6 +89,13 @@ class Index:
         text = self.module.code(node)
         if len(text) <= LONGEST and "\n" not in text:
             into.append(Piece(node, text, names, function, owner))
+
+    def _small_if(self, node: ast.If, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None) -> None:
+        """An `if` of two lines, laid out afresh: an ingredient as a whole."""
+        test, body = self.module.code(node.test), self.module.code(node.body[0])
+        if "\n" not in test + body and len(test + body) <= LONGEST:
+            text = f"if {test}:\n{self.module.step}{body}"
+            self.statements.append(Piece(node, text, names, function, owner))
 
     def _attribute(self, node: ast.Attribute) -> None:
         base = dotted(node.value)

@@ -59,6 +59,19 @@ class World:
         return found
 
     @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods that classes of the first files define; special ones left out."""
+        found = {
+            stmt.name: None
+            for module in self.modules.values()
+            for node in module.statements
+            if isinstance(node, ast.ClassDef)
+            for stmt in node.body
+            if isinstance(stmt, Function) and not stmt.name.startswith("__")
+        }
+        return tuple(found)[:60]
+
+    @cached_property
     def results(self) -> Mapping[str, str]:
         """`name()` -> kind, for functions whose annotation or returns tell."""
         found = {}

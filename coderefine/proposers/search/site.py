@@ -42,7 +42,9 @@ class Site:
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 
     def _reachable(self) -> Iterator[ast.AST]:
-        dropped: set[int] = set()
+        dropped = {id(node) for node in getattr(self.stmt, "decorator_list", ())}
+        if isinstance(self.stmt, ast.Expr) and isinstance(self.stmt.value, ast.Constant):
+            return
         for node in own_nodes(self.stmt):
             if id(node) in dropped:
                 dropped.update(id(child) for child in ast.iter_child_nodes(node))

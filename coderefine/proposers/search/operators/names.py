@@ -99,6 +99,9 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
             options |= {name: 4.0 for name in group}
     for name in _used_on(site, dotted(node.value), called=called):
         options.setdefault(name, 1.0 + 2.0 * likeness(node.attr, name))
+    if called and node.attr in site.world.methods:
+        for name in site.world.methods:
+            options.setdefault(name, 0.6 + likeness(node.attr, name))
     for name in _like(site, node.attr):
         options.setdefault(name, 0.5)
     options.pop(node.attr, None)

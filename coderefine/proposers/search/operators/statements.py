@@ -176,6 +176,9 @@ def from_here(site: Site) -> Iterator[Edit]:
 
 
 def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
+    index = site.siblings.index(site.stmt) if site.stmt in site.siblings else 0
+    if any(site.code(near) == text for near in site.siblings[max(index - 1, 0) : index + 2]):
+        return
     jumps = text.startswith(("return", "raise", "break", "continue"))
     if site.loop is None and text in ("break", "continue"):
         return

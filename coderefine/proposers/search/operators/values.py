@@ -64,14 +64,14 @@ def composed(site: Site) -> Iterator[Edit]:
         if _part_of_name(site, node) or isinstance(node, ast.Compare | ast.BoolOp):
             continue
         empty = isinstance(node, ast.Constant) and node.value is None
-        if not empty and not isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.Call):
+        if not empty and not isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.Call | ast.BinOp):
             continue
         yield from _grown(site, node, empty=empty)
 
 
 def _grown(site: Site, node: ast.expr, *, empty: bool) -> Iterator[Edit]:
     kind = site.kinds.of(node)
-    text = site.code(node)
+    text = site.tight(node) if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Mod | ast.FloorDiv | ast.Div) else site.code(node)
     paths = site.paths[:12]
     bases = paths[:6] if empty else [text]
     for base in bases:
@@ -94,6 +94,17 @@ def _grown(site: Site, node: ast.expr, *, empty: bool) -> Iterator[Edit]:
                 yield from site.swap(node, f"{base}.get({other})", 0.5)
         if own == "list" and not empty:
             yield from site.swap(node, f"{base} + [{paths[0]}]" if paths else base, 0.3)
+
+
+def rounded_up(site: Site) -> Iterator[Edit]:
+    """A whole division rounded up instead of down, and the other way round."""
+    for node in site.exprs:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            left, right = site.code(node.left), site.tight(node.right)
+            yield from site.swap(node, f"({left} + {right} - 1) // {right}", 2.0)
+            yield from site.swap(node, f"-(-{site.tight(node.left)} // {right})", 1.0)
+            yield from site.swap(node, f"({left} + {right} // 2) // {right}", 0.5)
+            yield from site.swap(node, f"{left} // {right} + 1", 0.5)
 
 
 def slices(site: Site) -> Iterator[Edit]:
