@@ -45,14 +45,15 @@ class Command:
 class Config:
     """Everything a user can choose. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    `timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out".
+    `timeout`, `test_timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out".
+    `test_timeout` is what one test may take as long as its usual time is not known.
     """
 
     python: str | None = None
     gates: tuple[str, ...] = GATES
     commands: tuple[Command, ...] = ()
     pytest_args: tuple[str, ...] = ()
-    test_timeout: float = 600.0
+    test_timeout: float = 30.0
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     max_complexity: int = 10

@@ -41,14 +41,15 @@ class Pytest:
         self._interpreter = interpreter
         self._config = config
         self._listen = listen
-        self._limit: float | None = None
+        self._limit = config.test_timeout
+        self._paced = False
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
         self._listen(Event("stage", self.name))
         check = self._run(view, ask)
-        if check.complete and self._limit is None:
-            self._limit = _limit(check)
+        if check.complete and not self._paced:
+            self._limit, self._paced = min(self._limit, _limit(check)), True
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
         return replace(check, findings=findings)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coderefine.core import Ask, Check, Critic, Patch, Views
+from coderefine.core import Ask, Case, Check, Critic, Patch, Views
 from coderefine.loop.critique import critique
+from coderefine.runner.cold import HANG
 
 OTHER_SEED = 1
 
@@ -15,9 +16,12 @@ def find_flaky(views: Views, critic: Critic, baseline: Check, ask: Ask) -> froze
     """Failing tests of `baseline` that do not fail again.
 
     They are run once more alone, with another hash seed; those that pass there get a second full run, because a
-    test that fails only in company is order-dependent (a real failure), not flaky.
+    test that fails only in company is order-dependent (a real failure), not flaky. Tests that hung are believed.
     """
-    suspects = _changed(views, critic, baseline, replace(ask, tests=baseline.failing, seed=OTHER_SEED))
+    again = tuple(id_ for id_ in baseline.failing if not _hung(baseline.cases[id_]))
+    if not again:
+        return frozenset()
+    suspects = _changed(views, critic, baseline, replace(ask, tests=again, seed=OTHER_SEED))
     if not suspects:
         return frozenset()
     return suspects & _changed(views, critic, baseline, replace(ask, tests=None))
@@ -27,6 +31,10 @@ def fails_anyway(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> 
     """Those of `ids` that fail on the untouched baseline too, under the hash seed of `ask`."""
     (check,) = critique(views, (critic,), Patch(), replace(ask, tests=tuple(ids), changed=None))
     return frozenset(check.failing) & frozenset(ids)
+
+
+def _hung(case: Case) -> bool:
+    return case.failure is not None and case.failure.exception == HANG
 
 
 def _changed(views: Views, critic: Critic, baseline: Check, ask: Ask) -> frozenset[str]:

@@ -31,11 +31,19 @@ def prove(state: State) -> Attempt:
 
 def _proved(state: State, attempt: Attempt) -> Attempt:
     """`attempt` with the proof's checks; its verdict stays a yes only if it may be published with them."""
-    ask = Ask(state.parts.scope, cover=frozenset(attempt.patch.files), coverage=True, rich=False, seed=PROOF_SEED)
+    ask = Ask(
+        state.parts.scope,
+        cover=frozenset(attempt.patch.files),
+        coverage=True,
+        rich=False,
+        seed=PROOF_SEED,
+        timeout=state.patience,
+    )
     after: dict[str, str] = {}
 
     def look(view: View, checks: list[Check]) -> None:
         after.update(_digests(view, checks))
+        state.isolation = view.isolation
 
     try:
         checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)

@@ -38,7 +38,7 @@ def refine(parts: Parts) -> Outcome:
 
 def _judge_baseline(state: State) -> None:
     state.say("stage", "checks")
-    ask = Ask(state.parts.scope, seed=SEED)
+    ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
     checks = critique(state.parts.views, state.parts.critics, Patch(), ask)
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)

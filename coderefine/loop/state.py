@@ -27,6 +27,8 @@ from coderefine.core import (
     Views,
 )
 
+ENDLESS, SHORTEST = 86_400.0, 60.0
+
 
 def _quiet(_event: Event) -> None:
     """The listener of those who do not listen."""
@@ -67,6 +69,7 @@ class State:
     seen: set[str] = field(default_factory=set)
     flaky: frozenset[str] = frozenset()
     evidence: Evidence = Evidence()
+    isolation: str = ""
     best: Attempt = Attempt(0, Patch())
 
     @property
@@ -77,6 +80,12 @@ class State:
     def seconds_left(self) -> float | None:
         seconds = self.parts.limits.seconds
         return None if seconds is None else seconds - (time.monotonic() - self.began)
+
+    @property
+    def patience(self) -> float:
+        """Seconds one check may take: what is left of the run, but always enough for an answer."""
+        left = self.seconds_left
+        return ENDLESS if left is None else max(left, SHORTEST)
 
     @property
     def situation(self) -> Situation:
@@ -117,7 +126,8 @@ class State:
         """The evidence of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
         offered = tuple(other for one in self.parts.proposers for other in getattr(one, "alternatives", ()))
-        return replace(found, alternatives=tuple(other for other in offered if other.files != attempt.patch.files))
+        others = tuple(other for other in offered if other.files != attempt.patch.files)
+        return replace(found, isolation=self.isolation, alternatives=others)
 
     def keep(self, attempt: Attempt) -> None:
         """Remember `attempt` here and in the journal."""

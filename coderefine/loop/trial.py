@@ -59,7 +59,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
 
 def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | None = None) -> Attempt:
     suite = tests(state.best)
-    ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED)
+    ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED, timeout=state.patience)
     checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
     attempt = Attempt(number, patch, checks, cost=Cost(test_runs=1))
     return replace(attempt, verdict=_weighed(state, attempt))
