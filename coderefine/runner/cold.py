@@ -97,6 +97,7 @@ class _Cold:
             "stop_early": self.ask.stop_early,
             "rich": self.ask.rich,
             "coverage": self.ask.coverage,
+            "cover": sorted(self.ask.cover),
             "seed": self.ask.seed,
         }
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from coderefine.config import Config
-from coderefine.core import Coverage, Patch, Status, View, Views
+from coderefine.core import Coverage, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.reach import Reach
+from coderefine.runner.sandbox import Bounds, steps
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
 from coderefine.runner.wire import Message
 from coderefine.runner.worker import Stage, Task, Worker
@@ -36,40 +37,85 @@ BASELINE = 600.0
 class Pool:
     """Open with `open_pool`. Not for use from several threads."""
 
-    def __init__(self, workers: Sequence[Worker], expected: Mapping[str, Status] | None) -> None:
+    def __init__(
+        self, workers: Sequence[Worker], expected: Mapping[str, Status] | None, bounds: Sequence[Bounds | None]
+    ) -> None:
         self._workers = workers
-        for worker in workers:
+        self._expected = expected
+        self._steps = list(bounds)
+        self._seconds: dict[str, float] = {}
+        self._baseline: dict[str, Status] | None = None
+        self._reach: Reach | None = None
+        self._retried = 0.0
+        self._never_hot = ""
+        self.unfit: frozenset[str] = frozenset()
+        """Tests that speak differently in a fork than they did cold: they are never asked."""
+        self._habits: frozenset[str] = frozenset()
+        self.loosened = ""
+        """What the project's own tests need beyond the tightest sandbox; "" for nothing."""
+        self._launch(self._steps[0])
+
+    def _launch(self, bounds: Bounds | None) -> None:
+        for worker in self._workers:
+            worker.close()
+            worker.bounds = bounds
             worker.launch()
-        said = [worker.ready() for worker in workers]
+        said = [worker.ready() for worker in self._workers]
         self._preload: Mapping[str, object] = said[0]["preload"]
         self._setup = float(said[0]["cpu"])
+        self.confined: tuple[str, ...] = (*said[0]["confined"], "rlimits")
+        """What confines the children here."""
         self.tests: tuple[str, ...] = tuple(said[0]["tests"])
         """Ids of all collected tests, in collection order."""
         self.broken: Mapping[str, str] = said[0]["broken"]
         """Nodes that could not be collected, and pytest's words about it."""
         self._places = {name: place for place, name in enumerate(self.tests)}
-        self._expected = expected
-        self._seconds: dict[str, float] = {}
-        self._baseline: dict[str, Status] | None = None
-        self._reach: Reach | None = None
-        self._retried = 0.0
-        self.unfit: frozenset[str] = frozenset()
-        """Tests that speak differently in a fork than they did cold: they are never asked."""
+        self.loosened = bounds.name if bounds else "not confined"
 
     # -- the tree as it is ----------------------------------------------------------------------------
 
     def baseline(self) -> Mapping[str, Status]:
-        """The servers' own statuses on the unchanged tree (run once: all tests, collection order)."""
+        """The servers' own statuses on the unchanged tree (run once: all tests, collection order).
+
+        Where tests disagree with the cold run the sandbox is loosened step by step, if that helps them.
+        """
         if self._baseline is None:
-            answer = self._watched(range(len(self.tests)), [])
-            told = answer["told"]
-            self._seconds = dict(zip(self.tests, told.get("seconds", ()), strict=False))
-            self._reach = Reach.of(self.tests, told.get("reach"))
-            self._baseline = {**dict.fromkeys(self.broken, Status.ERROR), **self._statuses(answer)}
-            for worker in self._workers:
-                worker.learn(told.get("reach") or {"table": [], "tests": [], "unsure": []})
-            self._compare(self._baseline)
+            self._baseline = self._measured()
+            for bounds in self._steps[1:] if self.unfit else ():
+                before, tight = self.unfit, self._workers[0].bounds
+                self._launch(bounds)
+                self._baseline = self._measured()
+                if not self.unfit:
+                    break
+                if self.unfit == before and bounds is self._steps[-1]:
+                    self._launch(tight)
+                    self._baseline = self._measured()
         return self._baseline
+
+    def _measured(self) -> dict[str, Status]:
+        """Run everything on the unchanged tree; what is learned from it goes to all workers."""
+        answer = self._watched(range(len(self.tests)), [])
+        if "slow" in answer:
+            self._never_hot = answer["slow"]
+            answer = self._warmed()
+        told = answer.get("told", {})
+        self._seconds = dict(zip(self.tests, told.get("seconds", ()), strict=False))
+        self._reach = Reach.of(self.tests, told.get("reach"))
+        self._habits = frozenset(answer["changed"])
+        for worker in self._workers:
+            worker.learn(told.get("reach") or {"table": [], "tests": [], "unsure": []})
+        found = {**dict.fromkeys(self.broken, Status.ERROR), **self._statuses(answer)}
+        expected = self._expected if self._expected is not None else found
+        self.unfit = frozenset(name for name, status in found.items() if expected.get(name) is not status)
+        return found
+
+    def _warmed(self) -> Message:
+        """The baseline of a project that cannot be forked after its import."""
+        worker = self._workers[0]
+        worker.preload(self._preload)
+        message = self._message(Candidate(0, {}), (), (), BASELINE, keep_going=True)
+        worker.server.warm.send({**message, "tests": list(self.tests)})
+        return worker.server.warm.wait(BASELINE * 2)
 
     def trace(self, failing: Sequence[str]) -> Coverage:
         """Lines executed inside the functions that `failing` reach: by them, and by all tests that share one.
@@ -113,7 +159,7 @@ class Pool:
                 yield from self._answers(plan, began)
         finally:
             for worker in self._busy():
-                self._abandon(worker)
+                worker.close()
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.task is not None]
@@ -124,7 +170,7 @@ class Pool:
     def _begin(self, worker: Worker, candidate: Candidate, plan: Plan) -> None:
         first = self._asked(plan.first)
         asked, stage = (first, Stage.FIRST) if first else (self._then(candidate, plan), Stage.REACH)
-        slow = "" if plan.fastest == "hot" else "warm was asked for"
+        slow = self._never_hot if plan.fastest == "hot" else "warm was asked for"
         self._send(worker, Task(candidate, stage, asked, slow), plan)
 
     def _asked(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -142,14 +188,15 @@ class Pool:
         task.limit = self._limit(task, hot=hot)
         keep_going = plan.keep_going and task.stage is Stage.FIRST
         try:
+            if worker.down:
+                worker.restart()
             if hot:
                 worker.send(task, worker.server.hot, self._hot_message(task, plan, keep_going=keep_going))
             else:
                 worker.preload(self._preload)
                 worker.send(task, worker.server.warm, self._warm_message(task, plan, keep_going=keep_going))
         except RunnerError:
-            worker.task = None
-            worker.restart()
+            worker.died()
             self._send(worker, task, plan)
 
     def _everything(self, candidate: Candidate, plan: Plan) -> tuple[str, ...]:
@@ -158,7 +205,7 @@ class Pool:
     def _limit(self, task: Task, *, hot: bool) -> float:
         """CPU seconds for the child that runs `task`."""
         spent = sum(self._seconds.get(name, 0.0) for name in task.asked)
-        return (LEAST + ROOM * spent + (0.0 if hot else 1.0 + ROOM * self._setup)) * task.factor
+        return (LEAST + ROOM * spent + (0.0 if hot else 0.5 + 3.0 * self._setup)) * task.factor
 
     def _hot_message(self, task: Task, plan: Plan, *, keep_going: bool) -> Mapping[str, object]:
         places = [self._places[name] for name in task.asked]
@@ -205,14 +252,10 @@ class Pool:
                 yield self._lost(worker, "its test server no longer answers")
 
     def _lost(self, worker: Worker, why: str) -> Judged:
-        task, worker.task = worker.task, None
+        task = worker.task
         assert task is not None
-        worker.restart()
+        worker.died()
         return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason=why, slow=task.slow)
-
-    def _abandon(self, worker: Worker) -> None:
-        worker.task = None
-        worker.restart()
 
     def _next(self, worker: Worker, answer: Message, plan: Plan, began: float) -> Judged | None:
         """The verdict on the worker's task, or None when another child of it runs now."""
@@ -225,6 +268,8 @@ class Pool:
             task.slow = answer["slow"]
             self._send(worker, task, plan)
             return None
+        if set(answer["changed"]) - self._habits:
+            worker.close()
         task.cpu += answer["cpu"]
         task.seconds += answer["wall"]
         if answer["hung"] and task.factor == 1.0 and self._may_retry(task, plan, began):
@@ -258,7 +303,7 @@ class Pool:
         return False
 
     def _verdict(self, task: Task, answer: Message, plan: Plan) -> Judged:
-        found = self._statuses(answer) if "results" in answer else _parsed(answer["statuses"])
+        found = self._statuses(answer)
         asked = [self.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
         died = self._died(answer, found) if answer["died"] else ""
         task.statuses.update(found)
@@ -287,23 +332,15 @@ class Pool:
         return f"{name or 'the run'} {answer['died']}"
 
     def _statuses(self, answer: Message) -> dict[str, Status]:
+        if "statuses" in answer:
+            return {name: Status(status) for name, status in answer["statuses"].items()}
         results = bytes.fromhex(answer["results"])
         found = ((name, STATUSES[results[place]]) for place, name in enumerate(self.tests))
         return {name: status for name, status in found if status is not None}
 
-    def _compare(self, baseline: Mapping[str, Status]) -> None:
-        """Tests on which servers and cold run disagree leave the servers' oracle."""
-        if self._expected is not None:
-            expected = self._expected
-            self.unfit = frozenset(name for name, status in baseline.items() if expected.get(name) is not status)
-
 
 def _speed(task: Task) -> str:
     return "warm" if task.slow else "hot"
-
-
-def _parsed(statuses: Mapping[str, str]) -> dict[str, Status]:
-    return {name: Status(status) for name, status in statuses.items()}
 
 
 @contextlib.contextmanager
@@ -327,13 +364,18 @@ def open_pool(
     with contextlib.ExitStack() as stack:
         team = []
         for _ in range(workers or usual_workers()):
-            view = stack.enter_context(views.open(patch))
-            team.append(Worker(partial(_start, view, place, interpreter, config)))
+            team.append(Worker(partial(_start, views, patch, place, interpreter, config)))
             stack.callback(team[-1].close)
-        yield Pool(team, expected)
+        yield Pool(team, expected, steps(config))
 
 
+@contextlib.contextmanager
 def _start(
-    view: View, place: Place, interpreter: Interpreter, config: Config
-) -> contextlib.AbstractContextManager[Server]:
-    return open_server(view, interpreter.path, cwd=place.prefix, extra=config.pytest_args)
+    views: Views, patch: Patch, place: Place, interpreter: Interpreter, config: Config, bounds: Bounds | None
+) -> Iterator[Server]:
+    """A worker's servers in a fresh view."""
+    with (
+        views.open(patch) as view,
+        open_server(view, interpreter.path, cwd=place.prefix, extra=config.pytest_args, bounds=bounds) as server,
+    ):
+        yield server

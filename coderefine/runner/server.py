@@ -15,6 +15,7 @@ from coderefine import proc
 from coderefine.core import View
 from coderefine.errors import RunnerError
 from coderefine.runner.cold import ARGS
+from coderefine.runner.sandbox import Bounds
 from coderefine.runner.wire import Message, Wire, argv
 
 
@@ -65,7 +66,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def open_server(view: View, python: Path, *, cwd: str, extra: Sequence[str]) -> Iterator[Server]:
+def open_server(view: View, python: Path, *, cwd: str, extra: Sequence[str], bounds: Bounds | None) -> Iterator[Server]:
     """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options."""
     with Wire() as warm, Wire() as hot:
         base = argv(python, "server", warm.theirs)
@@ -82,6 +83,7 @@ def open_server(view: View, python: Path, *, cwd: str, extra: Sequence[str]) -> 
             "root": str(view.top / cwd),
             "args": ARGS,
             "extra": extra,
+            "bounds": bounds and bounds.job(),
             "hot": hot.theirs,
             "hot_nonce": hot.nonce,
         }

@@ -12,6 +12,7 @@ from enum import Enum
 from coderefine.core import Status
 from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate
+from coderefine.runner.sandbox import Bounds
 from coderefine.runner.server import Line, Server
 from coderefine.runner.wire import Message
 
@@ -57,8 +58,9 @@ class Task:
 class Worker:
     """Opens its servers with `start` and opens them again when they die as a whole."""
 
-    def __init__(self, start: Callable[[], AbstractContextManager[Server]]) -> None:
+    def __init__(self, start: Callable[[Bounds | None], AbstractContextManager[Server]]) -> None:
         self._start = start
+        self.bounds: Bounds | None = Bounds()
         self._stack = contextlib.ExitStack()
         self._lives = LIVES
         self._server: Server | None = None
@@ -69,7 +71,7 @@ class Worker:
 
     def launch(self) -> None:
         """Start the processes; they get ready while we do something else."""
-        self._server = self._stack.enter_context(self._start())
+        self._server = self._stack.enter_context(self._start(self.bounds))
         self._preloaded = False
 
     def ready(self) -> Message:
@@ -83,9 +85,7 @@ class Worker:
 
     @property
     def server(self) -> Server:
-        if self._server is None:
-            self.launch()
-        assert self._server is not None
+        assert self._server is not None, "launch first"
         return self._server
 
     def learn(self, reach: Message) -> None:
@@ -112,16 +112,25 @@ class Worker:
         if self._reach is not None:
             self.learn(self._reach)
 
-    def restart(self) -> None:
-        """Start all over. Raises RunnerError when that happened too often."""
+    @property
+    def down(self) -> bool:
+        return self._server is None
+
+    def died(self) -> None:
+        """Take the servers down; they start anew with the next task. Raises RunnerError when that happened too often."""
         self._lives -= 1
+        self.close()
         if self._lives < 0:
-            raise RunnerError("the test servers keep dying; run with --view copy or report the project")
+            raise RunnerError("the test servers keep dying; set `sandbox = \"off\"` or `search = false` and report it")
+
+    def restart(self) -> None:
+        """Start all over, in a fresh view."""
         self.close()
         self.launch()
         self.ready()
         self.revive()
 
     def close(self) -> None:
+        self.task = None
         self._stack.close()
         self._server = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from coderefine.core import Limits, Situation, Stop
 from tests.support.loop import Script, run
 from tests.support.repo import git, make_repo, write
@@ -111,46 +112,30 @@ def test_part_of_the_way_is_published_and_the_rest_is_named(tmp_path: Path) -> N
     assert (outcome.stop, outcome.clean) == (Stop.NO_PROGRESS, False)
 
 
+def test_a_test_tied_to_the_hash_seed_is_a_real_failure(tmp_path: Path) -> None:
+    """Alone and under another seed it passes; the full run with the first seed fails again."""
+    tied = 'import os\n\n\ndef test_seed():\n    assert os.environ["PYTHONHASHSEED"] != "0"\n'
+    top = make_repo(tmp_path / "shop", {"shop.py": RIGHT, "test_shop.py": TESTS, "test_seed.py": tied})
+    assert run(top, Script([])).outcome.evidence.flaky == ()
+
+
 def test_a_flaky_test_is_named_and_is_nobodys_task(tmp_path: Path) -> None:
-    flaky = """\
-import os
-
-
-def test_order():
-    assert os.environ["PYTHONHASHSEED"] != "0"
-
-
-def test_ok():
-    assert True
-"""
-    top = make_repo(tmp_path / "shop", {"shop.py": RIGHT, "test_shop.py": TESTS, "test_luck.py": flaky})
-    script = Script([{"shop.py": WRONG}])
-    outcome = run(top, script).outcome
-    # The full run repeats with the first seed, where it fails again: a test tied to the seed is a real failure.
-    assert outcome.evidence.flaky == ()
-    counter = """\
+    mark = tmp_path / "mark"
+    flaky = f"""\
 import pathlib
 
+
 def test_sometimes():
-    mark = pathlib.Path("/tmp") / "{name}"
+    mark = pathlib.Path({str(mark)!r})
     if not mark.exists():
         mark.write_text("x")
-        assert False
+        raise AssertionError
 """
-    name = f"coderefine-flaky-{os_pid()}"
-    top = make_repo(tmp_path / "luck", {"shop.py": RIGHT, "test_shop.py": TESTS})
-    write(top, {"test_luck.py": counter.format(name=name)})
-    try:
-        outcome = run(top, Script([{"shop.py": WRONG}])).outcome
-    finally:
-        Path("/tmp", name).unlink(missing_ok=True)
+    top = make_repo(tmp_path / "luck", {"shop.py": SUM, "test_shop.py": TESTS, "test_luck.py": flaky})
+    outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
     assert outcome.stop is Stop.CLEAN
-
-
-def os_pid() -> int:
-    import os
-
-    return os.getpid()
+    assert outcome.evidence.flaky == ("test_luck.py::test_sometimes",)
+    assert outcome.evidence.flipped == ("test_shop.py::test_all",)
 
 
 @pytest.mark.parametrize(

@@ -12,24 +12,38 @@ import time
 import warnings
 from typing import Callable, List, NamedTuple, Optional
 
-NONE = 0
-"""Byte of a test that has no result."""
+from . import confine
+
 STEP = 0.02
 """Seconds between two looks at the CPU time of a child that takes longer than its limit."""
 PATIENCE = 12.0
-"""A child that sleeps or waits for a busy processor gets its CPU limit times this as wall time."""
+"""A child that waits for a busy processor gets its CPU limit times this as wall time."""
 SILENT = 70
 """Exit code of a child that ended without telling."""
-FLOOR = 0.5
-"""Least wall seconds before a child counts as hanging."""
+IDLE = 1.0
+"""Least wall seconds without any CPU time before a child counts as hanging."""
+
+
+MEMORY = 1 << 30
+"""Bytes of address space a child may add to what its server has."""
+FILE = 256 << 20
+"""Bytes of the largest file it may write."""
+PROCESSES = 256
+"""Processes it may add to those its user has."""
 
 
 class Limits(NamedTuple):
-    """`cpu` seconds; `memory`, `file` bytes (None: as the server)."""
+    """`cpu` seconds; `memory` and `file` bytes; `processes` of this user. None: as the server."""
 
     cpu: float
     memory: Optional[int] = None
-    file: Optional[int] = None
+    file: Optional[int] = FILE
+    processes: Optional[int] = None
+
+
+def usual_limits() -> Limits:
+    """What a child of this process may use; the CPU time is set for each."""
+    return Limits(0.0, confine.memory_limit(MEMORY), FILE, confine.process_limit(PROCESSES))
 
 
 class Ended(NamedTuple):
@@ -136,6 +150,7 @@ def _restrict(limits: Limits) -> None:
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file),
+        (resource.RLIMIT_NPROC, limits.processes),
         (resource.RLIMIT_CORE, 0),
     ):
         if value is not None:
@@ -147,7 +162,7 @@ def _restrict(limits: Limits) -> None:
 def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
     """What the child says until it is complete, the child is gone, or its time is up: (data, hung)."""
     data = b""
-    began = time.monotonic()
+    clock = _Clock(pid, limits.cpu)
     waited = limits.cpu
     while True:
         ready, _, _ = select.select([receive], [], [], waited)
@@ -160,9 +175,25 @@ def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
         if _dead(pid):
             return data, False
         waited = STEP
-        wall = time.monotonic() - began
-        if _cpu(pid) > limits.cpu or wall > max(limits.cpu * PATIENCE, FLOOR):
+        if clock.over():
             return data, True
+
+
+class _Clock:
+    """Says when a child has used up its time: too much CPU, or none at all for too long, or far too much wall time."""
+
+    def __init__(self, pid: int, limit: float) -> None:
+        self._pid = pid
+        self._limit = limit
+        self._began = self._moved = time.monotonic()
+        self._cpu = 0.0
+
+    def over(self) -> bool:
+        now, cpu = time.monotonic(), _cpu(self._pid)
+        if cpu > self._cpu:
+            self._moved, self._cpu = now, cpu
+        idle = cpu > 0.0 and now - self._moved > max(self._limit, IDLE)
+        return cpu > self._limit or idle or now - self._began > max(self._limit * PATIENCE, IDLE)
 
 
 def _complete(data: bytes) -> bool:

@@ -77,7 +77,7 @@ def run(job: Dict[str, Any], said: wire.Wire) -> int:
     if job["coverage"]:
         from .lines import open_recorder
 
-        lines = open_recorder(scene)
+        lines = open_recorder(scene, frozenset(job["cover"]))
     choice = Choice(job["tests"], job["first"], job["done"], job["avoid"])
     plugins = [Sifter(said), Plugin(said, scene, choice, job, lines)]
     kept, _ = addopts.sift(job["extra"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import shutil
-from typing import Dict, Mapping, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional
+
+from . import dirt
 
 
 class Original(NamedTuple):
@@ -22,6 +24,8 @@ class Disk:
         self._top = top
         self._originals: Dict[str, Original] = {}
         self._stamp = 1_000_000_000
+        self._dirt = dirt.Dirt(top)
+        self.changed: List[str] = []
 
     def original(self, path: str) -> Original:
         """The file at repo-relative `path` as it was when first asked for."""
@@ -38,8 +42,11 @@ class Disk:
         for path, data in files.items():
             self.original(path)
             _write(self.full(path), data, self._stamp * 1_000_000_000)
+        self._dirt.forget()
 
     def restore(self, files: Mapping[str, Optional[bytes]]) -> None:
+        """Put everything back; `changed` names what we could not: older files that the child wrote or removed."""
+        self.changed = self._dirt.clean({self.full(path) for path in files})
         for path in files:
             original = self._originals[path]
             _write(self.full(path), original.data, original.mtime)

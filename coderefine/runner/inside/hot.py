@@ -48,11 +48,13 @@ class Server:
 
     def serve(self) -> None:
         child.settle()
+        self._limits = child.usual_limits()
         self._said.say(
             "ready",
             tests=[item.nodeid for item in self._run.items],
             broken=self._run.broken,
             preload=preloadable(self._job["top"]),
+            confined=self._job["confined"],
             cpu=time.process_time(),
         )
         while True:
@@ -75,10 +77,11 @@ class Server:
             numbers = [number for number in numbers if self._reaches(number, edit)]
         self._tree.put(files)
         try:
-            return self._fork(message, edit, numbers)
+            answer = self._fork(message, edit, numbers)
         finally:
             self._tree.restore(files)
             self._tree.sweep(self._job["scratch"])
+        return {**answer, "changed": self._tree.changed}
 
     def _reaches(self, number: int, edit: "Edit") -> bool:
         """Whether test `number` entered an edited function (or might have: nothing is known of it)."""
@@ -113,8 +116,10 @@ class Server:
 
     def _fork(self, message: Message, edit: "Edit", numbers: List[int]) -> Message:
         self._board.clear()
-        limits = child.Limits(message["limit"], message.get("memory"), message.get("file"))
+        limits = self._limits._replace(cpu=message["limit"])
         ended = child.fork(lambda tell: tell(self._live(message, edit, numbers)), limits)
+        if not ended.ok:
+            session.forget_output(self._run)
         return {
             "number": message["number"],
             "asked": numbers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, FrozenSet, List, Optional, Set
 
 from .evidence import Scene
 
@@ -15,8 +15,9 @@ Lines = Dict[str, List[int]]
 class Recorder:
     """Collects lines between `begin` and `end`; what comes before the first `begin` is import time."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, only: FrozenSet[str] = frozenset()) -> None:
         self._scene = scene
+        self._only = only
         self._ours: Dict[str, bool] = {}
         self._seen: Dict[str, Set[int]] = {}
 
@@ -35,7 +36,8 @@ class Recorder:
     def ours(self, path: str) -> bool:
         known = self._ours.get(path)
         if known is None:
-            known = self._ours[path] = self._scene.ours(path)
+            wanted = not self._only or self._scene.relative(path) in self._only
+            known = self._ours[path] = wanted and self._scene.ours(path)
         return known
 
 
@@ -96,8 +98,8 @@ class Tracer(Recorder):
         return self._step
 
 
-def open_recorder(scene: Scene) -> Recorder:
-    """A recorder that already records."""
-    recorder: Recorder = Monitor(scene) if hasattr(sys, "monitoring") else Tracer(scene)
+def open_recorder(scene: Scene, only: FrozenSet[str] = frozenset()) -> Recorder:
+    """A recorder that already records the project's files, or `only` these (repo-relative)."""
+    recorder: Recorder = Monitor(scene, only) if hasattr(sys, "monitoring") else Tracer(scene, only)
     recorder.start()
     return recorder

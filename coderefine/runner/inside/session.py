@@ -108,6 +108,17 @@ def light(session: Any) -> None:
             caller._remove_plugin(terminal)
 
 
+def forget_output(session: Session) -> None:
+    """Empty pytest's capture files: a killed child leaves its flood in them, and the next one would read it all."""
+    capture = session.config.pluginmanager.get_plugin("capturemanager")
+    whole = getattr(capture, "_global_capturing", None)
+    for stream in (getattr(whole, "out", None), getattr(whole, "err", None)):
+        file = getattr(stream, "tmpfile", None)
+        if file is not None:
+            file.seek(0)
+            file.truncate()
+
+
 def _no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:
     return "%s (not rendered)" % type(excinfo.value).__name__
 

@@ -61,7 +61,7 @@ def ours(path: Optional[str], top: str) -> bool:
 def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
     """Run the asked-for tests on the patched tree: statuses by test id."""
     files = disk.decoded(message["files"])
-    limits = child.Limits(message["limit"], message.get("memory"), message.get("file"))
+    limits = child.usual_limits()._replace(cpu=message["limit"])
     tree.put(files)
     try:
         ended = child.fork(lambda tell: _run(message, job, tell), limits)
@@ -72,6 +72,7 @@ def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
     return {
         "number": message["number"],
         "statuses": record.get("statuses", {}),
+        "changed": tree.changed,
         "missing": record.get("missing", []),
         "broken": record.get("broken", {}),
         "cpu": ended.cpu,
