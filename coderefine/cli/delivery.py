@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.errors import UsageError
+from coderefine.errors import PublishError, UsageError
 
 if TYPE_CHECKING:
     from coderefine.config import Config
     from coderefine.core import Publisher
+    from coderefine.git import Repository
     from coderefine.publishers import Snapshot
 
 OPTIONS = (
@@ -38,6 +40,21 @@ class Delivery:
         chosen = [name for name in ("diff", "patch", "commit", "branch") if getattr(self, name)]
         if len(chosen) > 1:
             raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
+
+    def check(self, repository: Repository, config: Config) -> None:
+        """Raises UsageError for what is bound to fail at the end: better now than after the run is paid for."""
+        from coderefine.publishers.identity import author_env
+
+        try:
+            author_env(config.author)
+        except PublishError as error:
+            raise UsageError(str(error)) from error
+        if self.branch and repository.run("check-ref-format", f"refs/heads/{self.branch}").returncode:
+            raise UsageError(f"{self.branch!r} cannot be the name of a branch: choose another for --branch")
+        if self.commit and (words := repository.under_way()):
+            raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
+        if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
+            raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is no folder to write to")
 
     def publisher(self, snapshot: Snapshot, config: Config) -> Publisher:
         """Who writes; `--diff` needs none."""

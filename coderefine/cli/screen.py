@@ -14,16 +14,21 @@ from coderefine.reports.progress import choose
 from coderefine.reports.terminal import colour, columns
 
 if TYPE_CHECKING:
+    from coderefine.errors import PublishError
     from coderefine.llm.request import Request
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What was handed over: a line that says so, and the diff. `pipe`: the diff itself is the output."""
+    """What was handed over: a line that says so, and the diff. `pipe`: the diff itself is the output.
+
+    `refused`: why the patch could not be written.
+    """
 
     line: str = ""
     diff: bytes = b""
     pipe: bool = False
+    refused: PublishError | None = None
 
 
 @dataclass(frozen=True, slots=True)

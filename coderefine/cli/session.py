@@ -12,7 +12,7 @@ from coderefine.cli.delivery import Delivery
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, critics, proposers
 from coderefine.core import Event, Outcome, Stop
-from coderefine.errors import SurroundingsError
+from coderefine.errors import PublishError, SurroundingsError
 
 if TYPE_CHECKING:
     from coderefine.cli.screen import Screen
@@ -41,11 +41,15 @@ class Request:
 
 
 def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | None = None) -> int:
-    """Run the loop and deliver its result; the exit code. `earlier`: the run to go on with."""
+    """Run the loop and deliver its result; the exit code. `earlier`: the run to go on with.
+
+    Raises PublishError, after the report, when the tree moved meanwhile.
+    """
     from coderefine.journal import lock, prune
     from coderefine.publishers import recover
 
     repository = open_repository(setup)
+    asked.delivery.check(repository, setup.config)
     with lock(repository):
         if said := recover(repository):
             screen.listen(Event("note", said))
@@ -53,6 +57,8 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
         outcome, delivered = _run(setup, asked, screen, journal)
         prune(repository)
     screen.outcome(outcome, delivered, journal.run)
+    if delivered.refused:
+        raise delivered.refused
     return exit_code(outcome)
 
 
@@ -146,4 +152,9 @@ def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapsho
         return Delivered(f"nothing was written; the best patch so far is kept: {again} goes on with it", diff)
     if asked.delivery.diff:
         return Delivered(diff=diff, pipe=True)
-    return Delivered(asked.delivery.publisher(snapshot, setup.config).publish(outcome), diff)
+    try:
+        return Delivered(asked.delivery.publisher(snapshot, setup.config).publish(outcome), diff)
+    except PublishError as error:
+        return Delivered(
+            f"nothing; the patch is kept: coderefine show {snapshot.journal.run} --diff", diff, refused=error
+        )

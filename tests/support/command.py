@@ -1,0 +1,111 @@
+"""The real command as a process, and a small project for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+ORDER = '''\
+"""Prices of an order."""
+
+
+def discount(total):
+    """Ten per cent from 100 on."""
+    return total * 0.1 if total > 100 else 0
+
+
+def price(total):
+    """What the customer pays."""
+    return total - discount(total)
+'''
+TESTS = """\
+from order import discount, price
+
+
+def test_discount_from_one_hundred_on():
+    assert discount(100) == 10
+
+
+def test_price():
+    assert price(10) == 10
+"""
+GREEN = ORDER.replace("> 100", ">= 100")
+FAULT = "    return total * 0.1 if total > 100 else 0"
+LINT = f"import os\n\n{GREEN}"
+"""One finding that ruff mends alone; the tests pass."""
+
+
+def block(path: str, old: str, new: str) -> str:
+    """One edit as a model writes it."""
+    return f"{path}\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
+
+
+RIGHT = "The boundary is excluded.\n\n" + block("order.py", FAULT, FAULT.replace("> 100", ">= 100"))
+WRONG = "The rate.\n\n" + block("order.py", FAULT, FAULT.replace("> 100", "> 101"))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How the command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What it said on stderr, progress left out."""
+        return [line for line in self.err.splitlines() if line.startswith("coderefine: ")]
+
+
+def start(
+    *args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap: Sequence[str] = ()
+) -> subprocess.Popen[str]:
+    """`coderefine ARGS` in a process group of its own, as a shell would start it. `wrap`: put in front."""
+    return subprocess.Popen(
+        (*wrap, sys.executable, "-m", "coderefine", *args),
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[str], timeout: float = 120.0) -> Said:
+    """Wait for it; what is still running after `timeout` seconds is killed and fails the test."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        raise AssertionError(f"still running after {timeout} s: {out}{err}") from None
+    return Said(process.returncode, out, err)
+
+
+def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap: Sequence[str] = ()) -> Said:
+    """Run `coderefine ARGS` to its end."""
+    return end(start(*args, cwd=cwd, env=env, wrap=wrap))
+
+
+def descendants(mark: str) -> list[str]:
+    """Command lines of living processes that have `mark` in their command line or environment."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                said = (folder / "cmdline").read_bytes()
+                if mark.encode() in said + (folder / "environ").read_bytes():
+                    found.append(f"{folder.name} {said.replace(bytes(1), b' ').decode('utf-8', 'replace')}")
+            except OSError:
+                continue
+    return found
