@@ -46,7 +46,7 @@ def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]
-    if parts.config.search and False:
+    if parts.config.search:
         from coderefine.proposers.search import Search
 
         ladder.append(Search(parts.place, parts.interpreter, parts.config, parts.protection, parts.listen))
