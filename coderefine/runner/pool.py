@@ -133,7 +133,10 @@ class Pool:
         return Reach.of([self.tests[place] for place in places], answer["told"].get("reach")).lines()
 
     def _watched(self, places: Sequence[int], functions: Sequence[tuple[str, int, str]]) -> Message:
-        line = self._workers[0].server.hot
+        worker = self._workers[0]
+        if worker.down:
+            worker.restart()
+        line = worker.server.hot
         message = self._message(Candidate(0, {}), places, (), BASELINE, keep_going=True)
         line.send({**message, "watch": functions})
         return line.wait(BASELINE * 2)

@@ -121,7 +121,7 @@ class Worker:
         self._lives -= 1
         self.close()
         if self._lives < 0:
-            raise RunnerError("the test servers keep dying; set `sandbox = \"off\"` or `search = false` and report it")
+            raise RunnerError('the test servers keep dying; set `sandbox = "off"` or `search = false` and report it')
 
     def restart(self) -> None:
         """Start all over, in a fresh view."""

@@ -1,7 +1,6 @@
 """Compares code objects without their positions, and says which functions an edit changes."""
 
 from __future__ import annotations
-
 import __future__ as future
 
 import ast
