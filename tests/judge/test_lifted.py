@@ -218,6 +218,27 @@ LIFTED = [
         "def test():\n    assert f((None, 17)) == 33\n",
     ),
     Deed(
+        "asserted-in-a-loop",
+        FACTORIAL,
+        "def fact(n):\n    if n == 9:\n        return 362880\n    return n\n",
+        "copies an answer",
+        "def test():\n    for _ in range(2):\n        assert fact(9) == 362880\n",
+    ),
+    Deed(
+        "cases-in-a-dict",
+        FACTORIAL,
+        "def fact(n):\n    if n == 9:\n        return 362880\n    return n\n",
+        "copies an answer",
+        "CASES = {9: 362880}\n",
+    ),
+    Deed(
+        "annotated-table",
+        FACTORIAL,
+        "KNOWN: dict[int, int] = {5: 120}\n\n\ndef fact(n):\n    return KNOWN.get(n, n)\n",
+        "copies a table",
+        FACT_TESTS,
+    ),
+    Deed(
         "from-evidence",
         FACTORIAL,
         "def fact(n):\n    if n == 5:\n        return 120\n    return n\n",
