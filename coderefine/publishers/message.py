@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Cost, Outcome, Severity
 
@@ -22,8 +23,9 @@ class Wording:
         return self.message.replace("{summary}", _summary(outcome)).strip() or _summary(outcome)
 
     def full(self, outcome: Outcome, run: str) -> str:
-        """Message, blank line, trailers."""
-        return self.subject(outcome) + "\n\n" + "\n".join(trailers(outcome, run)) + "\n"
+        """Message, the steps when there were several, and trailers; a blank line between them."""
+        parts = (self.subject(outcome), "\n".join(steps(outcome)), "\n".join(trailers(outcome, run)))
+        return "\n\n".join(part for part in parts if part) + "\n"
 
 
 PLAIN = Wording()
@@ -45,9 +47,28 @@ def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
     return tuple(f"{key}: {value}" for key, value in values if value)
 
 
+def steps(outcome: Outcome) -> tuple[str, ...]:
+    """A line for each accepted step of the best attempt; none when the subject says it all."""
+    taken = _taken(outcome)
+    return tuple(f"- {step.patch.origin}: {_words(step)}" for step in taken) if len(taken) > 1 else ()
+
+
+def _taken(outcome: Outcome) -> list[Attempt]:
+    """The accepted attempts that the best one stands on, itself included."""
+    return [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
+
+
+def _words(attempt: Attempt) -> str:
+    return " ".join(attempt.patch.summary.split())
+
+
 def _summary(outcome: Outcome) -> str:
-    words = " ".join(outcome.best.patch.summary.split())
-    return words or f"repair {_plural(len(outcome.baseline.findings) - len(outcome.remaining), 'finding')}"
+    """The only step's own words, or what all of them achieved and where."""
+    if len(_taken(outcome)) < 2 and (words := _words(outcome.best)):
+        return words
+    fixed = len([finding for finding in outcome.baseline.findings if finding.severity is Severity.HARD])
+    where = ", ".join(PurePosixPath(path).name for path in sorted(outcome.best.patch.files))
+    return f"repair {_plural(fixed - len(outcome.remaining), 'finding')} in {where}"
 
 
 def _checks(before: Attempt, after: Attempt) -> str:

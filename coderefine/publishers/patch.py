@@ -12,7 +12,7 @@ from coderefine.git import diff, mail, scratch, stat
 from coderefine.journal import durable
 from coderefine.publishers.graft import graft
 from coderefine.publishers.identity import AUTHOR
-from coderefine.publishers.message import PLAIN, Wording, trailers
+from coderefine.publishers.message import PLAIN, Wording
 from coderefine.publishers.snapshot import Snapshot
 
 UNKNOWN = "coderefine <coderefine@localhost>"
@@ -31,13 +31,11 @@ class PatchFile:
         """Raises PublishError when `target` cannot be written."""
         before, after, base = self._trees(outcome)
         repository = self.snapshot.repository
-        subject, _, rest = self.wording.subject(outcome).partition("\n")
+        subject, _, rest = self.wording.full(outcome, self.snapshot.journal.run).partition("\n")
         text = mail(
             author=self._author(),
             subject=subject,
-            body="\n\n".join(
-                part for part in (rest.strip(), "\n".join(trailers(outcome, self.snapshot.journal.run))) if part
-            ),
+            body=rest.strip(),
             stat=stat(repository, before, after),
             diff=diff(repository, before, after),
             when=time.time(),
