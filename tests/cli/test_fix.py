@@ -1,0 +1,235 @@
+"""`coderefine fix` as a user meets it: every way to hand a patch over, every limit, with and without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from coderefine.reports.json import schema
+from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, WRONG, block, coderefine
+from tests.support.llm_server import LlmServer, Reply, error
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo, write
+
+OFFLINE = ("--no-model", "--no-search")
+
+
+@pytest.fixture
+def untidy(tmp_path: Path) -> Path:
+    """Green tests, one lint finding: ruff alone can mend it."""
+    return make_repo(tmp_path / "tidy", {"order.py": LINT, "test_order.py": TESTS})
+
+
+def model(server: LlmServer, *more: str) -> tuple[str, ...]:
+    return ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *more)
+
+
+class TestDelivery:
+    def test_the_working_tree_is_the_default_and_undo_takes_it_back(self, untidy: Path) -> None:
+        before = state(untidy)
+        said = coderefine("fix", *OFFLINE, cwd=untidy)
+        assert said.code == 0, said
+        assert "wrote     order.py" in said.out
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+        assert {name for name, value in state(untidy).items() if value != before[name]} == {"order.py"}
+        assert coderefine("undo", cwd=untidy).code == 0
+        assert state(untidy) == before
+
+    def test_diff_prints_exactly_a_patch_that_git_applies(self, untidy: Path) -> None:
+        before = state(untidy)
+        said = coderefine("fix", *OFFLINE, "--diff", cwd=untidy)
+        assert said.code == 0, said
+        assert state(untidy) == before
+        (untidy.parent / "patch").write_text(said.out)
+        git(untidy, "apply", "../patch")
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+
+    def test_a_patch_file_is_taken_by_git_am(self, untidy: Path) -> None:
+        before = state(untidy)
+        said = coderefine("fix", *OFFLINE, "--patch", "../mail.patch", "--message", "tidy: {summary}", cwd=untidy)
+        assert said.code == 0, said
+        assert state(untidy) == before
+        git(untidy, "am", "../mail.patch")
+        assert git(untidy, "log", "-1", "--format=%s").startswith("tidy: ")
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+
+    def test_a_commit_runs_hooks_and_carries_evidence_and_leaves_dirty_work_alone(self, untidy: Path) -> None:
+        hook = untidy / ".git/hooks/pre-commit"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\ntouch .git/hook-ran\n")
+        hook.chmod(0o755)
+        write(untidy, {"notes.txt": "mine", "test_order.py": TESTS + "\n\nMORE = 1\n"})
+        git(untidy, "add", "notes.txt")
+        said = coderefine("fix", *OFFLINE, "--commit", "--author", "Ada <ada@example.com>", cwd=untidy)
+        assert said.code == 0, said
+        assert (untidy / ".git/hook-ran").exists()
+        assert git(untidy, "show", "--name-only", "--format=%an", "HEAD").split() == ["Ada", "order.py"]
+        trailers = git(untidy, "log", "-1", "--format=%(trailers:only)")
+        assert "Coderefine-Checks: pytest 0 -> 0, ruff 1 -> 0" in trailers
+        assert git(untidy, "status", "--porcelain").split("\n") == ["A  notes.txt", " M test_order.py"]
+
+    def test_a_hook_that_refuses_leaves_everything_as_it_was(self, untidy: Path) -> None:
+        hook = untidy / ".git/hooks/pre-commit"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\necho not today >&2; exit 1\n")
+        hook.chmod(0o755)
+        before = state(untidy)
+        said = coderefine("fix", *OFFLINE, "--commit", cwd=untidy)
+        assert said.code == 1, said
+        assert "not today" in said.err
+        assert state(untidy) == before
+
+    def test_a_branch_is_made_and_not_checked_out(self, untidy: Path) -> None:
+        before = state(untidy)
+        said = coderefine("fix", *OFFLINE, "--branch", "tidy", cwd=untidy)
+        assert said.code == 0, said
+        assert git(untidy, "diff", "--name-only", "main", "tidy") == "order.py"
+        after = state(untidy)
+        assert {**after, "refs": ""} == {**before, "refs": ""}
+
+    @pytest.mark.parametrize("pair", [("--diff", "--commit"), ("--patch=x", "--branch=y"), ("--diff", "--branch=y")])
+    def test_two_ways_at_once_are_refused(self, untidy: Path, pair: Sequence[str]) -> None:
+        said = coderefine("fix", *pair, cwd=untidy)
+        assert said.code == 2
+        assert "exclude each other" in said.lines[0]
+
+    def test_a_tree_that_moves_meanwhile_is_not_written_and_the_patch_is_kept(self, tmp_path: Path) -> None:
+        slow = TESTS + "\n\ndef test_moves():\n    import time\n\n    time.sleep(1.5)\n"
+        top = make_repo(tmp_path / "moving", {"order.py": LINT, "test_order.py": slow})
+        (top / "order.py").write_text(LINT)
+        from tests.support.command import end, start
+
+        process = start("fix", *OFFLINE, cwd=top)
+        import time
+
+        while not list((top / ".git").glob("coderefine/runs/*/journal.jsonl")):
+            time.sleep(0.05)
+        (top / "order.py").write_text(LINT + "\n\nMINE = 1\n")
+        said = end(process)
+        assert said.code == 1, said
+        assert "order.py changed since the run began" in said.lines[0]
+        assert "wrote     nothing; the patch is kept" in said.out
+        assert (top / "order.py").read_text() == LINT + "\n\nMINE = 1\n"
+        assert "-import os" in coderefine("show", "--diff", cwd=top).out
+
+
+class TestOutput:
+    def test_json_holds_to_its_schema_and_is_all_of_stdout(self, untidy: Path) -> None:
+        said = coderefine("fix", *OFFLINE, "--diff", "--format", "json", cwd=untidy)
+        report = json.loads(said.out)
+        jsonschema.validate(report, schema())
+        assert (said.code, report["clean"], report["stop"]) == (0, True, "clean")
+        assert said.err == ""
+
+    def test_quiet_prints_nothing(self, untidy: Path) -> None:
+        said = coderefine("fix", *OFFLINE, "--quiet", cwd=untidy)
+        assert (said.code, said.out, said.err) == (0, "", "")
+
+    def test_only_the_gates_asked_for_run(self, repo: Path) -> None:
+        said = coderefine("fix", *OFFLINE, "--gate", "ruff", cwd=repo)
+        assert said.code == 0, said
+        assert "pytest" not in said.out + said.err
+
+    def test_rules_can_be_left_out(self, untidy: Path) -> None:
+        assert coderefine("fix", *OFFLINE, "--gate", "ruff", "--ignore", "F401,E501", cwd=untidy).code == 0
+        assert coderefine("check", "--gate", "ruff", "--select", "E", "-q", cwd=untidy).code == 0
+        assert coderefine("check", "--gate", "ruff", "--select", "F", "-q", cwd=untidy).code == 1
+
+
+class TestModel:
+    def test_right_at_once_costs_one_request(self, repo: Path) -> None:
+        with LlmServer([RIGHT]) as server:
+            said = coderefine(*model(server), cwd=repo)
+        assert said.code == 0, said
+        assert len(server.requests) == 1
+        assert (repo / "order.py").read_text() == GREEN
+        assert "1 test flipped, 1 kept, 0 lost" in said.out
+
+    def test_wrong_then_right_costs_two(self, repo: Path) -> None:
+        with LlmServer([WRONG, RIGHT]) as server:
+            said = coderefine(*model(server), cwd=repo)
+        assert (said.code, len(server.requests)) == (0, 2), said
+        assert (repo / "order.py").read_text() == GREEN
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            block("test_order.py", "    assert discount(100) == 10", "    assert discount(100) == 0"),
+            block("conftest.py", "", 'collect_ignore = ["test_order.py"]'),
+            block("order.py", "total", "sum"),
+            RIGHT + block("order.py", "def nothing_like_this():", "def something():"),
+            "I would look at the discount.",
+            "",
+            Reply(raw="<html><body>502</body></html>", headers={"Content-Type": "text/html"}),
+        ],
+        ids=["edits the test", "adds a conftest", "ambiguous", "half bad", "rubbish", "empty", "html"],
+    )
+    def test_a_useless_model_leaves_the_tree_untouched(self, repo: Path, reply: Reply | str) -> None:
+        before = state(repo)
+        with LlmServer([reply]) as server:
+            said = coderefine(*model(server, "--max-iterations", "2", "--max-requests", "3"), cwd=repo)
+        assert said.code in ((2,) if isinstance(reply, Reply) else (1,)), said
+        assert 0 < len(server.requests) <= 3
+        assert "Traceback" not in said.err
+        assert state(repo) == before
+
+    def test_a_refused_key_is_told_in_one_line(self, repo: Path) -> None:
+        before = state(repo)
+        with LlmServer([error(401, "bad key")]) as server:
+            said = coderefine(*model(server), cwd=repo)
+        assert (said.code, len(server.requests)) == (2, 1), said
+        told = [line for line in (said.out + said.err).splitlines() if "401" in line or "bad key" in line]
+        assert len(told) == 1, told
+        assert state(repo) == before
+
+    def test_no_server_is_told(self, repo: Path) -> None:
+        said = coderefine(
+            "fix", "--no-search", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-requests", "1", cwd=repo
+        )
+        assert said.code == 2, said
+        assert "127.0.0.1:9" in said.out
+
+    @pytest.mark.parametrize(
+        ("flag", "value", "requests"),
+        [
+            ("--max-requests", "0", 0),
+            ("--max-requests", "1", 1),
+            ("--max-tokens", "10", 0),
+            ("--max-iterations", "1", 1),
+        ],
+    )
+    def test_limits_are_kept_before_a_request_leaves(self, repo: Path, flag: str, value: str, requests: int) -> None:
+        with LlmServer([WRONG]) as server:
+            said = coderefine(*model(server, flag, value), cwd=repo)
+        assert (said.code, len(server.requests)) == (1, requests), said
+
+    def test_the_whole_run_ends_in_time(self, repo: Path) -> None:
+        with LlmServer([Reply(RIGHT, delay=20)]) as server:
+            said = coderefine(*model(server, "--timeout", "4"), cwd=repo)
+        assert said.code in (1, 2), said
+        assert "seconds" in said.out or "time" in said.out
+
+    def test_prompts_can_be_seen(self, repo: Path) -> None:
+        with LlmServer([RIGHT]) as server:
+            said = coderefine(*model(server, "--show-prompts", "--diff"), cwd=repo)
+        assert "discount(100) == 10" in said.err
+        assert "\n+    return total * 0.1 if total >= 100 else 0\n" in said.out
+
+    def test_no_model_asks_nobody(self, repo: Path) -> None:
+        with LlmServer([RIGHT]) as server:
+            said = coderefine(*model(server, "--no-model"), cwd=repo)
+        assert (said.code, server.requests) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [("CODEREFINE_GATES", "ruff", 0), ("CODEREFINE_MAX_COMPLEXITY", "x", 2), ("CODEREFINE_MAX_COMPLEXTY", "3", 2)],
+)
+def test_the_environment_is_configuration(repo: Path, name: str, value: str, code: int) -> None:
+    said = coderefine("check", cwd=repo, env={name: value})
+    assert said.code == code, said
+    assert (repo / "order.py").read_text() == ORDER
