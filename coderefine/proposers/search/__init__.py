@@ -11,9 +11,10 @@ from coderefine.core import Case, Cost, Event, Listen, Patch, Proposals, Situati
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choose import ordered
-from coderefine.proposers.search.enumeration import Enumeration
+from coderefine.proposers.search.enumeration import Enumeration, Proposed
+from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
-from coderefine.proposers.search.localise import Suspects, suspects, test_sources
+from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, test_sources
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
@@ -78,8 +79,8 @@ class Search:
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
         with open_pool(views, self._place, self._interpreter, self._config, patch=situation.best.patch, expected=statuses) as pool:
-            sites = self._sites(situation, pool, failing)
-            trial = Trial(pool, _quick_first(failing, pool), clock, self._tell)
+            sites, spectrum = self._sites(situation, pool, failing)
+            trial = Trial(pool, _quick_first(failing, pool), clock, self._tell, lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()))
             try:
                 trial.run(iter(Enumeration(sites)))
             finally:
@@ -94,7 +95,7 @@ class Search:
         if len(whole) > 1:
             self._listen(Event("note", f"search: {len(whole)} plausible patches; the one shown is plausible, not proven unique"))
 
-    def _sites(self, situation: Situation, pool: Pool, failing: list[Case]) -> list[Site]:
+    def _sites(self, situation: Situation, pool: Pool, failing: list[Case]) -> tuple[list[Site], Spectrum]:
         coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
         paths = {path for by_path in coverage.values() for path in by_path}
         paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
@@ -102,7 +103,8 @@ class Search:
         free = {path: module for path, module in modules.items() if path in paths and self._free(path)}
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests))
-        return _as_sites(free, found, World({**free, **{path: modules[path] for path in modules if self._free(path)}}))
+        world = World({**free, **{path: module for path, module in modules.items() if self._free(path)}})
+        return _as_sites(free, found, world, Hints.of(failing)), found.spectrum
 
     def _free(self, path: str) -> bool:
         return self._protection.reason(path) is None and not self._protection.is_test(path)
@@ -146,7 +148,7 @@ def _quick_first(failing: list[Case], pool: Pool) -> list[str]:
     return [case.id for case in sorted(known, key=lambda case: case.seconds)]
 
 
-def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World) -> list[Site]:
+def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World, hints: Hints) -> list[Site]:
     locals_: dict[tuple[str, object], Local] = {}
     sites = []
     best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
@@ -156,7 +158,7 @@ def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World) -> l
         key = (module.path, function)
         if key not in locals_:
             locals_[key] = Local(module, function, world, found.seen.get(function, {}) if function else {})
-        sites.append(Site(locals_[key], stmt, weight, found.raised))
+        sites.append(Site(locals_[key], stmt, weight, found.raised, hints))
     return sites
 
 
@@ -168,7 +170,11 @@ def summary(repair: Repair) -> str:
     line = module.text.count("\n", 0, part.start) + 1
     old, new = (_short(text) for text in (module.text[part.start : part.end], part.text))
     shown = f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`"
-    return f"{module.path}:{line} {shown}"
+    return f"{module.path}:{line} {shown}" + (f"; {_second(repair.second)}" if repair.second else "")
+
+
+def _second(proposed: Proposed) -> str:
+    return summary(Repair(proposed, frozenset(), whole=False, at=0.0))
 
 
 def _short(text: str) -> str:

@@ -80,9 +80,9 @@ def apply(text: str, edit: Edit) -> str:
     return text
 
 
-def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0) -> Edit:
+def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Edit:
     """Replace an expression."""
-    return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight)
+    return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight, boost)
 
 
 def between(module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float) -> Edit | None:

@@ -168,6 +168,14 @@ class Local:
         return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
 
     @cached_property
+    def unused(self) -> frozenset[str]:
+        """Parameters and local names that the function binds and never reads."""
+        if self.function is None:
+            return frozenset()
+        read = {node.id for node in ast.walk(self._outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        return frozenset(name for name in self.bound if name not in read and not name.startswith("_") and name not in ("self", "cls"))
+
+    @cached_property
     def globals(self) -> tuple[str, ...]:
         """Names bound at the module's top level, imports included."""
         return tuple(global_names(self.module))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,10 @@ FIRST_GUESS = -0.5
 SLACK = 0.5
 """How much better than the best one seen the next place may be."""
 
+UNUSED = 1.5
+"""Added to edits that read a name which nothing reads so far."""
+WORD = re.compile(r"[A-Za-z_]\w*")
+
 _TOTAL = sum(operator.prior for operator in TABLE)
 
 
@@ -41,7 +46,7 @@ class Scored:
 
 
 def base(site: Site, operator: Operator) -> float:
-    return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut
+    return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut + site.hints.odds.get(operator.name, 0.0)
 
 
 def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:
@@ -51,11 +56,17 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
         return []
     start, model = base(site, operator), site.world.trigrams
     found = [
-        Scored(start + math.log(edit.weight / total) + min(CEILING, NATURAL * gain(model, site.module, edit)), edit, operator, site)
+        Scored(start + edit.boost + math.log(edit.weight / total) + min(CEILING, NATURAL * gain(model, site.module, edit)) + _use(site, edit), edit, operator, site)
         for edit in edits
         if edit.weight > 0
     ]
     return sorted(found, key=lambda item: -item.score)
+
+
+def _use(site: Site, edit: Edit) -> float:
+    """Reward for a repair that makes use of a name that is bound here and read nowhere."""
+    unused = site.local.unused
+    return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
 
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:

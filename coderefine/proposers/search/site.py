@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from coderefine.proposers.search import emit
+from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import BUILTINS, Local, World
 from coderefine.proposers.search.kinds import Kinds
 from coderefine.proposers.search.syntax import LOOPS, Edit, Function, Module, has_docstring, own_nodes
@@ -21,7 +22,7 @@ class Site:
     stmt: ast.stmt
     suspicion: float = 1.0
     raised: frozenset[str] = frozenset()
-    executed: frozenset[int] = frozenset()
+    hints: Hints = Hints()
     memo: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -152,10 +153,10 @@ class Site:
     def code(self, node: ast.AST) -> str:
         return self.module.code(node)
 
-    def swap(self, node: ast.AST, text: str, weight: float = 1.0) -> Iterator[Edit]:
+    def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
         """Replace an expression, unless nothing would change."""
         if text != self.module.code(node):
-            yield emit.expression(self.module, node, text, weight)
+            yield emit.expression(self.module, node, text, weight, boost)
 
     def tight(self, node: ast.AST) -> str:
         """The node's text, in parentheses when it is an operation, so that anything may follow or precede it."""

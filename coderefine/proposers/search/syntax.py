@@ -180,7 +180,12 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replacements in one file that belong together; `weight` is relative to the operator's other edits here."""
+    """Replacements in one file that belong together.
+
+    `weight` is relative to the operator's other edits at the statement; `boost` (log odds) tells that this very
+    edit is likelier than its operator usually is, because what stands there is odd.
+    """
 
     parts: tuple[Replacement, ...]
     weight: float = 1.0
+    boost: float = 0.0

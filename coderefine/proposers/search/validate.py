@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coderefine.core import Status
+from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.syntax import Edit
 from coderefine.runner.pool import Candidate, Judged, Plan, Pool
 
 MOST_FIRST = 6
 """Failing tests run on every candidate; the others wait until these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 0.5, 3.0, 0.3
 """After the first plausible patch the search goes on for this share of the time it took, within these seconds."""
+MOST_SEEDS = 40
+"""Confirmed partial repairs kept for being combined."""
 PARTIAL_PATIENCE = 4.0
 """Seconds after the first partial repair during which a whole one may still be found."""
 
@@ -27,6 +32,7 @@ class Repair:
     whole: bool
     at: float
     files: Mapping[str, bytes] = field(default_factory=dict)
+    second: Proposed | None = None
 
 
 @dataclass(slots=True)
@@ -45,14 +51,20 @@ class Clock:
         return self.limit - self.spent
 
 
+Covering = Callable[[Proposed], frozenset[str]]
+"""Failing tests that execute the statement of a proposal."""
+
+
 class Trial:
     """One walk through the proposals of one tree. `tried` counts candidates, `runs` children."""
 
-    def __init__(self, pool: Pool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None]) -> None:
+    def __init__(self, pool: Pool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None], covering: Covering) -> None:
         self._pool = pool
         self._failing = tuple(failing)
         self._clock = clock
         self._tell = tell
+        self._covering = covering
+        self._seeds: list[Repair] = []
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[int, frozenset[str]]] = []
         self.repairs: list[Repair] = []
@@ -119,14 +131,46 @@ class Trial:
         waiting, self._waiting = self._waiting, []
         for number, fixed in waiting:
             proposed, files = self._given.pop(number)
-            known = {repair.fixed for repair in self.repairs}
-            if any(fixed <= other for other in known) or self._clock.left <= 0:
+            if any(fixed <= seed.fixed for seed in self._seeds) or len(self._seeds) >= MOST_SEEDS or self._clock.left <= 0:
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=True)
             for judged in self._pool.judge([Candidate(number, files)], plan):
                 if judged.plausible:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
-                    self.repairs.append(Repair(proposed, passed, whole=False, at=self._clock.spent, files=files))
+                    self._seed(Repair(proposed, passed, whole=False, at=self._clock.spent, files=files))
+
+    def _seed(self, seed: Repair) -> None:
+        """Keep a confirmed partial repair and try it together with the earlier ones."""
+        for other in self._seeds:
+            self._compose(other, seed)
+        self._seeds.append(seed)
+        shortcut = seed.proposed.scored.operator.shortcut
+        if self._covering(seed.proposed) <= seed.fixed or (2 * len(seed.fixed) >= len(self._failing) and not shortcut):
+            self.repairs.append(seed)
+
+    def _compose(self, one: Repair, two: Repair) -> None:
+        """Two partial repairs of different places as one candidate: different faults, each with its own tests."""
+        files = merged(one, two)
+        if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
+            return
+        for judged in self._pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=True)):
+            if judged.plausible:
+                self.repairs.append(Repair(one.proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files, second=two.proposed))
+
+
+def merged(one: Repair, two: Repair) -> dict[str, bytes] | None:
+    """Both edits laid over the same tree; None when they touch the same text."""
+    first, second = one.proposed, two.proposed
+    if first.path != second.path:
+        return {**one.files, **two.files}
+    module = first.scored.site.module
+    parts = sorted((*first.scored.edit.parts, *second.scored.edit.parts), key=lambda part: part.start)
+    if any(left.end > right.start or left.start == right.start for left, right in itertools.pairwise(parts)):
+        return None
+    try:
+        return {first.path: module.source.encode(apply(module.text, Edit(tuple(parts))))}
+    except UnicodeEncodeError:
+        return None
 
 
 class _Feed:

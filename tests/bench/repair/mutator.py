@@ -112,6 +112,15 @@ class Maker:
         elif isinstance(node, ast.stmt):
             yield from self.statement(node)
 
+    def dropped(self, kind: str, node: ast.stmt) -> Iterator[tuple[str, int, int, str]]:
+        """The statement's lines taken out; `pass` where nothing else stands in the block."""
+        start, end = self.span(node)
+        blocks = [value for value in vars(self.up[node]).values() if isinstance(value, list) and node in value]
+        if blocks and len(blocks[0]) > 1 and not self.rows[node.lineno - 1][: node.col_offset].strip():
+            yield kind, self.begins[node.lineno - 1], self.begins[node.end_lineno or node.lineno], ""
+        else:
+            yield kind, start, end, "pass"
+
     def expression(self, node: ast.expr) -> Iterator[tuple[str, int, int, str]]:
         start, end = self.span(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -205,20 +214,20 @@ class Maker:
             if isinstance(node, ast.If):
                 yield "condition-constant", begin, until, "False"
                 if len(node.body) == 1 and isinstance(node.body[0], ast.Return | ast.Raise | ast.Continue | ast.Break) and not node.orelse and not self.text.startswith("elif", start):
-                    yield "guard-dropped", start, end, "pass"
+                    yield from self.dropped("guard-dropped", node)
         elif isinstance(node, ast.Assign):
             begin, until = self.span(node.value)
             if not (isinstance(node.value, ast.Constant) and node.value.value is None):
                 yield "assigned-none", begin, until, "None"
-            yield "statement-dropped", start, end, "pass"
+            yield from self.dropped("statement-dropped", node)
         elif isinstance(node, ast.AugAssign):
             yield "augmented-to-plain", start, end, f"{self.src(node.target)} = {self.src(node.value)}"
             sign = SWAP_ARITH.get(type(node.op))
             if sign:
                 yield "arithmetic", start, end, f"{self.src(node.target)} {sign}= {self.src(node.value)}"
-            yield "statement-dropped", start, end, "pass"
+            yield from self.dropped("statement-dropped", node)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield "statement-dropped", start, end, "pass"
+            yield from self.dropped("statement-dropped", node)
         elif isinstance(node, ast.Break | ast.Continue):
             yield "jump", start, end, "continue" if isinstance(node, ast.Break) else "break"
         elif isinstance(node, ast.Return) and node.value is not None:

@@ -85,6 +85,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("invented", 4.0, statements.invented),
     Operator("loop-else", 0.5, statements.loop_else),
     Operator("returned", 3.0, values.returned),
+    Operator("none-value", 3.0, values.none_value),
     Operator("ingredient", 3.0, values.ingredient),
     Operator("composed", 2.5, values.composed),
     Operator("rounded-up", 1.0, values.rounded_up),

@@ -39,7 +39,8 @@ def replaced(site: Site) -> Iterator[Edit]:
         old = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
         for atom, weight in atoms(site).items():
             shared = any(name in atom for name in old)
-            yield from site.swap(node, atom, weight * (1.0 if shared else 0.4))
+            odd = 2.0 if isinstance(node, ast.Constant) else 0.0
+            yield from site.swap(node, atom, weight * (1.0 if shared else 0.4), odd)
         if not isinstance(node, ast.Constant):
             yield from site.swap(node, "True", 0.15)
             yield from site.swap(node, "False", 0.15)

@@ -129,7 +129,7 @@ def _found(site: Site, value: str) -> Iterator[tuple[str, float]]:
     pool = strings_of(site)
     scored = sorted(((_likeness(value, text) * boost, text) for text, boost in pool.items()), reverse=True)
     for likeness, text in scored[:MOST_STRINGS]:
-        yield text, 0.2 + 4 * likeness
+        yield text, 0.1 + 6 * likeness * likeness
 
 
 def _likeness(one: str, other: str) -> float:

@@ -161,7 +161,8 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
         if _bound_before(site, target):
             for sign, weight in (("+=", 4.0), ("-=", 2.0), ("*=", 1.0), ("|=", 0.8), ("//=", 0.3), ("&=", 0.2), ("/=", 0.3), ("%=", 0.3)):
                 if edit := emit.between(module, target, node.value, "=", sign, weight):
-                    yield edit
+                    odd = 1.5 if site.loop is not None and isinstance(node.value, ast.Constant | ast.Name) else 0.0
+                    yield Edit(edit.parts, weight, odd)
 
 
 def _bound_before(site: Site, target: ast.AST) -> bool:

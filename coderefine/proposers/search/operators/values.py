@@ -27,6 +27,16 @@ def returned(site: Site) -> Iterator[Edit]:
             yield from site.swap(node.value, text, options[text])
 
 
+def none_value(site: Site) -> Iterator[Edit]:
+    """None as an argument, value or result replaced by a variable in scope."""
+    for node in site.exprs:
+        if isinstance(node, ast.Constant) and node.value is None:
+            parent = site.module.parents.get(node)
+            if isinstance(parent, ast.Call | ast.Assign | ast.Return | ast.keyword | ast.Tuple | ast.List | ast.BinOp | ast.Subscript | ast.IfExp):
+                for at, path in enumerate(site.paths):
+                    yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
+
+
 def ingredient(site: Site) -> Iterator[Edit]:
     """An expression replaced by another expression of this function or file that fits and whose names are in scope."""
     pool = _pool(site)
