@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+from coderefine.errors import BudgetError
 from coderefine.llm import prices
 from coderefine.llm.failures import Target, TransientError, judge
 from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
@@ -64,6 +65,9 @@ class Wire:
             return _read(cast("ChatCompletion", result), request)
         except (openai.OpenAIError, ValueError) as error:
             raise judge(error, replace(self._target, model=model), frozenset(arguments)) from error
+        except RuntimeError as error:
+            # httpx says so when `_ending` hung up before the request left.
+            raise BudgetError("seconds", "the time limit passed before the request left") from error
 
     @contextlib.contextmanager
     def _ending(self, seconds: float | None) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import jsonschema
 import pytest
 
 from coderefine.reports.json import schema
-from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, WRONG, block, coderefine
+from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, WRONG, block, coderefine, end, start
 from tests.support.llm_server import LlmServer, Reply, error
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
@@ -100,14 +101,9 @@ class TestDelivery:
     def test_a_tree_that_moves_meanwhile_is_not_written_and_the_patch_is_kept(self, tmp_path: Path) -> None:
         slow = TESTS + "\n\ndef test_moves():\n    import time\n\n    time.sleep(1.5)\n"
         top = make_repo(tmp_path / "moving", {"order.py": LINT, "test_order.py": slow})
-        (top / "order.py").write_text(LINT)
-        from tests.support.command import end, start
-
         process = start("fix", *OFFLINE, cwd=top)
-        import time
-
-        while not list((top / ".git").glob("coderefine/runs/*/journal.jsonl")):
-            time.sleep(0.05)
+        while process.poll() is None and not list((top / ".git").glob("refs/coderefine/*/1")):
+            time.sleep(0.02)
         (top / "order.py").write_text(LINT + "\n\nMINE = 1\n")
         said = end(process)
         assert said.code == 1, said
@@ -172,7 +168,7 @@ class TestModel:
         before = state(repo)
         with LlmServer([reply]) as server:
             said = coderefine(*model(server, "--max-iterations", "2", "--max-requests", "3"), cwd=repo)
-        assert said.code in ((2,) if isinstance(reply, Reply) else (1,)), said
+        assert said.code == 1, said
         assert 0 < len(server.requests) <= 3
         assert "Traceback" not in said.err
         assert state(repo) == before
