@@ -98,7 +98,7 @@ def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tupl
 
 
 def _refined(setup: Setup, client: Client | None, journal: Journal, originals: Originals) -> Outcome:
-    from coderefine.loop import Parts, refine
+    from coderefine.loop import Parts, Strength, refine
     from coderefine.workspace import open_views
 
     with open_views(setup.place, kind=setup.config.view) as views:
@@ -112,6 +112,7 @@ def _refined(setup: Setup, client: Client | None, journal: Journal, originals: O
                 scope=setup.place.scope,
                 roots=_roots(setup),
                 limits=setup.config.limits,
+                strength=Strength(setup.place, setup.interpreter, setup.config),
                 listen=setup.listen,
                 record=journal.attempt,
             )

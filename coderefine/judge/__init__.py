@@ -3,6 +3,7 @@
 from coderefine.judge.admit import admit, exact_for
 from coderefine.judge.evidence import changed_statements, covered, evidence
 from coderefine.judge.ledger import ledger_line
+from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.normal import digest, digests, normal, parse
 from coderefine.judge.publishable import publishable
 from coderefine.judge.score import Score, bad, flipped, gone, lost, score, unheard
@@ -10,6 +11,7 @@ from coderefine.judge.size import diff_size
 from coderefine.judge.weigh import weigh
 
 __all__ = [
+    "Mutant",
     "Score",
     "admit",
     "bad",
@@ -24,6 +26,7 @@ __all__ = [
     "gone",
     "ledger_line",
     "lost",
+    "mutants",
     "normal",
     "parse",
     "publishable",

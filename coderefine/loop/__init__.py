@@ -3,5 +3,6 @@
 from coderefine.loop.critique import critique
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
+from coderefine.loop.strength import Strength
 
-__all__ = ["Parts", "critique", "refine"]
+__all__ = ["Parts", "Strength", "critique", "refine"]

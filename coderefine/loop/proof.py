@@ -23,10 +23,18 @@ def prove(state: State) -> Attempt:
         proved = _proved(state, attempt)
         state.attempts[attempt.number] = proved
         if proved.verdict:
-            state.evidence = state.show(proved)
+            state.evidence = replace(state.show(proved), strength=_strength(state, proved))
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline
+
+
+def _strength(state: State, attempt: Attempt) -> tuple[int, int] | None:
+    measure = state.parts.strength
+    if measure is None:
+        return None
+    state.say("stage", "strength")
+    return measure.measure(state.parts.views, attempt.patch, state.originals(attempt.patch), attempt.cases)
 
 
 def _proved(state: State, attempt: Attempt) -> Attempt:

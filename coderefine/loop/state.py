@@ -26,6 +26,7 @@ from coderefine.core import (
     Verdict,
     Views,
 )
+from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
 
@@ -43,6 +44,7 @@ class Parts:
     """What a run is made of. `original` gives a path's bytes in the user's tree at the snapshot (None: no file).
 
     `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
+    `strength` measures how much the tests notice of a proved patch (None: not measured).
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     """
 
@@ -55,6 +57,7 @@ class Parts:
     roots: tuple[str, ...] = (".", "src")
     limits: Limits = Limits()
     modules: frozenset[str] = frozenset()
+    strength: Strength | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = _forget
 

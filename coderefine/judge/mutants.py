@@ -1,0 +1,81 @@
+"""Small wrong versions of a patch: if the tests do not notice them, they say little about the patch."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping
+
+from coderefine.core import Patch
+from coderefine.judge.evidence import changed_statements
+from coderefine.judge.normal import PYTHON, parse
+
+COMPARE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+BINARY: Mapping[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+}  # fmt: skip
+
+Mutant = Mapping[str, bytes]
+"""Whole new content of the one file that is mutated."""
+
+
+def mutants(patch: Patch, originals: Mapping[str, bytes | None]) -> Iterator[Mutant]:
+    """First-order mutants of the lines that `patch` changed: operators, constants, conditions, return values.
+
+    The classic operators of mutation analysis (Offutt et al. 1996: ROR, AOR, LCR, plus constants and returns);
+    statements that the patch did not touch are left alone. Files that are not UTF-8 are passed over.
+    """
+    for path, after in sorted(patch.files.items()):
+        tree = parse(after) if path.endswith(PYTHON) else None
+        if after is None or tree is None:
+            continue
+        lines = {line for span in changed_statements(path, originals.get(path), after) for line in span}
+        for node, twin in _pairs(tree, lines):
+            text = _spliced(after, node, twin)
+            if text is not None:
+                yield {path: text}
+
+
+def _pairs(tree: ast.Module, lines: set[int]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Every expression on `lines` with each of its wrong twins."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While | ast.IfExp) and node.test.lineno in lines:
+            yield node.test, ast.UnaryOp(ast.Not(), node.test)
+        if isinstance(node, ast.Return) and node.lineno in lines and not _none(node.value) and node.value:
+            yield node.value, ast.Constant(None)
+        if isinstance(node, ast.expr) and node.lineno in lines:
+            yield from ((node, twin) for twin in _twins(node))
+
+
+def _twins(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            twin = copy.deepcopy(node)
+            twin.ops[place] = COMPARE[type(operator)]()
+            yield twin
+    elif isinstance(node, ast.BoolOp):
+        yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    elif isinstance(node, ast.BinOp) and type(node.op) in BINARY:
+        yield ast.BinOp(node.left, BINARY[type(node.op)](), node.right)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
+
+
+def _none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _spliced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes | None:
+    """`source` with `node` replaced by `twin`, or None when the result would not parse or the offsets mislead."""
+    lines = source.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    first = starts[node.lineno - 1] + node.col_offset
+    last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+    text = source[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + source[last:]
+    return text if parse(text) is not None else None

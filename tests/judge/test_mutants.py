@@ -1,0 +1,58 @@
+"""Mutants touch only what the patch changed, and each is another program."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from coderefine.core import Patch
+from coderefine.judge import mutants, parse
+
+OLD = b"def f(x, y):\n    a = x + 1\n    return a > y\n"
+
+
+def texts(new: bytes, old: bytes = OLD) -> list[str]:
+    return [one["m.py"].decode() for one in mutants(Patch({"m.py": new}), {"m.py": old})]
+
+
+def test_only_changed_lines_are_mutated() -> None:
+    found = texts(OLD.replace(b"a > y", b"a >= y"))
+    assert found
+    assert all("a = x + 1" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("return a >= y", "a > y"),
+        ("return a == y", "a != y"),
+        ("return a in y", "a not in y"),
+        ("return a and y", "a or y"),
+        ("return a * y", "a // y"),
+        ("return a - y", "a + y"),
+        ("return a + 7", "8"),
+        ("return True", "False"),
+        ("return a if y else x", "not y"),
+        ("return a < y", "return (None)"),
+    ],
+)
+def test_each_operator(line: str, wrong: str) -> None:
+    assert any(wrong in text for text in texts(OLD.replace(b"return a > y", line.encode())))
+
+
+def test_every_mutant_parses_and_differs() -> None:
+    new = OLD.replace(b"a > y", b"a >= y and x < 3")
+    trees = {ast.dump(tree) for text in texts(new) if (tree := parse(text.encode()))}
+    assert len(trees) == len(texts(new))
+    assert ast.dump(parse(new) or ast.Module([], [])) not in trees
+
+
+def test_text_before_the_expression_may_be_non_ascii() -> None:
+    new = OLD.replace(b"return a > y", 'return "é" and a >= y'.encode())
+    assert any('"é" and (a > y)' in text for text in texts(new))
+
+
+def test_other_files_and_deletions_have_no_mutants() -> None:
+    assert list(mutants(Patch({"m.txt": b"1 > 2\n"}), {"m.txt": b""})) == []
+    assert list(mutants(Patch({"m.py": None}), {"m.py": OLD})) == []

@@ -1,0 +1,44 @@
+"""Patch strength: wrong versions of the patch, noticed by the project's tests or not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.core import Ask, Patch
+from coderefine.critics.pytest import Pytest
+from coderefine.loop import Strength, critique
+from coderefine.project import interpreter, locate
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+OLD = "def old_enough(age):\n    return age > 18\n"
+NEW = "def old_enough(age):\n    return age >= 18\n"
+ASKED = "[old_enough(n) for n in (17, 18, 19)] == [False, True, True]"
+STRONG = f"from bar import old_enough\n\n\ndef test_it():\n    assert {ASKED}\n"
+WEAK = "from bar import old_enough\n\n\ndef test_it():\n    assert old_enough(40)\n"
+
+
+def measured(top: Path) -> tuple[int, int] | None:
+    place, config = locate([top], top), Config()
+    python = interpreter(place, config, os.environ)
+    patch = Patch({"bar.py": NEW.encode()})
+    with open_views(place) as views:
+        (check,) = critique(views, (Pytest(place, python, config, lambda _: None),), patch, Ask())
+        return Strength(place, python, config).measure(views, patch, {"bar.py": OLD.encode()}, check.cases)
+
+
+@pytest.mark.parametrize(("tests", "all_noticed"), [(STRONG, True), (WEAK, False)])
+def test_strong_tests_notice_every_wrong_version(tmp_path: Path, tests: str, *, all_noticed: bool) -> None:
+    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": tests}))
+    assert found is not None
+    noticed, judged = found
+    assert judged >= 3
+    assert (noticed == judged) is all_noticed
+
+
+def test_without_tests_nothing_is_claimed(tmp_path: Path) -> None:
+    assert measured(make_repo(tmp_path / "bar", {"bar.py": OLD})) is None
