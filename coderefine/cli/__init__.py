@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from coderefine.cli.group import coderefine
@@ -13,7 +14,14 @@ FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 
 def main(argv: list[str] | None = None) -> None:
     """Run and exit: 0 checks pass, 1 findings remain, 2 usage or environment, 3 our bug, 130 interrupted."""
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(number, _interrupted)
     sys.exit(_guarded(argv))
+
+
+def _interrupted(_number: int, _frame: object) -> None:
+    """Asked to end by another program: the same as Ctrl-C, so that nothing is left behind."""
+    raise KeyboardInterrupt
 
 
 def _guarded(argv: list[str] | None) -> int:

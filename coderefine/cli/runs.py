@@ -28,7 +28,7 @@ def log(number: int) -> int:
 
     from coderefine.journal import runs
 
-    for summary in islice(runs(_repository()), number):
+    for summary in islice(runs(_mended()), number):
         click.echo(_line(summary))
     return 0
 
@@ -41,7 +41,7 @@ def show(run: str, *, diff: bool) -> int:
     from coderefine.journal import Journal
     from coderefine.reports import runs as report
 
-    repository = _repository()
+    repository = _mended()
     journal = Journal.load(repository, run)
     click.echo(report.render(journal.run, journal.attempts(), journal.outcome(), _words(journal.publication())))
     if diff and (text := _diff(repository, journal)):
@@ -54,13 +54,10 @@ def show(run: str, *, diff: bool) -> int:
 def undo(run: str) -> int:
     """Take back what RUN (default: the newest that wrote something) wrote, if it is still as it was written."""
     from coderefine.journal import Journal, lock, runs
-    from coderefine.publishers import recover
     from coderefine.publishers import undo as take_back
 
-    repository = _repository()
-    with lock(repository):
-        if said := recover(repository):
-            click.echo(said)
+    with lock(_repository()):
+        repository = _mended()
         last = run or next((item.run for item in runs(repository) if item.publication), "")
         if not last:
             raise JournalError("no run has written anything that is not undone already")
@@ -71,14 +68,13 @@ def undo(run: str) -> int:
 def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     """The journal of RUN, its paths and what it was asked. Raises JournalError when it cannot go on."""
     from coderefine.cli.session import Request
-    from coderefine.core import Stop
     from coderefine.journal import Journal
 
-    repository = _repository()
+    repository = _mended()
     journal = Journal.load(repository, run)
-    ending, meta = journal.ending(), journal.meta
-    if ending is not None and ending.stop is not Stop.INTERRUPTED:
-        raise JournalError(f"run {journal.run} has ended ({ending.stop.value}); start a new one with `coderefine fix`")
+    meta = journal.meta
+    if ended := _ended(journal):
+        raise JournalError(f"run {journal.run} has ended ({ended}); start a new one with `coderefine fix`")
     if meta.head != repository.head().sha:
         raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
     asked = meta.config
@@ -89,6 +85,28 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
         model=bool(asked["model"]),
     )
     return journal, tuple(str(repository.top / path) for path in meta.scope), record
+
+
+def _ended(journal: Journal) -> str:
+    """How it ended; empty when there is something left to do: it was cut short, or what it proved is not written."""
+    from coderefine.core import Stop
+
+    ending = journal.ending()
+    if ending is None or ending.stop is Stop.INTERRUPTED:
+        return ""
+    to_write = _table(journal.meta.config["delivery"])
+    recorded = not (to_write["diff"] or to_write["patch"])
+    return "" if ending.best and recorded and not journal.last_published() else ending.stop.value
+
+
+def _mended() -> Repository:
+    """The repository, once a publication that was cut short is finished or taken back."""
+    from coderefine.publishers import recover
+
+    repository = _repository()
+    if said := recover(repository):
+        click.echo(f"note: {said}", err=True)
+    return repository
 
 
 def _table(value: object) -> dict[str, object]:

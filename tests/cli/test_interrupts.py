@@ -1,0 +1,105 @@
+"""Ctrl-C, SIGTERM and SIGKILL: the tree as it was, nobody left running, and the run can go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine, descendants, end, start
+from tests.support.llm_server import LlmServer, Reply
+from tests.support.publishing import state
+from tests.support.repo import make_repo
+
+ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import os, time\n\n    time.sleep(60)\n"
+
+
+def wait(done: Callable[[], object], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not done():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until, "never happened"
+        time.sleep(0.02)
+
+
+def gone(mark: str) -> bool:
+    """Nobody with `mark` in its environment is alive, half a second from now at the latest."""
+    until = time.monotonic() + 0.5
+    while descendants(mark) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not descendants(mark)
+
+
+@pytest.mark.parametrize("view", ["overlay", "copy"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_sleeping_baseline_is_interrupted_within_two_seconds(tmp_path: Path, number: int, view: str) -> None:
+    mark = f"mark-{os.getpid()}-{number}-{view}"
+    top = make_repo(tmp_path / "asleep", {"order.py": ORDER, "test_order.py": ASLEEP})
+    before = state(top)
+    process = start("fix", "--no-model", "--view", view, cwd=top, env={"MARK": mark})
+    wait(lambda: [line for line in descendants(mark) if "pytest" in line or "cold" in line], process)
+    time.sleep(1.0)
+    began = time.monotonic()
+    process.send_signal(number)
+    said = end(process)
+    assert said.code == 130, said
+    assert time.monotonic() - began < 2.0
+    assert said.lines == ["coderefine: interrupted; nothing was written"]
+    assert "Traceback" not in said.err
+    assert gone(mark), descendants(mark)
+    assert state(top) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: int) -> None:
+    mark = f"mark-{os.getpid()}-resume-{number}"
+    before = state(repo)
+    with LlmServer([WRONG, Reply(RIGHT, delay=60), RIGHT]) as server:
+        process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=repo, env={"MARK": mark})
+        wait(lambda: len(server.requests) == 2, process)
+        process.send_signal(number)
+        said = end(process)
+        assert said.code in (-9, 130), said
+        assert "Traceback" not in said.err
+        assert gone(mark), descendants(mark)
+        assert state(repo) == before
+        assert ("killed" if number == signal.SIGKILL else "interrupted") in coderefine("log", cwd=repo).out
+        resumed = coderefine("resume", cwd=repo)
+    assert resumed.code == 0, resumed
+    assert (repo / "order.py").read_text() == GREEN
+    # Three in all: the first answer was journalled and is not asked for again, the second never arrived.
+    assert len(server.requests) == 3
+    assert server.requests[0].body != server.requests[1].body == server.requests[2].body
+    again = coderefine("resume", cwd=repo)
+    assert again.code == 2
+    assert "has ended" in again.lines[0]
+
+
+def test_a_proved_patch_is_offered_when_interrupted_after_it(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "late", {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS})
+    before = state(top)
+    with LlmServer([Reply(RIGHT, delay=60)]) as server:
+        process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=top)
+        wait(lambda: len(server.requests) == 1, process)
+        process.send_signal(signal.SIGINT)
+        said = end(process)
+    assert said.code == 130, said
+    assert "coderefine resume" in said.out
+    assert state(top) == before
+    assert "-import os" in coderefine("show", "--diff", cwd=top).out
+
+
+def test_a_second_run_in_the_same_tree_is_refused(repo: Path) -> None:
+    with LlmServer([Reply(RIGHT, delay=60)]) as server:
+        process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=repo)
+        wait(lambda: len(server.requests) == 1, process)
+        second = coderefine("fix", "--no-model", cwd=repo)
+        process.send_signal(signal.SIGINT)
+        end(process)
+    assert second.code == 2, second
+    assert f"process {process.pid}" in second.lines[0]
