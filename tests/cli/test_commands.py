@@ -1,0 +1,211 @@
+"""Every other command, and the command line itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+import tomlkit
+
+from coderefine import __version__
+from coderefine.config import load
+from coderefine.reports.json import schema
+from tests.support.command import LINT, ROOT, TESTS, coderefine, end, start
+from tests.support.llm_server import LlmServer, error
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo, write
+
+OFFLINE = ("--no-model", "--no-search")
+
+
+@pytest.fixture
+def untidy(tmp_path: Path) -> Path:
+    """Green tests, one lint finding."""
+    return make_repo(tmp_path / "tidy", {"order.py": LINT, "test_order.py": TESTS})
+
+
+class TestCommandLine:
+    def test_version(self, tmp_path: Path) -> None:
+        for flag in ("--version", "-V"):
+            assert coderefine(flag, cwd=tmp_path).out == f"coderefine {__version__}\n"
+
+    def test_version_imports_next_to_nothing(self, tmp_path: Path) -> None:
+        loaded = "import sys; sys.argv=['coderefine']; import coderefine.cli; print(*sys.modules)"
+        import subprocess
+
+        said = subprocess.run((sys.executable, "-c", loaded), cwd=ROOT, capture_output=True, text=True, check=True)
+        heavy = {"openai", "git", "pytest", "rich", "radon", "genai_prices", "tomlkit", "httpx", "asyncio"}
+        assert not heavy & set(said.stdout.split())
+
+    def test_the_help_in_readme_is_the_real_one(self, tmp_path: Path) -> None:
+        readme = (ROOT / "README.md").read_text("utf-8")
+        shown = re.search(r"```\n\$ coderefine --help\n(.*?)```", readme, re.DOTALL)
+        assert shown
+        assert coderefine("--help", cwd=tmp_path, env={"COLUMNS": "100"}).out == shown[1]
+
+    @pytest.mark.parametrize(
+        ("argv", "hint"),
+        [
+            (("chek",), "Did you mean 'check'?"),
+            (("fix", "--comit"), "--commit"),
+            (("fix", "--max-cots", "1"), "--max-cost"),
+            (("check", "--max-complexity", "many"), "many"),
+            (("check", "--max-complexity", "0"), "0"),
+            (("fix", "--format", "xml"), "json"),
+            (("fix", "--view", "mirror"), "overlay"),
+            (("fix", "--max-cost", "-1"), "-1"),
+            (("log", "--number", "0"), "0"),
+        ],
+    )
+    def test_what_is_unknown_is_refused_with_a_suggestion(self, repo: Path, argv: tuple[str, ...], hint: str) -> None:
+        said = coderefine(*argv, cwd=repo)
+        assert said.code == 2
+        assert said.out == ""
+        assert hint in said.err.splitlines()[-1]
+
+    @pytest.mark.parametrize("command", ["check", "fix", "demo", "log", "show", "undo", "resume", "doctor", "init"])
+    def test_every_command_has_help(self, tmp_path: Path, command: str) -> None:
+        said = coderefine(command, "--help", cwd=tmp_path)
+        assert said.code == 0
+        assert said.out.startswith(f"Usage: coderefine {command}")
+
+    def test_a_reader_that_leaves_is_no_success_and_no_traceback(self, repo: Path) -> None:
+        process = start("check", cwd=repo)
+        assert process.stdout
+        process.stdout.close()
+        process.stdout = None
+        said = end(process)
+        assert said.code == 1
+        assert "Traceback" not in said.err
+
+
+class TestCheck:
+    def test_findings(self, repo: Path) -> None:
+        before = state(repo)
+        said = coderefine("check", cwd=repo)
+        assert said.code == 1
+        assert "test_order.py:5 test_discount_from_one_hundred_on failed: assert 0 == 10" in said.out
+        assert "pytest 1 failed, 1 passed" in said.out
+        assert state(repo) == before
+
+    def test_clean_and_json(self, untidy: Path) -> None:
+
+        said = coderefine("check", "--gate", "pytest", "--gate", "radon", "--format", "json", cwd=untidy)
+        report = json.loads(said.out)
+        jsonschema.validate(report, schema())
+        assert (said.code, said.err, report["clean"]) == (0, "", True)
+        assert [check["critic"] for check in report["checks"]] == ["pytest", "radon"]
+
+    def test_a_limit_of_complexity(self, repo: Path) -> None:
+        said = coderefine("check", "--gate", "radon", "--max-complexity", "1", cwd=repo)
+        assert said.code == 1
+        assert "discount" in said.out
+
+
+class TestRuns:
+    def test_log_show_undo(self, untidy: Path) -> None:
+        assert coderefine("fix", *OFFLINE, "-q", cwd=untidy).code == 0
+        log = coderefine("log", cwd=untidy)
+        assert log.code == 0
+        assert re.fullmatch(r"\S+  \S+ \S+  clean  1 attempt  wrote order.py\n", log.out)
+        run = log.out.split()[0]
+        for name in ((), (run,), (run[-5:],)):
+            shown = coderefine("show", *name, "--diff", cwd=untidy)
+            assert (shown.code, "-import os" in shown.out, run in shown.out) == (0, True, True)
+        changed = git(untidy, "diff", "--name-only", f"refs/coderefine/{run}/0", f"refs/coderefine/{run}/1")
+        assert changed == "order.py"
+        assert coderefine("undo", run, cwd=untidy).code == 0
+        assert (untidy / "order.py").read_text() == LINT
+        assert coderefine("undo", cwd=untidy).code == 2
+
+    def test_undo_does_not_take_the_users_edit(self, untidy: Path) -> None:
+        assert coderefine("fix", *OFFLINE, "-q", cwd=untidy).code == 0
+        (untidy / "order.py").write_text("MINE = 1\n")
+        before = state(untidy)
+        said = coderefine("undo", cwd=untidy)
+        assert said.code == 1
+        assert "order.py" in said.lines[0]
+        assert state(untidy) == before
+
+
+class TestDoctor:
+    def test_all_is_well(self, repo: Path) -> None:
+        said = coderefine("doctor", "--no-model", cwd=repo)
+        assert said.code == 0, said
+        for name in ("project", "git", "interpreter", "pytest", "ruff", "radon", "private view", "model"):
+            assert re.search(rf"^ok   {name} ", said.out, re.MULTILINE), said.out
+
+    def test_what_must_be_done_is_said(self, tmp_path: Path) -> None:
+        with LlmServer([], models=["a"]) as server:
+            env = {"CODEREFINE_MODEL": "a", "CODEREFINE_BASE_URL": server.url}
+            said = coderefine("doctor", cwd=tmp_path, env=env)
+        assert said.code == 2
+        assert "bad  git          no repository here: run `git init`" in said.out
+        assert "ok   model        a at" in said.out
+
+    def test_a_dead_server(self, repo: Path) -> None:
+        env = {"CODEREFINE_MODEL": "a", "CODEREFINE_BASE_URL": "http://127.0.0.1:9/v1"}
+        said = coderefine("doctor", cwd=repo, env=env)
+        assert said.code == 2
+        assert "bad  model" in said.out
+
+
+class TestInit:
+    def test_it_keeps_the_rest_and_refuses_twice(self, repo: Path) -> None:
+        mine = '# mine\n[project]\nname   =  "order"   # odd spaces\nversion = "1"\n\n[tool.other]\nx = [ 1,2 ]\n'
+        write(repo, {"pyproject.toml": mine})
+        assert coderefine("init", cwd=repo).code == 0
+        text = (repo / "pyproject.toml").read_text()
+        assert text.startswith(mine)
+        assert set(tomlkit.parse(text)["tool"]) == {"other", "coderefine"}
+        assert load(repo, {}).max_complexity == 10
+        again = coderefine("init", cwd=repo)
+        assert again.code == 2
+        assert "already" in again.lines[0]
+        assert (repo / "pyproject.toml").read_text() == text
+
+    def test_without_a_file(self, repo: Path) -> None:
+        assert coderefine("init", cwd=repo).code == 0
+        load(repo, {})
+
+    def test_broken_toml_is_left_alone(self, repo: Path) -> None:
+        write(repo, {"pyproject.toml": "[tool\n"})
+        said = coderefine("init", cwd=repo)
+        assert said.code == 2
+        assert "not valid TOML" in said.lines[0]
+        assert (repo / "pyproject.toml").read_text() == "[tool\n"
+
+    @pytest.mark.parametrize("text", ["[tool]\n", "tool.ruff.line-length = 100\n", "[tool.ruff]\r\nx = 1\r\n"])
+    def test_any_way_to_write_the_table(self, repo: Path, text: str) -> None:
+        (repo / "pyproject.toml").write_bytes(text.encode())
+        said = coderefine("init", cwd=repo)
+        assert said.code == 0, said
+        load(repo, {})
+        assert (repo / "pyproject.toml").read_bytes().startswith(text.encode())
+
+
+class TestDemo:
+    def test_it_ends_with_a_commit(self, tmp_path: Path) -> None:
+        said = coderefine("demo", "made", "--no-model", cwd=tmp_path)
+        assert "Traceback" not in said.err
+        top = tmp_path / "made"
+        assert git(top, "rev-list", "--count", "HEAD") == "2"
+        assert git(top, "status", "--porcelain") == ""
+        assert "Coderefine-Evidence" in git(top, "log", "-1", "--format=%B")
+        # What the offline rungs can repair is all there is to repair.
+        assert said.code == coderefine("check", "-q", cwd=top).code
+
+    def test_a_folder_in_use_is_refused(self, repo: Path) -> None:
+        said = coderefine("demo", str(repo), cwd=repo)
+        assert said.code == 2
+        assert "not empty" in said.lines[0]
+
+    def test_the_model_joins_and_its_failure_is_told(self, tmp_path: Path) -> None:
+        with LlmServer([error(401)]) as server:
+            said = coderefine(
+                "demo", "made", "-q", cwd=tmp_path, env={"OPENAI_BASE_URL": server.url, "CODEREFINE_SEARCH": "0"}
+            )
+        assert said.code == 2, said
