@@ -28,6 +28,8 @@ FIRST_GUESS = -0.5
 SLACK = 0.5
 """How much better than the best one seen the next place may be."""
 
+DEAR = 1.5
+"""Taken off edits of code that runs at import: judging one costs ten times as much as others do."""
 UNUSED = 1.5
 """Added to edits that read a name which nothing reads so far."""
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -46,7 +48,8 @@ class Scored:
 
 
 def base(site: Site, operator: Operator) -> float:
-    return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut + site.hints.odds.get(operator.name, 0.0)
+    """The score of an operator at a place before its single edits are looked at."""
+    return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut + site.hints.odds.get(operator.name, 0.0) - (DEAR if site.at_import else 0.0)
 
 
 def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:

@@ -129,6 +129,11 @@ class Site:
         """Every name that may be read here."""
         return frozenset({*self.names, *self.local.globals, *BUILTINS, "self", "cls"})
 
+    @cached_property
+    def at_import(self) -> bool:
+        """Whether the statement runs when its module is imported."""
+        return isinstance(self.stmt, Function) or self.module.function(self.stmt) is None
+
     @property
     def loop(self) -> ast.stmt | None:
         """The innermost loop around the statement, within its function."""

@@ -1,0 +1,49 @@
+"""Best first, lazily, nothing twice."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+from coderefine.proposers.search.enumeration import Enumeration
+from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Function, Module
+
+
+def sites(text: str, weights: dict[int, float]) -> list[Site]:
+    module = Module.of("m.py", text.encode())
+    assert module is not None
+    world = World({"m.py": module})
+    found = []
+    for line, weight in weights.items():
+        stmt = module.by_line[line]
+        function = stmt if isinstance(stmt, Function) else module.function(stmt)
+        found.append(Site(Local(module, function, world), stmt, weight))
+    return found
+
+
+TEXT = "def f(x, y):\n    if x < y:\n        return x\n    return y\n"
+
+
+def test_nothing_twice_and_all_compile() -> None:
+    texts = [proposed.text for proposed in itertools.islice(Enumeration(sites(TEXT, {2: 1.0, 3: 1.0, 4: 1.0})), 400)]
+    assert len(texts) == len(set(texts)) == 400
+    assert TEXT not in texts
+    for text in texts:
+        compile(text, "m.py", "exec", dont_inherit=True)
+
+
+def test_suspicion_leads() -> None:
+    first = next(iter(Enumeration(sites(TEXT, {2: 0.05, 3: 1.0, 4: 0.05}))))
+    assert first.scored.site.stmt.lineno == 3
+
+
+def test_a_large_function_costs_little_to_begin() -> None:
+    rows = [f"    v{n} = x + {n}\n    if v{n} > y:\n        y = v{n}" for n in range(150)]
+    text = "def f(x, y):\n" + "\n".join(rows) + "\n    return y\n"
+    began = time.process_time()
+    weights = {line: 0.2 for line in range(2, 400)} | {3: 1.0}
+    found = list(itertools.islice(Enumeration(sites(text, weights)), 20))
+    assert len(found) == 20
+    assert time.process_time() - began < 5.0

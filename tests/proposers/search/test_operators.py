@@ -1,0 +1,106 @@
+"""Each family makes the edit it is there for, as a minimal change of the text."""
+
+from __future__ import annotations
+
+import pytest
+
+from coderefine.proposers.search.emit import apply
+from coderefine.proposers.search.hints import Hints
+from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.operators import TABLE
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Function, Module
+
+
+def made(operator: str, text: str, line: int, raised: tuple[str, ...] = ()) -> set[str]:
+    """All texts the operator makes of the statement at `line` (1-based)."""
+    module = Module.of("m.py", text.encode())
+    assert module is not None
+    stmt = module.by_line[line]
+    function = stmt if isinstance(stmt, Function) else module.function(stmt)
+    site = Site(Local(module, function, World({"m.py": module})), stmt, 1.0, frozenset(raised), Hints())
+    family = next(row for row in TABLE if row.name == operator)
+    return {apply(text, edit) for edit in family.edits(site)}
+
+
+def body(*lines: str, head: str = "def f(x, y):") -> str:
+    return "\n".join((head, *(f"    {line}" for line in lines))) + "\n"
+
+
+RIGHT = [
+    ("comparison", body("return x < y"), 2, "x < y", "x <= y"),
+    ("comparison", body("return x  not   in y"), 2, "not   in", "in"),
+    ("arithmetic", body("return x + y"), 2, "x + y", "x - y"),
+    ("arithmetic", body("x -= y", "return x"), 2, "-=", "+="),
+    ("boolean", body("return x and y"), 2, "and", "or"),
+    ("negation", body("if x:", "    return y"), 2, "if x", "if not x"),
+    ("negation", body("if not x:", "    return y"), 2, "not x", "x"),
+    ("operand-order", body("return x - y"), 2, "x - y", "y - x"),
+    ("dropped-operand", body("return x + 1"), 2, "x + 1", "x"),
+    ("grouping", body("return x + y / 2"), 2, "x + y / 2", "(x + y) / 2"),
+    ("by-one", body("for i in range(len(x)):", "    pass"), 2, "len(x)", "len(x) + 1"),
+    ("number", body("return x[1]"), 2, "1", "0"),
+    ("truth", body("x = True", "return x"), 2, "True", "False"),
+    ("text", body('return x["XXkeyXX"]'), 2, "XXkeyXX", "key"),
+    ("text", body('y = x["total"]', 'return x["totals"]'), 3, "totals", "total"),
+    ("format", body("return f'{x:.2f}'"), 2, ".2f", ".1f"),
+    ("variable", body("return x"), 2, "return x", "return y"),
+    ("attribute", body("y.start()", "return x.lower()"), 3, "lower", "upper"),
+    ("function", body("return min(x, y)"), 2, "min", "max"),
+    ("receiver", "class A:\n    def __init__(self):\n        self.n = 1\n    def f(self):\n        return n\n", 5, "return n", "return self.n"),
+    ("field-of", body("y = x.next", "return x"), 3, "return x", "return x.next"),
+    ("wrap", body("for i in len(x):", "    pass"), 2, "len(x)", "range(len(x))"),
+    ("wrap", body("return ','.join(str(i) for i in x) + 1"), 2, "+ 1", "+ str(1)"),
+    ("unwrap", body("return list(x)"), 2, "list(x)", "x"),
+    ("argument-order", body("return pow(x, y)"), 2, "x, y)", "y, x)"),
+    ("argument-added", body("return sorted(x)"), 2, "(x)", "(x, reverse=True)"),
+    ("argument-removed", body("return round(x, 2)"), 2, ", 2", ""),
+    ("narrow", body("if x:", "    return y"), 2, "if x", "if x and y is not None"),
+    ("widen", body("if x:", "    return y"), 2, "if x", "if x or not y"),
+    ("none-check", body("if x:", "    return y"), 2, "if x", "if x is not None"),
+    ("branches", body("if x:", "    return 1", "if y:", "    return 2"), 4, "if y", "elif y"),
+    ("filter", body("return [i for i in x]"), 2, "in x]", "in x if i]"),
+    ("early-return", body("return x[0]"), 2, "    return x[0]", "    if not x:\n        return None\n    return x[0]"),
+    ("early-return", body("y = len(x)", "return x[:y]"), 3, "    return", "    if not x:\n        return None\n    return"),
+    ("early-raise", body("return x[0]"), 2, "    return", '    if not x:\n        raise ValueError("invalid value")\n    return'),
+    ("early-jump", body("for i in x:", "    y(i)"), 3, "        y(i)", "        if i is None:\n            continue\n        y(i)"),
+    ("deletion", body("x = 1", "return x"), 2, "    x = 1\n", ""),
+    ("exchange", body("x = 1", "y = 2"), 2, "x = 1\n    y = 2", "y = 2\n    x = 1"),
+    ("outdent", body("for i in x:", "    y += i", "    return y"), 4, "        return", "    return"),
+    ("indent", body("for i in x:", "    y = i", "x.add(y)"), 4, "    x.add", "        x.add"),
+    ("statement-kind", body("for i in x:", "    break"), 3, "break", "continue"),
+    ("statement-kind", body("x.strip()", "return x"), 2, "x.strip()", "x = x.strip()"),
+    ("statement-kind", body("x + y"), 2, "x + y", "return x + y"),
+    ("assignment-kind", body("for i in x:", "    y = i", "return y"), 3, "y = i", "y += i"),
+    ("from-here", body("if x:", "    y.append(x)", "x = 2", "return y"), 4, "    x = 2\n", "    x = 2\n    y.append(x)\n"),
+    ("invented", body("found = []", "for i in x:", "    y = i", "return found"), 4, "y = i\n", "y = i\n        found.append(i)\n"),
+    ("returned", body("z = x", "return x"), 3, "return x", "return z"),
+    ("none-value", body("return pow(None, y)"), 2, "None", "x"),
+    ("slice", body("return x[1:2]"), 2, "[1:2]", "[1:]"),
+    ("key-access", body("return x[y]"), 2, "x[y]", "x.get(y, 0)"),
+    ("copy", body("return [[0] * x] * y"), 2, "[[0] * x] * y", "[[0] * x for _ in range(y)]"),
+    ("rounded-up", body("return x // y"), 2, "x // y", "(x + y - 1) // y"),
+    ("extreme", body("return x + y"), 2, "x + y", "max(x, x + y)"),
+    ("mutable-default", "def f(x=[]):\n    return x\n", 1, "[]):\n", "None):\n    if x is None:\n        x = []\n"),
+    ("exception", body("raise KeyError(x)"), 2, "KeyError", "IndexError"),
+    ("await", "async def f(x):\n    return x()\n", 2, "x()", "await x()"),
+    ("decorator", "class A:\n    def size(self):\n        return 1\n", 2, "    def", "    @property\n    def"),
+]
+
+
+@pytest.mark.parametrize(("operator", "text", "line", "old", "new"), RIGHT, ids=[f"{row[0]}-{n}" for n, row in enumerate(RIGHT)])
+def test_makes_the_repair(operator: str, text: str, line: int, old: str, new: str) -> None:
+    assert text.count(old) >= 1
+    wanted = {text[:at] + new + text[at + len(old) :] for at in range(len(text)) if text.startswith(old, at)}
+    assert wanted & made(operator, text, line)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_every_family_says_in_one_sentence_what_it_does(row: object) -> None:
+    said = row.edits.__doc__  # type: ignore[attr-defined]
+    assert said
+    assert said.split("\n")[0].endswith(".")
+
+
+def test_names_are_unique() -> None:
+    assert len({row.name for row in TABLE}) == len(TABLE)

@@ -1,0 +1,108 @@
+"""The engine on small real projects, through real servers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import load
+from coderefine.core import Ask, Attempt, Case, Event, Patch, Situation
+from coderefine.critics.pytest import Pytest
+from coderefine.project import Protection, interpreter, locate
+from coderefine.proposers.search import Search
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="candidates are judged in forks")
+
+Repair = Callable[[Mapping[str, str | bytes]], tuple[list[Patch], Search, list[Event]]]
+
+
+@pytest.fixture
+def repair(tmp_path: Path) -> Repair:
+    def run(files: Mapping[str, str | bytes], seconds: float = 30.0) -> tuple[list[Patch], Search, list[Event]]:
+        top = make_repo(tmp_path / "p", files)
+        place = locate([top], top)
+        config = replace(load(place.root, {}), search_time=seconds)
+        python = interpreter(place, config, dict(os.environ))
+        said: list[Event] = []
+        critic = Pytest(place, python, config, said.append)
+        with open_views(place) as views:
+            with views.open() as view:
+                check = critic.check(view, Ask(seed=0))
+            base = Attempt(0, Patch(), (check,))
+            search = Search(place, python, config, Protection.of(place, config), said.append)
+            situation = Situation(base, base, (base,), check.findings, (".",))
+            return list(search.propose(situation, views)), search, said
+
+    return run
+
+
+TESTS = """
+from shop import price
+
+def test_none():
+    assert price(0) == 0
+
+def test_limit():
+    assert price(10) == 9
+
+def test_more():
+    assert price(20) == 18
+"""
+
+
+def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
+    faulty = b"def price(n):\r\n    # ten and more are cheaper\r\n    if n > 10:\r\n        return n * 9 // 10\r\n    return n\r\n"
+    patches, search, said = repair({"shop.py": faulty, "test_shop.py": TESTS})
+    assert patches[0].files == {"shop.py": faulty.replace(b"n > 10", b"n >= 10")}
+    assert patches[0].origin == "search"
+    assert patches[0].summary == "shop.py:3 `>` → `>=`"
+    assert search.spent.test_runs > 0
+    assert search.spent.seconds > 0
+    assert any(event.kind == "search" for event in said) or search.spent.test_runs < 20
+
+
+def test_code_that_runs_at_import(repair: Repair) -> None:
+    faulty = "RATES = {'a': 3}\nTABLE = {name: rate + 1 for name, rate in RATES.items()}\n\ndef rate(name):\n    return TABLE[name]\n"
+    tests = "from rates import rate\n\ndef test_rate():\n    assert rate('a') == 2\n"
+    patches, _, _ = repair({"rates.py": faulty, "test_rates.py": tests})
+    assert patches
+
+
+def test_nothing_failing_nothing_done(repair: Repair) -> None:
+    patches, search, _ = repair({"shop.py": "def price(n):\n    return n * 9 // 10\n", "test_shop.py": TESTS})
+    assert patches == []
+    assert search.spent.test_runs == 0
+
+
+def test_tests_are_never_edited(repair: Repair) -> None:
+    tests = "LIMIT = 3\n\ndef helper(n):\n    return n < LIMIT\n\ndef test_helper():\n    assert helper(3)\n"
+    patches, _, _ = repair({"test_only.py": tests, "shop.py": "x = 1\n"})
+    assert patches == []
+
+
+def test_two_faults_of_different_tests(repair: Repair) -> None:
+    faulty = "def add(a, b):\n    return a - b\n\ndef small(a):\n    return a > 3\n"
+    tests = "from two import add, small\n\ndef test_add():\n    assert add(1, 2) == 3\n    assert add(0, 5) == 5\n\ndef test_small():\n    assert small(1)\n    assert not small(3)\n    assert not small(9)\n"
+    patches, _, _ = repair({"two.py": faulty, "test_two.py": tests})
+    right = faulty.replace("a - b", "a + b").replace("a > 3", "a < 3").encode()
+    assert patches[0].files["two.py"] == right
+    assert ";" in patches[0].summary
+
+
+def test_a_hanging_program(repair: Repair) -> None:
+    faulty = "def down(n):\n    steps = 0\n    while n > 0:\n        n += 1\n        steps += 1\n    return steps\n"
+    tests = "from loop import down\n\ndef test_down():\n    assert down(3) == 3\n    assert down(0) == 0\n"
+    toml = '[tool.coderefine]\ntest-timeout = 5.0\n'
+    patches, _, _ = repair({"loop.py": faulty, "test_loop.py": tests, "pyproject.toml": toml})
+    assert patches
+    assert b"n -= 1" in (patches[0].files["loop.py"] or b"")
+
+
+def cases(*found: Case) -> dict[str, Case]:
+    return {case.id: case for case in found}
