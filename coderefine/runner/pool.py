@@ -373,7 +373,7 @@ def open_pool(
 
 
 @contextlib.contextmanager
-def _start(
+def _start(  # noqa: PLR0917
     views: Views, patch: Patch, place: Place, interpreter: Interpreter, config: Config, bounds: Bounds | None
 ) -> Iterator[Server]:
     """A worker's servers in a fresh view."""

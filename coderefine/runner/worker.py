@@ -117,7 +117,7 @@ class Worker:
         return self._server is None
 
     def died(self) -> None:
-        """Take the servers down; they start anew with the next task. Raises RunnerError when that happened too often."""
+        """Take the servers down; the next task starts them anew. Raises RunnerError when that happened too often."""
         self._lives -= 1
         self.close()
         if self._lives < 0:

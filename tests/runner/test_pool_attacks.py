@@ -1,11 +1,11 @@
-"""Whatever a candidate does to its child, the verdict is no, and the next candidate is judged as if nothing had been."""
+"""Whatever a candidate does to its child, the verdict is no, and the next one is judged as if nothing had been."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,10 @@ from tests.support.repo import make_repo
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 
-MODULE = "import os, sys, signal, subprocess, threading, time\nDATA = os.path.dirname(__file__)\n\n\ndef f():\n    return 1\n"
+MODULE = (
+    "import os, sys, signal, subprocess, threading, time\n"
+    "DATA = os.path.dirname(__file__)\n\n\ndef f():\n    return 1\n"
+)
 FILES = {
     "pyproject.toml": '[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n',
     "mod.py": MODULE,
@@ -44,7 +47,8 @@ ATTACKS = {
     "recursion": "return f()",
     "fork bomb": "pids = [os.fork() for _ in range(6)]\n    time.sleep(1000)",
     "hidden grandchild": (
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True)\n    os._exit(0)"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'], start_new_session=True)\n"
+        "    os._exit(0)"
     ),
     "thread": "threading.Thread(target=time.sleep, args=(1000,)).start()\n    return 2",
     "flood": "[print('x' * 1_000_000) for _ in range(100)]\n    return 2",
@@ -117,6 +121,7 @@ def test_candidates_are_pulled_only_when_a_worker_is_free(opened: Pool) -> None:
     verdicts = opened.judge(source(), Plan())
     assert [next(verdicts).plausible for _ in range(2)] == [False, True]
     assert len(pulled) <= 3
+    assert isinstance(verdicts, Generator)
     verdicts.close()
     assert judge(opened, "return 1 * 1").plausible
 

@@ -1,4 +1,4 @@
-"""A project with one of everything a fork could get wrong, and edits to it, each with the speed it must be judged at."""
+"""A project with one of everything a fork could get wrong, and edits, each with the speed it must be judged at."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import mmap
 import os
@@ -155,8 +156,8 @@ def _restrict(limits: Limits) -> None:
     ):
         if value is not None:
             hard = resource.getrlimit(kind)[1]
-            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(kind, (value, value))
+            least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (least, least))
 
 
 def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
@@ -220,14 +221,16 @@ def _cpu(pid: int) -> float:
 
 def _bury(pid: int) -> "tuple[int, float]":
     """Kill the child's session and all that escaped it; (wait status, CPU seconds of child and its children)."""
-    for kill in (os.killpg, os.kill):
-        try:
-            kill(pid, signal.SIGKILL)
-        except OSError:
-            pass
+    _signal(os.killpg, pid, signal.SIGKILL)
+    _signal(os.kill, pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
     kill_orphans()
     return status, usage.ru_utime + usage.ru_stime
+
+
+def _signal(send: Callable[[int, int], None], pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        send(pid, number)
 
 
 def kill_orphans() -> None:
@@ -241,10 +244,7 @@ def kill_orphans() -> None:
         family = _descendants(os.getpid())
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in family:
-                try:
-                    os.kill(pid, number)
-                except OSError:
-                    pass
+                _signal(os.kill, pid, number)
         time.sleep(0.001)
 
 
@@ -258,7 +258,8 @@ def _descendants(root: int) -> List[int]:
                     parents[int(name)] = int(stream.read().rpartition(b")")[2].split()[1])
             except (OSError, IndexError, ValueError):
                 pass
-    found, edge = [], {root}
+    found: List[int] = []
+    edge = {root}
     while edge:
         edge = {pid for pid, parent in parents.items() if parent in edge}
         found += edge

@@ -6,6 +6,7 @@ out and can be asked for with `capabilities`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -134,11 +135,8 @@ def _loopback() -> None:
     import fcntl
 
     request = struct.pack("16sh22x", b"lo", 0x41)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-        try:
-            fcntl.ioctl(handle, 0x8914, request)
-        except OSError:
-            pass
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle, contextlib.suppress(OSError):
+        fcntl.ioctl(handle, 0x8914, request)
 
 
 # -- files ------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Notices what a child changed in the project's tree (inotify), removes what it made, and says when that is not enough."""
+"""Notices what a child changed in the project's tree (inotify), removes what it made, and names the rest."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -16,7 +17,24 @@ NEW = CREATE | MOVED_TO
 FOLDERS = 4000
 """Most folders that are watched; a larger tree is not watched at all."""
 PASSED_OVER = frozenset(
-    [".git", ".hg", ".tox", ".nox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "site-packages", ".eggs", ".idea", ".vscode"]
+    [
+        ".git",
+        ".hg",
+        ".tox",
+        ".nox",
+        ".venv",
+        "venv",
+        "node_modules",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".hypothesis",
+        "site-packages",
+        ".eggs",
+        ".idea",
+        ".vscode",
+    ]
 )
 """Folders that tools write in, and that no verdict depends on."""
 
@@ -94,7 +112,5 @@ def _remove(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
         return
-    try:
+    with contextlib.suppress(OSError):
         os.unlink(path)
-    except OSError:
-        pass

@@ -1,4 +1,4 @@
-"""Puts a candidate's files on disk for as long as it is judged: code that reads itself, and programs it starts, see it."""
+"""Puts a candidate's files on disk while it is judged: code that reads itself, and programs it starts, see them."""
 
 from __future__ import annotations
 

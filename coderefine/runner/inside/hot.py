@@ -70,7 +70,7 @@ class Server:
         files = disk.decoded(message["files"])
         try:
             edit = self._edit(files)
-        except swap.NotHot as reason:
+        except swap.NotHotError as reason:
             return {"number": message["number"], "slow": str(reason)}
         numbers = sorted(message["tests"])
         if message["reach"]:
@@ -89,9 +89,9 @@ class Server:
         return reached is None or edit.files_unseen or not reached.isdisjoint(edit.changed)
 
     def _edit(self, files: Dict[str, Optional[bytes]]) -> "Edit":
-        """The functions to change for `files`. Raises NotHot."""
+        """The functions to change for `files`. Raises NotHotError."""
         if self._threads > 1:
-            raise swap.NotHot("threads are alive after the import")
+            raise swap.NotHotError("threads are alive after the import")
         edit = Edit()
         for path, data in files.items():
             self._add(edit, self._tree.full(path), path, data)
@@ -99,13 +99,13 @@ class Server:
 
     def _add(self, edit: "Edit", full: str, path: str, data: Optional[bytes]) -> None:
         if data is None or not path.endswith(".py"):
-            raise swap.NotHot("%s is no module to change in place" % path)
+            raise swap.NotHotError("%s is no module to change in place" % path)
         filename = self._modules.get(os.path.realpath(full))
         if filename is None:
             edit.files_unseen = True
             return
         if filename == "":
-            raise swap.NotHot("%s was not imported in the usual way" % path)
+            raise swap.NotHotError("%s was not imported in the usual way" % path)
         if path not in self._sources:
             self._sources[path] = swap.Source(filename, self._tree.original(path).data or b"")
         source = self._sources[path]

@@ -8,7 +8,7 @@ import threading
 import types
 from typing import Any, Dict, List, Set, Tuple
 
-from .swap import NotHot, Pairs, Source, same
+from .swap import NotHotError, Pairs, Source, same
 
 Key = Tuple[str, int, str]
 """Where a code object comes from: file name, first line, name. Two lambdas of one line share it."""
@@ -44,13 +44,13 @@ class Ran:
             _unmonitor()
         else:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)  # type: ignore[arg-type,unused-ignore]
 
-    def _entered(self, code: types.CodeType, offset: int) -> Any:
+    def _entered(self, code: types.CodeType, offset: int) -> Any:  # noqa: ARG002
         self._note(code)
-        return sys.monitoring.DISABLE  # type: ignore[attr-defined]
+        return sys.monitoring.DISABLE  # type: ignore[attr-defined,unused-ignore]
 
-    def _traced(self, frame: types.FrameType, event: str, arg: object) -> None:
+    def _traced(self, frame: types.FrameType, event: str, arg: object) -> None:  # noqa: ARG002
         self._note(frame.f_code)
 
     def _note(self, code: types.CodeType) -> None:
@@ -63,14 +63,14 @@ TOOL = 4
 
 
 def _monitor(entered: Any) -> None:
-    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     monitoring.use_tool_id(TOOL, "coderefine")
     monitoring.register_callback(TOOL, monitoring.events.PY_START, entered)
     monitoring.set_events(TOOL, monitoring.events.PY_START)
 
 
 def _unmonitor() -> None:
-    monitoring = sys.monitoring  # type: ignore[attr-defined]
+    monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     monitoring.set_events(TOOL, 0)
     monitoring.register_callback(TOOL, monitoring.events.PY_START, None)
     monitoring.free_tool_id(TOOL)
@@ -95,17 +95,17 @@ class Functions:
     def targets(self, pairs: Pairs, source: Source) -> List[Target]:
         """(function object, its new code) for all functions that run an old code of `pairs`.
 
-        Raises NotHot when a function at that place runs something else (a decorator rewrote it), or when the
+        Raises NotHotError when a function at that place runs something else (a decorator rewrote it), or when the
         function that should be there is not (whoever holds its code is unknown to us).
         """
-        found = []
+        found: List[Target] = []
         for old, new in pairs:
             functions = self._by_key.get(key(old), [])
             matching = [function for function in functions if same(function.__code__, source.twin(old))]
             if len(matching) < len(functions) and not old.co_name.startswith("<"):
-                raise NotHot("%s was rewritten after its definition" % old.co_name)
+                raise NotHotError("%s was rewritten after its definition" % old.co_name)
             if not matching and not _is_nested(old, pairs):
-                raise NotHot("no live function %s" % old.co_name)
+                raise NotHotError("no live function %s" % old.co_name)
             found.extend((function, new) for function in matching)
         return found
 

@@ -30,6 +30,9 @@ class Watch:
         self._unsure = False
         sys.addaudithook(self._audited)
 
+    def start(self) -> None:
+        """Begin to look."""
+
     def begin(self) -> None:
         self._hits = set()
         self._unsure = False
@@ -63,9 +66,11 @@ class Monitor(Watch):
         tool = next(number for number in (4, 3, 2, 1, 5, 0) if monitoring.get_tool(number) is None)
         monitoring.use_tool_id(tool, "coderefine-reach")
         events = monitoring.events
-        self._restart = monitoring.restart_events
+        self._restart: Callable[[], None] = monitoring.restart_events
         self._off = monitoring.DISABLE
-        self._set_lines = lambda code: monitoring.set_local_events(tool, code, events.LINE)
+        self._set_lines: Callable[[types.CodeType], None] = lambda code: monitoring.set_local_events(
+            tool, code, events.LINE
+        )
         monitoring.register_callback(tool, events.PY_START, self._entered)
         monitoring.register_callback(tool, events.LINE, self._line)
         monitoring.set_events(tool, events.PY_START)
@@ -74,7 +79,7 @@ class Monitor(Watch):
         super().begin()
         self._restart()
 
-    def _entered(self, code: types.CodeType, offset: int) -> Any:
+    def _entered(self, code: types.CodeType, offset: int) -> Any:  # noqa: ARG002
         new = code not in self._known
         place = self._key(code)
         if place is not None:
@@ -101,7 +106,7 @@ class Tracer(Watch):
         super().begin()
         sys.settrace(self._entered)
 
-    def _entered(self, frame: types.FrameType, event: str, argument: Any) -> Any:
+    def _entered(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
         place = self._known[code] if code in self._known else self._key(code)
         if place is None:
@@ -109,7 +114,7 @@ class Tracer(Watch):
         self._hits.add((place, code.co_firstlineno))
         return self._step if self._wanted is not None else None
 
-    def _step(self, frame: types.FrameType, event: str, argument: Any) -> Any:
+    def _step(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         if event == "line":
             self._hits.add(
                 ((frame.f_code.co_filename, frame.f_code.co_firstlineno, frame.f_code.co_name), frame.f_lineno)
@@ -119,7 +124,7 @@ class Tracer(Watch):
 
 def open_watch(ours: Callable[[str], bool], wanted: Optional[Set[Key]] = None) -> Watch:
     """A watch that already looks."""
-    watch: Any = Monitor(ours, wanted) if hasattr(sys, "monitoring") else Tracer(ours, wanted)
+    watch = Monitor(ours, wanted) if hasattr(sys, "monitoring") else Tracer(ours, wanted)
     watch.start()
     return watch
 

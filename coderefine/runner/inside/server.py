@@ -29,7 +29,7 @@ def main(warm_fd: int) -> None:
         os._exit(2)
     hot_fd = int(job["hot"])
     for fd in (warm_fd, hot_fd):
-        os.set_inheritable(fd, False)
+        os.set_inheritable(fd, False)  # noqa: FBT003
     job["scratch"] = os.path.join(tempfile.gettempdir(), "coderefine-worker")
     os.makedirs(job["scratch"], exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = job["scratch"]

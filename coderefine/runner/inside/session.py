@@ -119,7 +119,7 @@ def forget_output(session: Session) -> None:
             file.truncate()
 
 
-def _no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:
+def _no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:  # noqa: ARG001
     return "%s (not rendered)" % type(excinfo.value).__name__
 
 

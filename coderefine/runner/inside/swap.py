@@ -19,7 +19,7 @@ SHAPE = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
 HAS_DOCSTRING = 0x4000000
 
 
-class NotHot(Exception):
+class NotHotError(Exception):
     """The edit cannot be made by swapping code objects; the message says why."""
 
 
@@ -46,12 +46,12 @@ class Source:
     def pairs(self, data: bytes) -> Pairs:
         """(old, new) code objects that hold the difference between this file and `data`.
 
-        Only the top-level statement that changed is compiled, when there is just one. Raises NotHot.
+        Only the top-level statement that changed is compiled, when there is just one. Raises NotHotError.
         """
         try:
             text = importlib.util.decode_source(data)
         except (SyntaxError, UnicodeDecodeError) as error:
-            raise NotHot("does not decode: %s" % error) from error
+            raise NotHotError("does not decode: %s" % error) from error
         lines = text.split("\n")
         head, old_end, new_end = _changed(self.lines, lines)
         block = self._around(head, old_end)
@@ -76,7 +76,7 @@ class Source:
         try:
             code = self._compile("\n" * (block.first - 1) + text)
             body = ast.parse(text).body
-        except NotHot:
+        except NotHotError:
             return None
         return code if len(body) == 1 and _block(body[0]).first == 1 else None
 
@@ -101,17 +101,18 @@ class Source:
         whole = [code for code in _below(self._old(None)) if block.first <= code.co_firstlineno <= block.last]
         alone = list(_below(self._compiled[block]))
         if [code.co_name for code in whole] != [code.co_name for code in alone]:
-            raise NotHot("the file is laid out in an unusual way")
-        self._twins.update((id(one), other) for one, other in zip(alone, whole))
+            raise NotHotError("the file is laid out in an unusual way")
+        self._twins.update((id(one), other) for one, other in zip(alone, whole))  # noqa: B905 - Python 3.9
 
     def _compile(self, text: str) -> CodeType:
-        """A warning from the compiler becomes NotHot: under `filterwarnings = error` it would fail the import."""
+        """A warning from the compiler becomes NotHotError: under `filterwarnings = error` it would fail the import."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                return compile(text, self.filename, "exec", self.flags, True)
+                code: CodeType = compile(text, self.filename, "exec", self.flags, dont_inherit=True)
             except (SyntaxError, ValueError, Warning, RecursionError, MemoryError, OverflowError) as error:
-                raise NotHot("does not compile cleanly: %s" % type(error).__name__) from error
+                raise NotHotError("does not compile cleanly: %s" % type(error).__name__) from error
+        return code
 
 
 def _below(code: CodeType) -> Iterator[CodeType]:
@@ -149,7 +150,7 @@ def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
 
 
 def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pairs:
-    """Every (old, new) function whose code, nested code included, differs. Raises NotHot.
+    """Every (old, new) function whose code, nested code included, differs. Raises NotHotError.
 
     `ran(code)` says whether that code ran while the project was imported and collected: what it left behind
     cannot be undone, so a change of its own instructions is not hot. A change only in a function nested in it is.
@@ -166,7 +167,7 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
         found.append((old, new))
         return True
     differs = False
-    for inner_old, inner_new in zip(_nested(old), _nested(new)):
+    for inner_old, inner_new in zip(_nested(old), _nested(new)):  # noqa: B905
         differs = _walk(inner_old, inner_new, ran, found) or differs
     if differs and old.co_flags & FUNCTION == FUNCTION:
         found.append((old, new))
@@ -175,11 +176,11 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
 
 def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> None:
     if old.co_flags & FUNCTION != FUNCTION or ran(old):
-        raise NotHot("%s ran while the project was imported" % old.co_name)
+        raise NotHotError("%s ran while the project was imported" % old.co_name)
     if _signature(old) != _signature(new):
-        raise NotHot("the signature or kind of %s changes" % old.co_name)
+        raise NotHotError("the signature or kind of %s changes" % old.co_name)
     if _docstring(old) != _docstring(new):
-        raise NotHot("the docstring of %s changes" % old.co_name)
+        raise NotHotError("the docstring of %s changes" % old.co_name)
 
 
 def _signature(code: CodeType) -> Tuple[Any, ...]:
@@ -217,7 +218,7 @@ def same(one: CodeType, two: CodeType) -> bool:
         return True
     if _shallow(one) != _shallow(two):
         return False
-    return all(same(left, right) for left, right in zip(_nested(one), _nested(two)))
+    return all(same(left, right) for left, right in zip(_nested(one), _nested(two)))  # noqa: B905
 
 
 def _nested(code: CodeType) -> List[CodeType]:

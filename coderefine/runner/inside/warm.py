@@ -47,7 +47,7 @@ def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
         for name in modules:
             try:
                 importlib.import_module(name)
-            except Exception:
+            except Exception:  # noqa: PERF203
                 sys.modules.pop(name, None)
     config._ensure_unconfigure()
     return [name for name, module in sys.modules.items() if ours(getattr(module, "__file__", None), top)]
