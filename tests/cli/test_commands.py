@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -34,7 +36,6 @@ class TestCommandLine:
 
     def test_version_imports_next_to_nothing(self, tmp_path: Path) -> None:
         loaded = "import sys; sys.argv=['coderefine']; import coderefine.cli; print(*sys.modules)"
-        import subprocess
 
         said = subprocess.run((sys.executable, "-c", loaded), cwd=ROOT, capture_output=True, text=True, check=True)
         heavy = {"openai", "git", "pytest", "rich", "radon", "genai_prices", "tomlkit", "httpx", "asyncio"}
