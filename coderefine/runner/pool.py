@@ -30,6 +30,7 @@ ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""
 LONGER = 15.0
 """A hung candidate is tried once more with its limit times this."""
+NOTHING = {"table": [], "tests": [], "unsure": []}
 BASELINE = 600.0
 """CPU seconds for all tests of the unchanged tree."""
 
@@ -103,7 +104,7 @@ class Pool:
         self._reach = Reach.of(self.tests, told.get("reach"))
         self._habits = frozenset(answer["changed"])
         for worker in self._workers:
-            worker.learn(told.get("reach") or {"table": [], "tests": [], "unsure": []})
+            worker.learn({**(told.get("reach") or NOTHING), "patterns": told.get("patterns", [])})
         found = {**dict.fromkeys(self.broken, Status.ERROR), **self._statuses(answer)}
         expected = self._expected if self._expected is not None else found
         self.unfit = frozenset(name for name, status in found.items() if expected.get(name) is not status)

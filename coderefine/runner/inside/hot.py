@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, disk, live, reach, session, swap, warm, wire
+from . import child, disk, heat, live, reach, session, swap, warm, wire
 
 Message = Dict[str, Any]
 
@@ -63,6 +63,8 @@ class Server:
                 os._exit(0)
             if message["kind"] == "learn":
                 self._learn(message)
+                heat.warm_up(message["patterns"])
+                child.settle()
             else:
                 self._said.say("judged", **self._judge(message))
 
@@ -145,7 +147,8 @@ class Server:
         done = self._run.run(numbers, self._board, known=known, keep_going=message["keep_going"], watch=watch)
         if watch is None:
             return b""
-        return json.dumps({"seconds": done.seconds, "reach": reach.packed(done.hits, done.unsure, top)}).encode("ascii")
+        found = reach.packed(done.hits, done.unsure, top)
+        return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
 
     def _watched(self, path: str) -> bool:
         """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""
