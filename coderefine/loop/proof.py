@@ -59,7 +59,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
         return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
     again = replace(attempt, checks=checks)
     _excuse(state, again, ask)
-    before = {path: _digest(state.parts.original(path)) for path in after}
+    before = {path: _digest(_given(state, attempt, path)) for path in after}
     verdict = judge.publishable(
         again, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
     )
@@ -70,6 +70,12 @@ def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
     """What the test files look like after the tests ran: code under test may have rewritten them."""
     paths = {case.path for check in checks for case in check.cases.values() if case.path}
     return {path: _digest(view.read(path)) for path in paths}
+
+
+def _given(state: State, attempt: Attempt, path: str) -> bytes | None:
+    """What `path` held when the proof began: a module with doctests is a test file and may be patched all the same."""
+    files = attempt.patch.files
+    return files[path] if path in files else state.parts.original(path)
 
 
 def _digest(data: bytes | None) -> str:
