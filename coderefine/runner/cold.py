@@ -22,6 +22,7 @@ ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-
 
 HANG = "Hang"
 """The `exception` of a test that was killed because it did not end."""
+PASSED = 0
 NO_TESTS = 5
 USAGE = 4
 INTERNAL = 3
@@ -146,6 +147,10 @@ def _spoken(tally: Tally, ended: Ended) -> None:
         raise CriticError(f"pytest ended before it had collected the tests (exit {tally.code}): {_last(ended)}")
     if tally.left and not tally.stopped:
         raise CriticError(f"pytest ended with {len(tally.left)} tests not run (exit {tally.code}): {_last(ended)}")
+    if tally.code not in (PASSED, NO_TESTS) and not (tally.stopped or tally.broken or tally.failing):
+        raise CriticError(
+            f"pytest exited {tally.code} although no test failed (a plugin or conftest.py?): {_last(ended)}"
+        )
 
 
 def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:

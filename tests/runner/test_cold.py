@@ -399,6 +399,12 @@ def test_pytest_crashing_after_passing_tests_is_no_verdict(cold: Cold) -> None:
         cold({"test_x.py": "def test_a(): pass\n", **LATE})
 
 
+def test_an_exit_code_that_says_failed_without_a_failing_test_is_no_verdict(cold: Cold) -> None:
+    conftest = "def pytest_sessionfinish(session): session.exitstatus = 1\n"
+    with pytest.raises(CriticError, match="exited 1 although no test failed"):
+        cold({"conftest.py": conftest, "test_x.py": "def test_a(): pass\n"})
+
+
 def test_failures_count_although_pytest_crashes_after_them(cold: Cold) -> None:
     check = cold({"test_x.py": "def test_a(): pass\ndef test_b(): assert 1 == 2\n", **LATE})
     assert failure(check, "test_x.py::test_b").message == "assert 1 == 2"
