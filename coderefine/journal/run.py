@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import time
 import zlib
@@ -22,6 +23,9 @@ from coderefine.journal.nouns import Ending, Meta, Publication
 
 FORMAT = 1
 """Version of everything written here; a newer one is refused, not guessed at."""
+
+LONGEST = 255
+"""Bytes of a file's name on every usual file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +249,17 @@ def _fitting(names: list[str], run: str) -> list[str]:
 
 
 def plain_path(path: str) -> bool:
-    """Whether `path` stays inside the repository and out of `.git`: refused patches are recorded too."""
+    """Whether `path` can be a file inside the repository and out of `.git`: refused patches are recorded too."""
     parts = PurePosixPath(path).parts
     inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
-    return inside and all(part.lower() != ".git" for part in parts)
+    return inside and all(part.lower() != ".git" and _nameable(part) for part in parts)
+
+
+def _nameable(part: str) -> bool:
+    try:
+        return len(os.fsencode(part)) <= LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 def _message(attempt: Attempt) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import unicodedata
@@ -13,6 +14,9 @@ from typing import Protocol
 from coderefine.project.place import Place
 from coderefine.project.protected_names import FOLDERS, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
 from coderefine.project.pytest_settings import USUAL, PytestSettings, read_settings
+
+LONGEST = 255
+"""Bytes of a file's name on every usual file system."""
 
 
 class Globs(Protocol):
@@ -67,8 +71,12 @@ class Protection:
     def _form(self, path: str) -> str | None:
         if not _plain(path):
             return "is no plain path inside the repository"
+        if not all(_nameable(part) for part in path.split("/")):
+            return "has a name that no file can have"
         here = self.top
         for part in path.split("/"):
+            if here.is_file():
+                return f"goes through a file ({here.relative_to(self.top)})"
             here = here / part
             if here.is_symlink():
                 return f"goes through a symbolic link ({here.relative_to(self.top)})"
@@ -106,6 +114,14 @@ class Protection:
 def _plain(path: str) -> bool:
     odd = any(letter in path for letter in "\0\\") or ":" in path.partition("/")[0] or path.startswith("~")
     return not odd and all(part not in ("", ".", "..") for part in path.split("/"))
+
+
+def _nameable(part: str) -> bool:
+    """Whether a file can be called so: not too long, no half of a surrogate pair."""
+    try:
+        return len(os.fsencode(part)) <= LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 def _exists(path: Path, depth: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,7 +41,9 @@ class Originals(Mapping[str, "bytes | None"]):
             if file.stat().st_ctime_ns > self._began:
                 raise PublishError(f"{path} changed while coderefine was at work: nothing was written, run again")
             return file.read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, UnicodeEncodeError):
             return None
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return None
             raise SurroundingsError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -211,3 +211,20 @@ def test_the_copy_backend_gives_the_same_verdicts(shop: Path) -> None:
 def test_every_attempt_is_recorded_in_order(shop: Path) -> None:
     ran = run(shop, Script([{"shop.py": WRONG}, {"shop.py": RIGHT}]))
     assert [attempt.number for attempt in ran.recorded] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("path", ["shop.py/more.py", "x" * 300 + ".py", "\ud800.py"])
+def test_a_patch_to_an_impossible_path_is_refused_and_the_run_goes_on(shop: Path, path: str) -> None:
+    outcome = run(shop, Script([{path: "X = 1\n"}, {"shop.py": RIGHT}])).outcome
+    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 2)
+    assert "may not be changed" in outcome.attempts[1].verdict.reason
+
+
+def test_a_module_with_doctests_can_be_repaired(tmp_path: Path) -> None:
+    """Its doctests make it a file of tests, and the patch changes it all the same."""
+    documented = 'def total(items):\n    """Sum.\n\n    >>> total([2])\n    2\n    """\n    return sum(items{})\n'
+    ini = "[pytest]\naddopts = --doctest-modules\n"
+    files = {"shop.py": documented.format("[1:]"), "test_shop.py": TESTS, "pytest.ini": ini}
+    outcome = run(make_repo(tmp_path / "shop", files), Script([{"shop.py": documented.format("")}])).outcome
+    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 1)
+    assert "shop.py::shop.total" in outcome.evidence.flipped
