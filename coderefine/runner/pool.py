@@ -30,7 +30,7 @@ ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""
 LONGER = 15.0
 """A hung candidate is tried once more with its limit times this."""
-NOTHING = {"table": [], "tests": [], "unsure": []}
+NOTHING: Mapping[str, object] = {"table": [], "tests": [], "unsure": []}
 BASELINE = 600.0
 """CPU seconds for all tests of the unchanged tree."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 import __future__ as future
 
 import ast
+import functools
 import importlib.util
+import operator
 import types
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -16,6 +18,8 @@ FUNCTION = 0x01 | 0x02
 """CO_OPTIMIZED | CO_NEWLOCALS: set for functions, lambdas and comprehensions, not for modules and class bodies."""
 SHAPE = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
 """*args, **kwargs, generator, coroutine, iterable coroutine, async generator: seen by whoever inspects a function."""
+FUTURES = functools.reduce(operator.or_, (getattr(future, name).compiler_flag for name in future.all_feature_names))
+"""What a `from __future__ import` adds to a module's flags; a statement compiled alone must have it, too."""
 HAS_DOCSTRING = 0x4000000
 
 
@@ -39,9 +43,10 @@ class Source:
         self.lines = self.text.split("\n")
         tree = ast.parse(self.text)
         self.blocks = [_block(node) for node in tree.body]
-        self.flags = _future_flags(tree)
+        self._flags = 0
         self._compiled: Dict[Optional[Block], CodeType] = {}
         self._twins: Dict[int, CodeType] = {}
+        self._flags = self._old(None).co_flags & FUTURES
 
     def pairs(self, data: bytes) -> Pairs:
         """(old, new) code objects that hold the difference between this file and `data`.
@@ -109,7 +114,7 @@ class Source:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                code: CodeType = compile(text, self.filename, "exec", self.flags, dont_inherit=True)
+                code: CodeType = compile(text, self.filename, "exec", self._flags, dont_inherit=True)
             except (SyntaxError, ValueError, Warning, RecursionError, MemoryError, OverflowError) as error:
                 raise NotHotError("does not compile cleanly: %s" % type(error).__name__) from error
         return code
@@ -126,15 +131,6 @@ def _below(code: CodeType) -> Iterator[CodeType]:
 def _block(node: ast.stmt) -> Block:
     first = min([node.lineno] + [item.lineno for item in getattr(node, "decorator_list", ())])
     return Block(first, node.end_lineno or node.lineno)
-
-
-def _future_flags(tree: ast.Module) -> int:
-    flags = 0
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            for alias in node.names:
-                flags |= getattr(future, alias.name).compiler_flag
-    return flags
 
 
 def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:

@@ -36,7 +36,8 @@ from tests.support.repo import git
 PACKAGES = ("inflection==0.5.1", "parse==1.22.4", "semver==3.1.1")
 WORKERS = 2
 NOT_OURS = re.compile(r"(^|/)(tests?|docs?|dev|examples?|build)/|(^|/)(test_|setup|conftest|noxfile|__main__)")
-QUIET = ("-q", "-x", "-p", "no:cacheprovider")
+QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-cov")
+"""The pool drops a project's --cov options itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,11 @@ def environment(folder: Path, extra: Sequence[str]) -> Path:
     """A virtual environment with pytest and `extra`; its python."""
     subprocess.run((sys.executable, "-m", "venv", str(folder)), check=True)
     python = folder / "bin" / "python"
-    subprocess.run((str(python), "-m", "pip", "install", "-q", "pytest", *extra), check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        (str(python), "-m", "pip", "install", "-q", "pytest", "pytest-cov", *extra),
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
     return python
 
 
@@ -176,6 +181,7 @@ def mutmut_round(subject: Subject, folder: Path) -> Round:
     shutil.copytree(subject.top, tree)
     sources = sorted({path.split("/")[0] for path in subject.modules})
     config = f"\n[mutmut]\nsource_paths={chr(10).join('    ' + name for name in ['', *sources])}\n"
+    config += "pytest_add_cli_args=\n    --no-cov\n"
     (tree / "setup.cfg").write_text(
         ((tree / "setup.cfg").read_text() if (tree / "setup.cfg").exists() else "") + config
     )
