@@ -98,7 +98,9 @@ def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tupl
 
 
 def _refined(setup: Setup, client: Client | None, journal: Journal, originals: Originals) -> Outcome:
-    from coderefine.loop import Parts, Strength, refine
+    from coderefine.loop.refine import refine
+    from coderefine.loop.state import Parts
+    from coderefine.loop.strength import Strength
     from coderefine.workspace import open_views
 
     with open_views(setup.place, kind=setup.config.view) as views:

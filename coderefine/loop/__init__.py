@@ -1,8 +1,1 @@
-"""The loop: critique, propose, judge, refine, prove."""
-
-from coderefine.loop.critique import critique
-from coderefine.loop.refine import refine
-from coderefine.loop.state import Parts
-from coderefine.loop.strength import Strength
-
-__all__ = ["Parts", "Strength", "critique", "refine"]
+"""The loop: critique, propose, judge, refine, prove. Nothing is imported here: `check` needs one module of it."""

@@ -10,7 +10,8 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Ask, Patch
 from coderefine.critics.pytest import Pytest
-from coderefine.loop import Strength, critique
+from coderefine.loop.critique import critique
+from coderefine.loop.strength import Strength
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo

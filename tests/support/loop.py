@@ -10,7 +10,8 @@ from pathlib import Path
 from coderefine.config import Config
 from coderefine.core import Attempt, Cost, Event, Limits, Outcome, Proposals, Situation, Views
 from coderefine.critics import build
-from coderefine.loop import Parts, refine
+from coderefine.loop.refine import refine
+from coderefine.loop.state import Parts
 from coderefine.project import Protection, interpreter, locate
 from coderefine.workspace import open_views
 from coderefine.workspace.originals import Originals
