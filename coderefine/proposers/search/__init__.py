@@ -29,7 +29,14 @@ class Search:
 
     name = "search"
 
-    def __init__(self, place: Place, interpreter: Interpreter, config: Config, protection: Protection, listen: Listen = lambda _: None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        interpreter: Interpreter,
+        config: Config,
+        protection: Protection,
+        listen: Listen = lambda _: None,
+    ) -> None:
         self._place = place
         self._interpreter = interpreter
         self._config = config
@@ -48,7 +55,7 @@ class Search:
         while self._wanted(situation):
             best = situation.best
             for patch in self._patches(situation, views):
-                situation = yield patch
+                situation = (yield patch) or situation
                 if situation.best is not best:
                     break
             if situation.best is best:
@@ -78,9 +85,17 @@ class Search:
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
-        with open_pool(views, self._place, self._interpreter, self._config, patch=situation.best.patch, expected=statuses) as pool:
+        with open_pool(
+            views, self._place, self._interpreter, self._config, patch=situation.best.patch, expected=statuses
+        ) as pool:
             sites, spectrum = self._sites(situation, pool, failing)
-            trial = Trial(pool, _quick_first(failing, pool), clock, self._tell, lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()))
+            trial = Trial(
+                pool,
+                _quick_first(failing, pool),
+                clock,
+                self._tell,
+                lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()),
+            )
             try:
                 trial.run(iter(Enumeration(sites)))
             finally:
@@ -93,7 +108,9 @@ class Search:
     def _say(self, repairs: list[Repair]) -> None:
         whole = [repair for repair in repairs if repair.whole]
         if len(whole) > 1:
-            self._listen(Event("note", f"search: {len(whole)} plausible patches; the one shown is plausible, not proven unique"))
+            self._listen(
+                Event("note", f"search: {len(whole)} plausible patches; the one shown is plausible, not proven unique")
+            )
 
     def _sites(self, situation: Situation, pool: Pool, failing: list[Case]) -> tuple[list[Site], Spectrum]:
         coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
@@ -144,8 +161,15 @@ def _failing(situation: Situation) -> list[Case]:
 
 def _quick_first(failing: list[Case], pool: Pool) -> list[str]:
     """Failing tests, the fastest first; those the servers do not know or see otherwise are left out."""
-    known = [case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)]
-    return [case.id for case in sorted(known, key=lambda case: case.seconds)]
+    known = [
+        case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)
+    ]
+    known.sort(key=lambda case: case.seconds)
+    chosen: dict[str, Case] = {}
+    for case in known:  # one of each test function before the next parameters of the same
+        chosen.setdefault(case.id.split("[")[0], case)
+    front = list(chosen.values())
+    return [case.id for case in (*front, *(case for case in known if case not in front))]
 
 
 def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World, hints: Hints) -> list[Site]:

@@ -9,11 +9,32 @@ from coderefine.proposers.search.syntax import Edit, Function, Module, Replaceme
 
 ATOM = 20
 RANKS: dict[type[ast.AST], int] = {
-    ast.NamedExpr: 0, ast.Lambda: 1, ast.IfExp: 2, ast.Or: 3, ast.And: 4, ast.Not: 5, ast.Compare: 6,
-    ast.BitOr: 7, ast.BitXor: 8, ast.BitAnd: 9, ast.LShift: 10, ast.RShift: 10, ast.Add: 11, ast.Sub: 11,
-    ast.Mult: 12, ast.Div: 12, ast.FloorDiv: 12, ast.Mod: 12, ast.MatMult: 12, ast.UnaryOp: 13, ast.Pow: 14,
-    ast.Await: 15, ast.Yield: 0, ast.YieldFrom: 0, ast.Starred: 0,
-}  # fmt: skip
+    ast.NamedExpr: 0,
+    ast.Lambda: 1,
+    ast.IfExp: 2,
+    ast.Or: 3,
+    ast.And: 4,
+    ast.Not: 5,
+    ast.Compare: 6,
+    ast.BitOr: 7,
+    ast.BitXor: 8,
+    ast.BitAnd: 9,
+    ast.LShift: 10,
+    ast.RShift: 10,
+    ast.Add: 11,
+    ast.Sub: 11,
+    ast.Mult: 12,
+    ast.Div: 12,
+    ast.FloorDiv: 12,
+    ast.Mod: 12,
+    ast.MatMult: 12,
+    ast.UnaryOp: 13,
+    ast.Pow: 14,
+    ast.Await: 15,
+    ast.Yield: 0,
+    ast.YieldFrom: 0,
+    ast.Starred: 0,
+}
 """Binding strength of each kind of expression, weakest first (the grammar's own order)."""
 
 
@@ -51,7 +72,9 @@ def _bracketed(text: str) -> bool:
 def _asked(module: Module, old: ast.AST) -> int:
     """The binding strength that the place of `old` asks of what stands there."""
     parent, field = module.parents.get(old), module.fields.get(old, "")
-    if isinstance(parent, ast.Attribute | ast.Await) or (isinstance(parent, ast.Call | ast.Subscript) and field in ("func", "value")):
+    if isinstance(parent, ast.Attribute | ast.Await) or (
+        isinstance(parent, ast.Call | ast.Subscript) and field in ("func", "value")
+    ):
         return RANKS[ast.Await]
     if isinstance(parent, ast.BinOp):
         tight = field == "right" if not isinstance(parent.op, ast.Pow) else field == "left"
@@ -68,7 +91,22 @@ def _asked_by_place(parent: ast.AST | None, field: str) -> int:
         return RANKS[ast.IfExp] + (field != "orelse")
     if isinstance(parent, ast.comprehension | ast.FormattedValue):
         return RANKS[ast.Or]
-    if isinstance(parent, ast.Call | ast.List | ast.Set | ast.Dict | ast.keyword | ast.Tuple | ast.Starred | ast.Lambda | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp | ast.Slice):
+    if isinstance(
+        parent,
+        ast.Call
+        | ast.List
+        | ast.Set
+        | ast.Dict
+        | ast.keyword
+        | ast.Tuple
+        | ast.Starred
+        | ast.Lambda
+        | ast.ListComp
+        | ast.SetComp
+        | ast.GeneratorExp
+        | ast.DictComp
+        | ast.Slice,
+    ):
         return RANKS[ast.Lambda]
     return -1
 
@@ -85,7 +123,9 @@ def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0, bo
     return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight, boost)
 
 
-def between(module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float) -> Edit | None:
+def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
+    module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float
+) -> Edit | None:
     """Replace the operator `old` that stands between two sibling expressions."""
     start, end = module.end(left), module.start(right)
     gap = module.text[start:end]
@@ -133,7 +173,9 @@ def block_text(module: Module, stmt: ast.stmt) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def insertion(module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, indent: str | None = None) -> Edit | None:
+def insertion(
+    module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, indent: str | None = None
+) -> Edit | None:
     """Put the lines `code` before or after a statement, at its depth or at `indent`."""
     if not module.alone(stmt):
         return None

@@ -10,32 +10,118 @@ from coderefine.core import Case
 
 BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "NameError": {"variable": 2.0, "global": 2.0, "receiver": 2.5, "function": 1.5, "invented": 0.7, "from-here": 0.7},
-    "UnboundLocalError": {"assigned": 0.5, "invented": 1.5, "from-here": 1.0, "target": 1.5, "assignment-kind": 1.0, "variable": 1.0, "outdent": 1.0},
-    "AttributeError": {"attribute": 2.0, "field-of": 1.5, "wrap": 1.0, "key-access": 0.7, "invented": 1.0, "returned": 0.7, "none-check": 1.0, "early-return": 0.7, "variable": 0.5, "none-value": 2.0},
-    "KeyError": {"key-access": 1.5, "text": 1.0, "early-return": 0.5, "early-jump": 0.5, "made-conditional": 0.7, "narrow": 0.7, "exception": 0.7, "wrap": 0.5, "none-value": 1.0},
-    "IndexError": {"by-one": 1.5, "comparison": 1.0, "number": 1.0, "slice": 1.0, "early-return": 1.0, "narrow": 0.7, "dropped-operand": 0.5},
-    "TypeError": {"wrap": 1.0, "argument-added": 1.0, "argument-order": 1.0, "argument-removed": 0.7, "field-of": 0.7, "none-check": 0.7, "none-value": 2.0, "receiver": 0.7, "unwrap": 0.5, "returned": 0.5, "function": 0.5},
+    "UnboundLocalError": {
+        "assigned": 0.5,
+        "invented": 1.5,
+        "from-here": 1.0,
+        "target": 1.5,
+        "assignment-kind": 1.0,
+        "variable": 1.0,
+        "outdent": 1.0,
+    },
+    "AttributeError": {
+        "attribute": 2.0,
+        "field-of": 1.5,
+        "wrap": 1.0,
+        "key-access": 0.7,
+        "invented": 1.0,
+        "returned": 0.7,
+        "none-check": 1.0,
+        "early-return": 0.7,
+        "variable": 0.5,
+        "none-value": 2.0,
+    },
+    "KeyError": {
+        "key-access": 1.5,
+        "text": 1.0,
+        "early-return": 0.5,
+        "early-jump": 0.5,
+        "made-conditional": 0.7,
+        "narrow": 0.7,
+        "exception": 0.7,
+        "wrap": 0.5,
+        "none-value": 1.0,
+    },
+    "IndexError": {
+        "by-one": 1.5,
+        "comparison": 1.0,
+        "number": 1.0,
+        "slice": 1.0,
+        "early-return": 1.0,
+        "narrow": 0.7,
+        "dropped-operand": 0.5,
+    },
+    "TypeError": {
+        "wrap": 1.0,
+        "argument-added": 1.0,
+        "argument-order": 1.0,
+        "argument-removed": 0.7,
+        "field-of": 0.7,
+        "none-check": 0.7,
+        "none-value": 2.0,
+        "receiver": 0.7,
+        "unwrap": 0.5,
+        "returned": 0.5,
+        "function": 0.5,
+    },
     "ValueError": {"wrap": 0.7, "argument-added": 0.5, "early-return": 0.5, "text": 0.5, "made-conditional": 0.3},
-    "ZeroDivisionError": {"early-return": 2.0, "number": 1.0, "early-raise": 0.7, "ternary": 1.5, "narrow": 0.7, "emptied": 1.0},
-    "RecursionError": {"early-return": 1.5, "by-one": 1.0, "comparison": 1.0, "narrow": 1.0, "argument-value": 0.5, "dropped-operand": 0.3, "composed": 0.5},
-    "UnicodeDecodeError": {"text": 1.0, "argument-added": 1.0}, "StopIteration": {"argument-added": 1.5, "early-return": 1.0, "try": 1.0},
+    "ZeroDivisionError": {
+        "early-return": 2.0,
+        "number": 1.0,
+        "early-raise": 0.7,
+        "ternary": 1.5,
+        "narrow": 0.7,
+        "emptied": 1.0,
+    },
+    "RecursionError": {
+        "early-return": 1.5,
+        "by-one": 1.0,
+        "comparison": 1.0,
+        "narrow": 1.0,
+        "argument-value": 0.5,
+        "dropped-operand": 0.3,
+        "composed": 0.5,
+    },
+    "UnicodeDecodeError": {"text": 1.0, "argument-added": 1.0},
+    "StopIteration": {"argument-added": 1.5, "early-return": 1.0, "try": 1.0},
     "RuntimeError": {"copy": 1.5, "wrap": 0.7, "exception": 1.0},
-}  # fmt: skip
+}
 """How much likelier each operator becomes when a failing test ends with the exception inside the program."""
 
 BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
-    (re.compile(r"DID NOT RAISE"), {"early-raise": 2.0, "exception": 0.7, "narrow": 0.3, "widen": 0.5, "condition": 0.5, "comparison": 0.5}),
-    (re.compile(r"missing \d+ required (positional|keyword-only)"), {"argument-added": 3.0, "default": 1.5, "parameter": 1.0, "decorator": 1.0}),
-    (re.compile(r"takes (from )?\d+.* positional arguments? but"), {"argument-removed": 2.0, "decorator": 1.5, "parameter": 2.0}),
+    (
+        re.compile(r"DID NOT RAISE"),
+        {"early-raise": 2.0, "exception": 0.7, "narrow": 0.3, "widen": 0.5, "condition": 0.5, "comparison": 0.5},
+    ),
+    (
+        re.compile(r"missing \d+ required (positional|keyword-only)"),
+        {"argument-added": 3.0, "default": 1.5, "parameter": 1.0, "decorator": 1.0},
+    ),
+    (
+        re.compile(r"takes (from )?\d+.* positional arguments? but"),
+        {"argument-removed": 2.0, "decorator": 1.5, "parameter": 2.0},
+    ),
     (re.compile(r"unexpected keyword argument"), {"argument-value": 2.5, "argument-removed": 1.5}),
-    (re.compile(r"NoneType"), {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-check": 0.7, "none-value": 1.5}),
-    (re.compile(r"assert None (==|is not)|(==|is) None\b"), {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-value": 1.0}),
-    (re.compile(r"can only concatenate|unsupported operand|must be str|not supported between|cannot be interpreted as an integer"), {"wrap": 2.0, "unwrap": 0.5}),
+    (
+        re.compile(r"NoneType"),
+        {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-check": 0.7, "none-value": 1.5},
+    ),
+    (
+        re.compile(r"assert None (==|is not)|(==|is) None\b"),
+        {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-value": 1.0},
+    ),
+    (
+        re.compile(
+            r"can only concatenate|unsupported operand|must be str|not supported between|"
+            r"cannot be interpreted as an integer"
+        ),
+        {"wrap": 2.0, "unwrap": 0.5},
+    ),
     (re.compile(r"object is not (iterable|subscriptable|callable)"), {"wrap": 1.0, "unwrap": 1.0, "field-of": 1.0}),
     (re.compile(r"changed size during iteration"), {"copy": 3.0, "wrap": 2.0}),
     (re.compile(r"<generator object|coroutine"), {"wrap": 1.5, "await": 3.0, "display": 1.0, "statement-kind": 1.0}),
     (re.compile(r"was never awaited"), {"await": 3.0}),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

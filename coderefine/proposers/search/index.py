@@ -14,13 +14,38 @@ if TYPE_CHECKING:
     from coderefine.proposers.search.syntax import Function, Module
 
 COMPOUND = (
-    ast.BinOp, ast.Call, ast.Subscript, ast.Attribute, ast.Compare, ast.BoolOp, ast.IfExp, ast.List, ast.Dict, ast.Tuple,
-    ast.ListComp, ast.UnaryOp, ast.JoinedStr, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda,
-)  # fmt: skip
+    ast.BinOp,
+    ast.Call,
+    ast.Subscript,
+    ast.Attribute,
+    ast.Compare,
+    ast.BoolOp,
+    ast.IfExp,
+    ast.List,
+    ast.Dict,
+    ast.Tuple,
+    ast.ListComp,
+    ast.UnaryOp,
+    ast.JoinedStr,
+    ast.GeneratorExp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.Lambda,
+)
 SIMPLE = (
-    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Delete,
-    ast.Assert, ast.Nonlocal, ast.Global,
-)  # fmt: skip
+    ast.Assign,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.Expr,
+    ast.Return,
+    ast.Raise,
+    ast.Break,
+    ast.Continue,
+    ast.Delete,
+    ast.Assert,
+    ast.Nonlocal,
+    ast.Global,
+)
 LONGEST = 90
 """Characters of the longest piece of code taken as an ingredient."""
 
@@ -65,7 +90,9 @@ class Index:
         self._note(node, names, function, owner)
         return names
 
-    def _note(self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None) -> None:
+    def _note(
+        self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
+    ) -> None:
         if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None):
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
@@ -80,17 +107,32 @@ class Index:
             self.slices.append((dotted(node.value), self.module.code(node.slice), function))
         elif isinstance(node, ast.If | ast.While | ast.IfExp):
             for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
-                self._piece(self.tests, test, frozenset(n.id for n in ast.walk(test) if isinstance(n, ast.Name)), function, owner)
+                self._piece(
+                    self.tests,
+                    test,
+                    frozenset(n.id for n in ast.walk(test) if isinstance(n, ast.Name)),
+                    function,
+                    owner,
+                )
         self._word(node)
         for decorator in getattr(node, "decorator_list", []):
             self.decorators[type(node)].add(self.module.code(decorator))
 
-    def _piece(self, into: list[Piece], node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None) -> None:
+    def _piece(
+        self,
+        into: list[Piece],
+        node: ast.AST,
+        names: frozenset[str],
+        function: Function | None,
+        owner: ast.ClassDef | None,
+    ) -> None:
         text = self.module.code(node)
         if len(text) <= LONGEST and "\n" not in text:
             into.append(Piece(node, text, names, function, owner))
 
-    def _small_if(self, node: ast.If, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None) -> None:
+    def _small_if(
+        self, node: ast.If, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
+    ) -> None:
         """An `if` of two lines, laid out afresh: an ingredient as a whole."""
         test, body = self.module.code(node.test), self.module.code(node.body[0])
         if "\n" not in test + body and len(test + body) <= LONGEST:
@@ -124,7 +166,9 @@ class Index:
             self.texts.setdefault(node.attr, 0.6)
         elif isinstance(node, ast.arg | ast.keyword) and node.arg:
             self.texts.setdefault(node.arg, 0.5)
-        elif isinstance(node, ast.ClassDef) and any(dotted(base).endswith(("Error", "Exception")) for base in node.bases):
+        elif isinstance(node, ast.ClassDef) and any(
+            dotted(base).endswith(("Error", "Exception")) for base in node.bases
+        ):
             self.errors.add(node.name)
         elif isinstance(node, ast.Raise) and node.exc is not None:
             name = dotted(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)

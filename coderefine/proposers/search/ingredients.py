@@ -12,7 +12,7 @@ from functools import cached_property
 
 from coderefine.proposers.search.kinds import Kinds, dotted
 from coderefine.proposers.search.naturalness import Trigrams
-from coderefine.proposers.search.syntax import Function, Module, first_line
+from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module, first_line
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 EXCEPTIONS = tuple(
@@ -124,7 +124,9 @@ class Local:
 
     @cached_property
     def _outer(self) -> ast.AST:
-        functions = [up for up in self.module.ancestors(self.function) if isinstance(up, Function)] if self.function else []
+        functions = (
+            [up for up in self.module.ancestors(self.function) if isinstance(up, Function)] if self.function else []
+        )
         return functions[-1] if functions else self.function or self.module.tree
 
     @cached_property
@@ -134,7 +136,7 @@ class Local:
     @cached_property
     def bound(self) -> dict[str, int]:
         """Local names and the first line that binds them, parameters first."""
-        found = {name: 0 for name in self.parameters}
+        found = dict.fromkeys(self.parameters, 0)
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found[node.id] = min(found.get(node.id, node.lineno), node.lineno)
@@ -172,8 +174,12 @@ class Local:
         """Parameters and local names that the function binds and never reads."""
         if self.function is None:
             return frozenset()
-        read = {node.id for node in ast.walk(self._outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-        return frozenset(name for name in self.bound if name not in read and not name.startswith("_") and name not in ("self", "cls"))
+        read = {
+            node.id for node in ast.walk(self._outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        }
+        return frozenset(
+            name for name in self.bound if name not in read and not name.startswith("_") and name not in ("self", "cls")
+        )
 
     @cached_property
     def globals(self) -> tuple[str, ...]:
@@ -239,7 +245,7 @@ def global_names(module: Module) -> list[str]:
 
 
 def _bound_by(stmt: ast.stmt) -> Iterable[str]:
-    if isinstance(stmt, (*Function.__args__, ast.ClassDef)):
+    if isinstance(stmt, DEFINITIONS):
         yield stmt.name
     elif isinstance(stmt, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name.split(".")[0] for alias in stmt.names if alias.name != "*")

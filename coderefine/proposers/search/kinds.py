@@ -5,53 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
+from coderefine.proposers.search.known import ANNOTATIONS, METHODS, RECEIVERS, RESULTS
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-RESULTS = {
-    "len": "int", "int": "int", "ord": "int", "hash": "int", "round": "int", "abs": "int", "float": "float", "str": "str",
-    "repr": "str", "chr": "str", "hex": "str", "bin": "str", "input": "str", "format": "str", "list": "list",
-    "sorted": "list", "tuple": "tuple", "dict": "dict", "set": "set", "frozenset": "set", "bool": "bool",
-    "isinstance": "bool", "any": "bool", "all": "bool", "callable": "bool", "hasattr": "bool", "issubclass": "bool",
-    "range": "iter", "zip": "iter", "map": "iter", "filter": "iter", "enumerate": "iter", "reversed": "iter",
-    "iter": "iter", "defaultdict": "dict", "Counter": "dict", "OrderedDict": "dict", "deque": "list", "divmod": "tuple",
-    "bytes": "bytes", "bytearray": "bytes",
-}  # fmt: skip
-"""Kind of the result of well-known callables."""
-
-METHODS = {
-    "strip": "str", "lstrip": "str", "rstrip": "str", "lower": "str", "upper": "str", "title": "str", "replace": "str",
-    "join": "str", "format": "str", "capitalize": "str", "casefold": "str", "zfill": "str", "ljust": "str",
-    "rjust": "str", "center": "str", "swapcase": "str", "removeprefix": "str", "removesuffix": "str", "decode": "str",
-    "encode": "bytes", "split": "list", "rsplit": "list", "splitlines": "list", "readlines": "list", "findall": "list",
-    "partition": "tuple", "rpartition": "tuple", "startswith": "bool", "endswith": "bool", "isdigit": "bool",
-    "isalpha": "bool", "isalnum": "bool", "isspace": "bool", "isupper": "bool", "islower": "bool", "isidentifier": "bool",
-    "find": "int", "rfind": "int", "index": "int", "count": "int", "bit_length": "int", "keys": "iter", "values": "iter",
-    "items": "iter", "append": "none", "extend": "none", "sort": "none", "reverse": "none", "add": "none", "clear": "none",
-    "update": "none", "remove": "none", "insert": "none", "union": "set", "intersection": "set", "difference": "set",
-    "total_seconds": "float", "weekday": "int", "isoweekday": "int", "toordinal": "int", "read": "str", "group": "str",
-    "issubset": "bool", "issuperset": "bool", "isdisjoint": "bool",
-}  # fmt: skip
-"""Kind of the result of well-known methods."""
-
-RECEIVERS = {
-    "append": "list", "extend": "list", "sort": "list", "insert": "list", "items": "dict", "keys": "dict",
-    "values": "dict", "setdefault": "dict", "add": "set", "discard": "set", "strip": "str", "split": "str",
-    "lower": "str", "upper": "str", "startswith": "str", "endswith": "str", "replace": "str", "isdigit": "str",
-    "splitlines": "str", "encode": "str", "decode": "bytes", "popleft": "list", "appendleft": "list", "join": "str",
-}  # fmt: skip
-"""Kind of the receiver that a method name gives away."""
-
-ANNOTATIONS = {
-    "int": "int", "float": "float", "str": "str", "bool": "bool", "bytes": "bytes", "list": "list", "List": "list",
-    "Sequence": "list", "dict": "dict", "Dict": "dict", "Mapping": "dict", "MutableMapping": "dict", "set": "set",
-    "Set": "set", "frozenset": "set", "tuple": "tuple", "Tuple": "tuple", "Iterable": "iter", "Iterator": "iter",
-    "Callable": "call", "None": "none",
-}  # fmt: skip
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 DISPLAYS: dict[type[ast.AST], str] = {
-    ast.List: "list", ast.ListComp: "list", ast.Dict: "dict", ast.DictComp: "dict", ast.Set: "set", ast.SetComp: "set",
-    ast.Tuple: "tuple", ast.JoinedStr: "str", ast.GeneratorExp: "iter", ast.Compare: "bool", ast.Lambda: "call",
-}  # fmt: skip
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+    ast.Set: "set",
+    ast.SetComp: "set",
+    ast.Tuple: "tuple",
+    ast.JoinedStr: "str",
+    ast.GeneratorExp: "iter",
+    ast.Compare: "bool",
+    ast.Lambda: "call",
+}
 
 SIZED = frozenset({"str", "bytes", "list", "tuple", "dict", "set"})
 NUMBERS = frozenset({"int", "float", "bool"})
@@ -90,7 +61,12 @@ def _float(text: str) -> bool:
 class Kinds:
     """Kinds of the names and attributes of one function (or of a module's top level)."""
 
-    def __init__(self, within: Iterable[ast.AST], seen: Mapping[str, str] | None = None, functions: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        within: Iterable[ast.AST],
+        seen: Mapping[str, str] | None = None,
+        functions: Mapping[str, str] | None = None,
+    ) -> None:
         self._names: dict[str, str] = dict(functions or {})
         nodes = [node for top in within for node in ast.walk(top)]
         for node in nodes:
@@ -124,8 +100,12 @@ class Kinds:
             return self.of(node.body) or self.of(node.orelse)
         if isinstance(node, ast.Subscript):
             base = self.of(node.value)
-            return base if base == "str" or isinstance(node.slice, ast.Slice) else self._names.get(dotted(node.value) + "[]", "")
-        return DISPLAYS.get(type(node), "")
+            return (
+                base
+                if base == "str" or isinstance(node.slice, ast.Slice)
+                else self._names.get(dotted(node.value) + "[]", "")
+            )
+        return DISPLAYS.get(type(node), "") if node is not None else ""
 
     def _call(self, node: ast.Call) -> str:
         if isinstance(node.func, ast.Name):
@@ -149,7 +129,9 @@ class Kinds:
         return left or right
 
     def _put(self, target: ast.AST, kind: str) -> None:
-        name = dotted(target)
+        self._learn(dotted(target), kind)
+
+    def _learn(self, name: str, kind: str) -> None:
         if kind and kind != "none" and name:
             self._names.setdefault(name, kind)
 
@@ -157,16 +139,18 @@ class Kinds:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             self._put(node.func.value, RECEIVERS.get(node.func.attr, ""))
         elif isinstance(node, ast.arg) and node.annotation is not None:
-            self._put(ast.Name(node.arg), _annotated(node.annotation))
+            self._learn(node.arg, _annotated(node.annotation))
         elif isinstance(node, ast.AnnAssign):
             self._put(node.target, _annotated(node.annotation))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
             for argument in node.args:
                 self._put(argument, "int")
         elif isinstance(node, Function):
-            defaults = zip(reversed([*node.args.posonlyargs, *node.args.args]), reversed(node.args.defaults), strict=False)
-            for argument, default in defaults:
-                self._put(ast.Name(argument.arg), self.of(default))
+            defaults = zip(
+                reversed([*node.args.posonlyargs, *node.args.args]), reversed(node.args.defaults), strict=False
+            )
+            for parameter, default in defaults:
+                self._learn(parameter.arg, self.of(default))
 
     def _from_binding(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):

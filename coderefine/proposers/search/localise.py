@@ -47,7 +47,9 @@ class Suspects:
     spectrum: Spectrum = Spectrum({}, {}, 1)
 
 
-def suspects(modules: Mapping[str, Module], coverage: Coverage, failing: Sequence[Case], sources: Mapping[str, str]) -> Suspects:
+def suspects(
+    modules: Mapping[str, Module], coverage: Coverage, failing: Sequence[Case], sources: Mapping[str, str]
+) -> Suspects:
     """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, where known."""
     spectrum = spectrum_of(modules, coverage, {case.id for case in failing})
     weights = {stmt: spectrum.ochiai(stmt) for stmt in spectrum.failing}
@@ -92,7 +94,9 @@ def _frames(modules: Mapping[str, Module], failing: Iterable[Case]) -> list[tupl
     return found
 
 
-def _add_frames(weights: dict[ast.stmt, float], modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) -> None:
+def _add_frames(
+    weights: dict[ast.stmt, float], modules: Mapping[str, Module], frames: list[tuple[float, Frame]]
+) -> None:
     best: dict[ast.stmt, float] = defaultdict(float)
     for weight, frame in frames:
         stmt = modules[frame.path].by_line.get(frame.line)
@@ -108,14 +112,16 @@ def _add_frames(weights: dict[ast.stmt, float], modules: Mapping[str, Module], f
                         weights[near] += 0.3 * FRAME * weight
 
 
-def _add_named(weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case], sources: Mapping[str, str]) -> None:
+def _add_named(
+    weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case], sources: Mapping[str, str]
+) -> None:
     """The failing test's text, its name and its assertion name the functions it is about."""
     words: dict[str, float] = {}
     for case in failing:
         said = f"{case.failure.assertion} {case.failure.message}" if case.failure else ""
         for word in set(re.findall(r"\w+", f"{said} {sources.get(case.id, '')}")):
             words[word] = max(words.get(word, 0.0), 0.7)
-        for word in re.findall(r"\w+", said.split("\n")[0]):
+        for word in re.findall(r"\w+", said.split("\n", maxsplit=1)[0]):
             words[word] = 1.0
         name = case.id.rsplit("::", 1)[-1].split("[")[0].lower()
         words["test:" + name] = 1.0
@@ -123,7 +129,12 @@ def _add_named(weights: dict[ast.stmt, float], modules: Mapping[str, Module], fa
     for module in modules.values():
         for function in module.statements:
             if isinstance(function, Function):
-                weight = max(words.get(function.name, 0.0), 0.8 if len(function.name) > 3 and any(function.name.lower().strip("_") in name for name in names) else 0.0)
+                weight = max(
+                    words.get(function.name, 0.0),
+                    0.8
+                    if len(function.name) > 3 and any(function.name.lower().strip("_") in name for name in names)
+                    else 0.0,
+                )
                 if weight:
                     for stmt in ast.walk(function):
                         if isinstance(stmt, ast.stmt) and stmt in weights:
@@ -148,7 +159,9 @@ def _add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module])
         for stmt, weight in list(weights.items()):
             if stmt in module.parents:
                 for node in ast.walk(stmt):
-                    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                    name = (
+                        node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                    )
                     if name:
                         readers[name] = max(readers[name], weight)
     for module in modules.values():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 TOKEN = re.compile(
     r"""[A-Za-z_]\w*|\d[\w.]*|[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\*\*=|//=|>>=|<<=|==|!=|<=|>=|->|:=|\*\*|//|<<|>>|[-+*/%&|^@]=|[^\s\w]"""
 )
 START = ("", "")
+FLOOR = 1e-5
+"""Probability of a token never seen."""
 
 
 def tokens(text: str) -> list[str]:
@@ -26,28 +28,25 @@ def _bare(line: str) -> str:
 class Trigrams:
     """Interpolated counts (Witten-Bell) of one, two and three tokens, a statement at a time."""
 
-    def __init__(self, statements: Iterable[str] = ()) -> None:
+    def __init__(self) -> None:
         self._counts: Counter[tuple[str, ...]] = Counter()
+        self._totals: Counter[tuple[str, ...]] = Counter()
         self._kinds: Counter[tuple[str, ...]] = Counter()
         self._memo: dict[tuple[str, str, str], float] = {}
-        for text in statements:
-            self.learn(tokens(text))
 
-    def learn(self, words: Sequence[str], weight: int = 1) -> None:
+    def learn(self, words: Sequence[str]) -> None:
+        """Count the tokens of one statement."""
         chain = (*START, *words, "\n")
         for at in range(2, len(chain)):
             for size in (0, 1, 2):
-                context = chain[at - size : at]
-                gram = (*context, chain[at])
-                if size == 0:
-                    context = ("",)
-                    gram = (chain[at],)
-                if gram not in self._counts or (size == 0 and self._counts[gram] == 0):
-                    self._kinds[("#", *context)] += 1
-                self._counts[gram] += weight
-                self._counts[("#", *context)] += weight
+                context, gram = chain[at - size : at], chain[at - size : at + 1]
+                if gram not in self._counts:
+                    self._kinds[context] += 1
+                self._counts[gram] += 1
+                self._totals[context] += 1
 
     def logp(self, first: str, second: str, third: str) -> float:
+        """Log probability of the third token after the first two."""
         key = (first, second, third)
         found = self._memo.get(key)
         if found is None:
@@ -55,19 +54,13 @@ class Trigrams:
         return found
 
     def _mixed(self, gram: tuple[str, ...]) -> float:
-        floor = 1e-5
-        single = self._blend((gram[2],), ("",), floor)
+        single = self._blend(gram[2:], (), FLOOR)
         double = self._blend(gram[1:], gram[1:2], single)
         return self._blend(gram, gram[:2], double)
 
     def _blend(self, gram: tuple[str, ...], context: tuple[str, ...], lower: float) -> float:
-        total, kinds = self._counts[("#", *context)], self._kinds[("#", *context)]
+        total, kinds = self._totals[context], self._kinds[context]
         return (self._counts[gram] + kinds * lower) / (total + kinds) if total else lower
-
-    def surprise(self, words: Sequence[str], before: tuple[str, str] = START) -> float:
-        """Sum of log probabilities of `words` after the two tokens `before`, the end of the line included."""
-        chain = (*before, *words)
-        return sum(self.logp(*chain[at - 2 : at + 1]) for at in range(2, len(chain)))
 
 
 def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:

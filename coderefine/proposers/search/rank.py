@@ -28,7 +28,7 @@ FIRST_GUESS = -0.5
 SLACK = 0.5
 """How much better than the best one seen the next place may be."""
 
-DEAR = 1.5
+DEAR = 2.0
 """Taken off edits of code that runs at import: judging one costs ten times as much as others do."""
 UNUSED = 1.5
 """Added to edits that read a name which nothing reads so far."""
@@ -49,7 +49,13 @@ class Scored:
 
 def base(site: Site, operator: Operator) -> float:
     """The score of an operator at a place before its single edits are looked at."""
-    return SUSPICION * math.log(max(site.suspicion, 1e-6)) + math.log(operator.prior / _TOTAL) - SHORTCUT * operator.shortcut + site.hints.odds.get(operator.name, 0.0) - (DEAR if site.at_import else 0.0)
+    return (
+        SUSPICION * math.log(max(site.suspicion, 1e-6))
+        + math.log(operator.prior / _TOTAL)
+        - SHORTCUT * operator.shortcut
+        + site.hints.odds.get(operator.name, 0.0)
+        - (DEAR if site.at_import else 0.0)
+    )
 
 
 def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:
@@ -59,7 +65,16 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
         return []
     start, model = base(site, operator), site.world.trigrams
     found = [
-        Scored(start + edit.boost + math.log(edit.weight / total) + min(CEILING, NATURAL * gain(model, site.module, edit)) + _use(site, edit), edit, operator, site)
+        Scored(
+            start
+            + edit.boost
+            + math.log(edit.weight / total)
+            + min(CEILING, NATURAL * gain(model, site.module, edit))
+            + _use(site, edit),
+            edit,
+            operator,
+            site,
+        )
         for edit in edits
         if edit.weight > 0
     ]
@@ -96,4 +111,4 @@ def _side(model: Trigrams, words: list[str], head: int, tail: int) -> float:
     chain = ("", "", *words, "\n")
     total = sum(model.logp(*chain[at : at + 3]) for at in range(head, until))
     count = max(until - head, 1)
-    return total / count**CALM
+    return float(total / count**CALM)

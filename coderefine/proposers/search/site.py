@@ -11,7 +11,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import BUILTINS, Local, World
 from coderefine.proposers.search.kinds import Kinds
-from coderefine.proposers.search.syntax import LOOPS, Edit, Function, Module, has_docstring, own_nodes
+from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Site:
     stmt: ast.stmt
     suspicion: float = 1.0
     raised: frozenset[str] = frozenset()
-    hints: Hints = Hints()
+    hints: Hints = field(default_factory=Hints)
     memo: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -76,11 +76,12 @@ class Site:
     def exprs(self) -> tuple[ast.expr, ...]:
         """Own expressions that are read, outermost first."""
         return tuple(
-            node for node in self.nodes
+            node
+            for node in self.nodes
             if isinstance(node, ast.expr)
             and not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
             and not isinstance(node, ast.Slice | ast.FormattedValue | ast.Starred)
-        )  # fmt: skip
+        )
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
@@ -92,12 +93,14 @@ class Site:
             elif isinstance(node, ast.comprehension):
                 found.update(dict.fromkeys(node.ifs))
             elif isinstance(node, ast.Return | ast.Assign | ast.keyword) and node.value is not None:
-                if self.kinds.of(node.value) == "bool" or isinstance(node.value, ast.BoolOp):
-                    found[node.value] = None
+                found.update({node.value: None} if self._truth(node.value) else {})
         for test in list(found):
             if isinstance(test, ast.BoolOp):
                 found.update(dict.fromkeys(test.values))
         return tuple(found)
+
+    def _truth(self, node: ast.expr) -> bool:
+        return self.kinds.of(node) == "bool" or isinstance(node, ast.BoolOp)
 
     @cached_property
     def names(self) -> list[str]:
@@ -140,7 +143,7 @@ class Site:
         for up in self.module.ancestors(self.stmt):
             if isinstance(up, LOOPS):
                 return up
-            if isinstance(up, (*Function.__args__, ast.ClassDef)):
+            if isinstance(up, DEFINITIONS):
                 return None
         return None
 

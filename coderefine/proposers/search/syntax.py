@@ -9,11 +9,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coderefine.proposers.search.index import Index
-from coderefine.proposers.search.kinds import Function
+from coderefine.proposers.search.kinds import DEFINITIONS, Function
 from coderefine.source import Source, decode
 
+__all__ = [
+    "DEFINITIONS",
+    "LOOPS",
+    "Edit",
+    "Function",
+    "Module",
+    "Replacement",
+    "first_line",
+    "has_docstring",
+    "own_nodes",
+]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-BLOCKS = ("body", "orelse", "finalbody")
 BLANKS = re.compile(r"[ \t]*")
 LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -142,7 +152,7 @@ class Module:
         """Qualified name of a function or class; empty for the module."""
         parts = []
         while node is not None:
-            if isinstance(node, (*Function.__args__, ast.ClassDef)):
+            if isinstance(node, DEFINITIONS):
                 parts.append(node.name)
             node = self.parents.get(node)
         return ".".join(reversed(parts))

@@ -13,7 +13,7 @@ from coderefine.proposers.search.enumeration import Proposed
 from coderefine.proposers.search.syntax import Edit
 from coderefine.runner.pool import Candidate, Judged, Plan, Pool
 
-MOST_FIRST = 6
+MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 0.5, 3.0, 0.3
 """After the first plausible patch the search goes on for this share of the time it took, within these seconds."""
@@ -58,7 +58,9 @@ Covering = Callable[[Proposed], frozenset[str]]
 class Trial:
     """One walk through the proposals of one tree. `tried` counts candidates, `runs` children."""
 
-    def __init__(self, pool: Pool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None], covering: Covering) -> None:
+    def __init__(
+        self, pool: Pool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None], covering: Covering
+    ) -> None:
         self._pool = pool
         self._failing = tuple(failing)
         self._clock = clock
@@ -109,7 +111,9 @@ class Trial:
         number = judged.candidate.number
         if judged.plausible:
             proposed, files = self._given[number]
-            self.repairs.append(Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files))
+            self.repairs.append(
+                Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files)
+            )
         else:
             fixed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
             broken = [name for name, status in judged.statuses.items() if status.bad and name not in self._failing]
@@ -131,7 +135,11 @@ class Trial:
         waiting, self._waiting = self._waiting, []
         for number, fixed in waiting:
             proposed, files = self._given.pop(number)
-            if any(fixed <= seed.fixed for seed in self._seeds) or len(self._seeds) >= MOST_SEEDS or self._clock.left <= 0:
+            if (
+                any(fixed <= seed.fixed for seed in self._seeds)
+                or len(self._seeds) >= MOST_SEEDS
+                or self._clock.left <= 0
+            ):
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=True)
             for judged in self._pool.judge([Candidate(number, files)], plan):
@@ -155,7 +163,16 @@ class Trial:
             return
         for judged in self._pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=True)):
             if judged.plausible:
-                self.repairs.append(Repair(one.proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files, second=two.proposed))
+                self.repairs.append(
+                    Repair(
+                        one.proposed,
+                        frozenset(self._failing),
+                        whole=True,
+                        at=self._clock.spent,
+                        files=files,
+                        second=two.proposed,
+                    )
+                )
 
 
 def merged(one: Repair, two: Repair) -> dict[str, bytes] | None:

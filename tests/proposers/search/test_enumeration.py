@@ -43,7 +43,7 @@ def test_a_large_function_costs_little_to_begin() -> None:
     rows = [f"    v{n} = x + {n}\n    if v{n} > y:\n        y = v{n}" for n in range(150)]
     text = "def f(x, y):\n" + "\n".join(rows) + "\n    return y\n"
     began = time.process_time()
-    weights = {line: 0.2 for line in range(2, 400)} | {3: 1.0}
+    weights = dict.fromkeys(range(2, 400), 0.2) | {3: 1.0}
     found = list(itertools.islice(Enumeration(sites(text, weights)), 20))
     assert len(found) == 20
     assert time.process_time() - began < 5.0

@@ -47,7 +47,13 @@ RIGHT = [
     ("variable", body("return x"), 2, "return x", "return y"),
     ("attribute", body("y.start()", "return x.lower()"), 3, "lower", "upper"),
     ("function", body("return min(x, y)"), 2, "min", "max"),
-    ("receiver", "class A:\n    def __init__(self):\n        self.n = 1\n    def f(self):\n        return n\n", 5, "return n", "return self.n"),
+    (
+        "receiver",
+        "class A:\n    def __init__(self):\n        self.n = 1\n    def f(self):\n        return n\n",
+        5,
+        "return n",
+        "return self.n",
+    ),
     ("field-of", body("y = x.next", "return x"), 3, "return x", "return x.next"),
     ("wrap", body("for i in len(x):", "    pass"), 2, "len(x)", "range(len(x))"),
     ("wrap", body("return ','.join(str(i) for i in x) + 1"), 2, "+ 1", "+ str(1)"),
@@ -61,9 +67,27 @@ RIGHT = [
     ("branches", body("if x:", "    return 1", "if y:", "    return 2"), 4, "if y", "elif y"),
     ("filter", body("return [i for i in x]"), 2, "in x]", "in x if i]"),
     ("early-return", body("return x[0]"), 2, "    return x[0]", "    if not x:\n        return None\n    return x[0]"),
-    ("early-return", body("y = len(x)", "return x[:y]"), 3, "    return", "    if not x:\n        return None\n    return"),
-    ("early-raise", body("return x[0]"), 2, "    return", '    if not x:\n        raise ValueError("invalid value")\n    return'),
-    ("early-jump", body("for i in x:", "    y(i)"), 3, "        y(i)", "        if i is None:\n            continue\n        y(i)"),
+    (
+        "early-return",
+        body("y = len(x)", "return x[:y]"),
+        3,
+        "    return",
+        "    if not x:\n        return None\n    return",
+    ),
+    (
+        "early-raise",
+        body("return x[0]"),
+        2,
+        "    return",
+        '    if not x:\n        raise ValueError("invalid value")\n    return',
+    ),
+    (
+        "early-jump",
+        body("for i in x:", "    y(i)"),
+        3,
+        "        y(i)",
+        "        if i is None:\n            continue\n        y(i)",
+    ),
     ("deletion", body("x = 1", "return x"), 2, "    x = 1\n", ""),
     ("exchange", body("x = 1", "y = 2"), 2, "x = 1\n    y = 2", "y = 2\n    x = 1"),
     ("outdent", body("for i in x:", "    y += i", "    return y"), 4, "        return", "    return"),
@@ -72,8 +96,20 @@ RIGHT = [
     ("statement-kind", body("x.strip()", "return x"), 2, "x.strip()", "x = x.strip()"),
     ("statement-kind", body("x + y"), 2, "x + y", "return x + y"),
     ("assignment-kind", body("for i in x:", "    y = i", "return y"), 3, "y = i", "y += i"),
-    ("from-here", body("if x:", "    y.append(x)", "x = 2", "return y"), 4, "    x = 2\n", "    x = 2\n    y.append(x)\n"),
-    ("invented", body("found = []", "for i in x:", "    y = i", "return found"), 4, "y = i\n", "y = i\n        found.append(i)\n"),
+    (
+        "from-here",
+        body("if x:", "    y.append(x)", "x = 2", "return y"),
+        4,
+        "    x = 2\n",
+        "    x = 2\n    y.append(x)\n",
+    ),
+    (
+        "invented",
+        body("found = []", "for i in x:", "    y = i", "return found"),
+        4,
+        "y = i\n",
+        "y = i\n        found.append(i)\n",
+    ),
     ("returned", body("z = x", "return x"), 3, "return x", "return z"),
     ("none-value", body("return pow(None, y)"), 2, "None", "x"),
     ("slice", body("return x[1:2]"), 2, "[1:2]", "[1:]"),
@@ -88,7 +124,9 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "text", "line", "old", "new"), RIGHT, ids=[f"{row[0]}-{n}" for n, row in enumerate(RIGHT)])
+@pytest.mark.parametrize(
+    ("operator", "text", "line", "old", "new"), RIGHT, ids=[f"{row[0]}-{n}" for n, row in enumerate(RIGHT)]
+)
 def test_makes_the_repair(operator: str, text: str, line: int, old: str, new: str) -> None:
     assert text.count(old) >= 1
     wanted = {text[:at] + new + text[at + len(old) :] for at in range(len(text)) if text.startswith(old, at)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import load
-from coderefine.core import Ask, Attempt, Case, Event, Patch, Situation
+from coderefine.core import Ask, Attempt, Event, Patch, Situation
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
@@ -57,7 +57,10 @@ def test_more():
 
 
 def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
-    faulty = b"def price(n):\r\n    # ten and more are cheaper\r\n    if n > 10:\r\n        return n * 9 // 10\r\n    return n\r\n"
+    faulty = (
+        b"def price(n):\r\n    # ten and more are cheaper\r\n    if n > 10:\r\n"
+        b"        return n * 9 // 10\r\n    return n\r\n"
+    )
     patches, search, said = repair({"shop.py": faulty, "test_shop.py": TESTS})
     assert patches[0].files == {"shop.py": faulty.replace(b"n > 10", b"n >= 10")}
     assert patches[0].origin == "search"
@@ -68,7 +71,10 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
 
 
 def test_code_that_runs_at_import(repair: Repair) -> None:
-    faulty = "RATES = {'a': 3}\nTABLE = {name: rate + 1 for name, rate in RATES.items()}\n\ndef rate(name):\n    return TABLE[name]\n"
+    faulty = (
+        "RATES = {'a': 3}\nTABLE = {name: rate + 1 for name, rate in RATES.items()}\n\n"
+        "def rate(name):\n    return TABLE[name]\n"
+    )
     tests = "from rates import rate\n\ndef test_rate():\n    assert rate('a') == 2\n"
     patches, _, _ = repair({"rates.py": faulty, "test_rates.py": tests})
     assert patches
@@ -88,7 +94,10 @@ def test_tests_are_never_edited(repair: Repair) -> None:
 
 def test_two_faults_of_different_tests(repair: Repair) -> None:
     faulty = "def add(a, b):\n    return a - b\n\ndef small(a):\n    return a > 3\n"
-    tests = "from two import add, small\n\ndef test_add():\n    assert add(1, 2) == 3\n    assert add(0, 5) == 5\n\ndef test_small():\n    assert small(1)\n    assert not small(3)\n    assert not small(9)\n"
+    tests = (
+        "from two import add, small\n\ndef test_add():\n    assert add(1, 2) == 3\n    assert add(0, 5) == 5\n\n"
+        "def test_small():\n    assert small(1)\n    assert not small(3)\n    assert not small(9)\n"
+    )
     patches, _, _ = repair({"two.py": faulty, "test_two.py": tests})
     right = faulty.replace("a - b", "a + b").replace("a > 3", "a < 3").encode()
     assert patches[0].files["two.py"] == right
@@ -98,11 +107,7 @@ def test_two_faults_of_different_tests(repair: Repair) -> None:
 def test_a_hanging_program(repair: Repair) -> None:
     faulty = "def down(n):\n    steps = 0\n    while n > 0:\n        n += 1\n        steps += 1\n    return steps\n"
     tests = "from loop import down\n\ndef test_down():\n    assert down(3) == 3\n    assert down(0) == 0\n"
-    toml = '[tool.coderefine]\ntest-timeout = 5.0\n'
+    toml = "[tool.coderefine]\ntest-timeout = 5.0\n"
     patches, _, _ = repair({"loop.py": faulty, "test_loop.py": tests, "pyproject.toml": toml})
     assert patches
     assert b"n -= 1" in (patches[0].files["loop.py"] or b"")
-
-
-def cases(*found: Case) -> dict[str, Case]:
-    return {case.id: case for case in found}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from coderefine.proposers.search.operators import (
+    access,
     calls,
     conditions,
     constants,
@@ -15,6 +16,7 @@ from coderefine.proposers.search.operators import (
     operands,
     statements,
     values,
+    wrapping,
 )
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
@@ -53,9 +55,9 @@ TABLE: tuple[Operator, ...] = (
     Operator("receiver", 2.0, names.receiver),
     Operator("field-of", 2.5, names.field_of),
     Operator("target", 1.0, names.targets),
-    Operator("wrap", 6.0, calls.wrap),
-    Operator("own-wrap", 1.5, calls.own_wrap),
-    Operator("unwrap", 3.0, calls.unwrap, shortcut=True),
+    Operator("wrap", 6.0, wrapping.wrap),
+    Operator("own-wrap", 1.5, wrapping.own_wrap),
+    Operator("unwrap", 3.0, wrapping.unwrap, shortcut=True),
     Operator("argument-order", 4.0, calls.argument_order),
     Operator("argument-removed", 1.5, calls.argument_removed, shortcut=True),
     Operator("argument-added", 4.0, calls.argument_added),
@@ -89,11 +91,11 @@ TABLE: tuple[Operator, ...] = (
     Operator("ingredient", 3.0, values.ingredient),
     Operator("composed", 2.5, values.composed),
     Operator("rounded-up", 1.0, values.rounded_up),
-    Operator("slice", 3.0, values.slices),
-    Operator("key-access", 2.0, values.key_access),
-    Operator("copy", 2.0, values.copies),
+    Operator("slice", 3.0, access.slices),
+    Operator("key-access", 2.0, access.key_access),
+    Operator("copy", 2.0, access.copies),
     Operator("assigned", 2.5, values.assigned),
-    Operator("chain", 0.7, values.renamed_copy),
+    Operator("chain", 0.7, access.renamed_copy),
     Operator("extreme", 1.5, values.extreme),
     Operator("emptied", 0.7, values.emptied),
     Operator("mutable-default", 4.0, definitions.mutable_default),

@@ -37,7 +37,7 @@ def _written(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _single(site: Site) -> Iterator[tuple[str, float]]:
-    loops = {name for name in site.names[:3]}
+    loops = set(site.names[:3])
     for path in site.paths:
         kind = site.kinds.name(path)
         near = (1.3 if path in site.local.parameters or path in loops else 0.8) * (0.6 if "." in path else 1.0)
@@ -49,7 +49,22 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
 
 def _about(path: str, kind: str) -> Iterator[tuple[str, float]]:
     if kind in ("int", "float"):
-        for text, weight in (("{} == 0", 1.2), ("{} < 0", 1.2), ("{} <= 0", 1.2), ("{} > 0", 1.0), ("{} >= 0", 0.6), ("{} != 0", 0.5), ("{} == 1", 0.6), ("{} <= 1", 0.6), ("{} < 1", 0.6), ("{} > 1", 0.6), ("{} < 2", 0.6), ("not {}", 0.4), ("{}", 0.3), ("{} % 2 == 0", 0.1)):
+        for text, weight in (
+            ("{} == 0", 1.2),
+            ("{} < 0", 1.2),
+            ("{} <= 0", 1.2),
+            ("{} > 0", 1.0),
+            ("{} >= 0", 0.6),
+            ("{} != 0", 0.5),
+            ("{} == 1", 0.6),
+            ("{} <= 1", 0.6),
+            ("{} < 1", 0.6),
+            ("{} > 1", 0.6),
+            ("{} < 2", 0.6),
+            ("not {}", 0.4),
+            ("{}", 0.3),
+            ("{} % 2 == 0", 0.1),
+        ):
             yield text.format(path), weight
         return
     if kind == "bool":
@@ -61,13 +76,48 @@ def _about(path: str, kind: str) -> Iterator[tuple[str, float]]:
     yield f"not {path}", 1.5
     yield path, 1.2
     if kind in SIZED:
-        for text, weight in (("len({}) == 0", 0.3), ("len({}) == 1", 0.6), ("len({}) < 2", 0.6), ("len({}) <= 1", 0.6), ("len({}) > 1", 0.5), ("len({}) > 0", 0.2), ("len({}) != 1", 0.1), ("len({}) == 2", 0.1)):
+        for text, weight in (
+            ("len({}) == 0", 0.3),
+            ("len({}) == 1", 0.6),
+            ("len({}) < 2", 0.6),
+            ("len({}) <= 1", 0.6),
+            ("len({}) > 1", 0.5),
+            ("len({}) > 0", 0.2),
+            ("len({}) != 1", 0.1),
+            ("len({}) == 2", 0.1),
+        ):
             yield text.format(path), weight
     if kind == "str":
-        for text in ("{}.isdigit()", "{}.strip()", "not {}.strip()", "{}.isalpha()", "{}.isupper()", "{}.isspace()", "{}.islower()", "{}.isalnum()"):
+        for text in (
+            "{}.isdigit()",
+            "{}.strip()",
+            "not {}.strip()",
+            "{}.isalpha()",
+            "{}.isupper()",
+            "{}.isspace()",
+            "{}.islower()",
+            "{}.isalnum()",
+        ):
             yield text.format(path), 0.4
     if not kind:
-        for text, weight in (("isinstance({}, str)", 0.5), ("not isinstance({}, str)", 0.5), ("isinstance({}, (list, tuple))", 0.35), ("isinstance({}, list)", 0.35), ("isinstance({}, dict)", 0.35), ("isinstance({}, int)", 0.25), ("not isinstance({}, (str, bytes))", 0.35), ("{} == 0", 0.5), ("{} < 0", 0.5), ("{} <= 0", 0.5), ("{} > 0", 0.4), ("callable({})", 0.1), ("isinstance({}, bool)", 0.15), ("not isinstance({}, bool)", 0.15), ("{} == 1", 0.2), ("{} <= 1", 0.2)):
+        for text, weight in (
+            ("isinstance({}, str)", 0.5),
+            ("not isinstance({}, str)", 0.5),
+            ("isinstance({}, (list, tuple))", 0.35),
+            ("isinstance({}, list)", 0.35),
+            ("isinstance({}, dict)", 0.35),
+            ("isinstance({}, int)", 0.25),
+            ("not isinstance({}, (str, bytes))", 0.35),
+            ("{} == 0", 0.5),
+            ("{} < 0", 0.5),
+            ("{} <= 0", 0.5),
+            ("{} > 0", 0.4),
+            ("callable({})", 0.1),
+            ("isinstance({}, bool)", 0.15),
+            ("not isinstance({}, bool)", 0.15),
+            ("{} == 1", 0.2),
+            ("{} <= 1", 0.2),
+        ):
             yield text.format(path), weight
 
 

@@ -39,7 +39,7 @@ def replaced(site: Site) -> Iterator[Edit]:
         old = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
         for atom, weight in atoms(site).items():
             shared = any(name in atom for name in old)
-            odd = 2.0 if isinstance(node, ast.Constant) else 0.0
+            odd = 4.0 if isinstance(node, ast.Constant) else 0.0
             yield from site.swap(node, atom, weight * (1.0 if shared else 0.4), odd)
         if not isinstance(node, ast.Constant):
             yield from site.swap(node, "True", 0.15)
@@ -70,7 +70,7 @@ def _tests(site: Site) -> list[ast.expr]:
 
 
 def branches(site: Site) -> Iterator[Edit]:
-    """The two branches of an `if` exchanged, by negating its test; `elif` for `if`, `if` for `elif`, `while` for `if`."""
+    """Branches exchanged by negating the test; `elif` for `if` or back, `while` for `if` or back."""
     node = site.stmt
     if isinstance(node, ast.If):
         start = site.module.start(node)
@@ -131,7 +131,9 @@ def unconditional(site: Site) -> Iterator[Edit]:
 def made_conditional(site: Site) -> Iterator[Edit]:
     """A statement that should run only when a small condition holds."""
     node, module = site.stmt, site.module
-    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.AsyncFunctionDef) or not module.alone(node):
+    if isinstance(
+        node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.AsyncFunctionDef
+    ) or not module.alone(node):
         return
     if isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try):
         return
@@ -159,7 +161,11 @@ def filters(site: Site) -> Iterator[Edit]:
             if any(name in atom for name in inner):
                 yield Edit((Replacement(at, at, f" if {atom}"),), weight)
         for test in last.ifs:
-            start = site.module.end(last.iter) if test is last.ifs[0] else site.module.end(last.ifs[last.ifs.index(test) - 1])
+            start = (
+                site.module.end(last.iter)
+                if test is last.ifs[0]
+                else site.module.end(last.ifs[last.ifs.index(test) - 1])
+            )
             yield Edit((Replacement(start, site.module.end(test), ""),), 2.0)
 
 

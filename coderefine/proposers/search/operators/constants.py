@@ -22,7 +22,21 @@ def numbers(site: Site) -> Iterator[Edit]:
             continue
         value = node.value
         assert isinstance(value, int | float)
-        options = {value + 1: 4.0, value - 1: 4.0, 0: 1.5, 1: 1.5, -1: 0.7, 2: 0.6, -value: 0.8, value * 10: 0.4, value / 10: 0.15, value * 2: 0.3, value / 2: 0.2, value * 100: 0.15, value * 1000: 0.1}
+        options = {
+            value + 1: 4.0,
+            value - 1: 4.0,
+            0: 1.5,
+            1: 1.5,
+            -1: 0.7,
+            2: 0.6,
+            -value: 0.8,
+            value * 10: 0.4,
+            value / 10: 0.15,
+            value * 2: 0.3,
+            value / 2: 0.2,
+            value * 100: 0.15,
+            value * 1000: 0.1,
+        }
         for other in _nearby(site, node):
             options.setdefault(other, 1.0)
         for new, weight in options.items():
@@ -36,8 +50,8 @@ def _nearby(site: Site, node: ast.AST) -> list[float]:
     return [
         other.value
         for other in ast.walk(top)
-        if isinstance(other, ast.Constant) and type(other.value) in (int, float) and other is not node
-    ]  # type: ignore[misc]
+        if isinstance(other, ast.Constant) and isinstance(other.value, int | float) and other is not node
+    ]
 
 
 def number_to_name(site: Site) -> Iterator[Edit]:
@@ -64,7 +78,18 @@ def truths(site: Site) -> Iterator[Edit]:
             yield from site.swap(node, str(not node.value), 6.0)
             yield from site.swap(node, "None", 0.5)
         elif node.value is None and not _compared(site, node):
-            for text, weight in (("[]", 1.0), ("{}", 0.7), ("0", 1.0), ('""', 0.7), ("True", 0.7), ("False", 0.8), ("set()", 0.3), ("1", 0.4), ("()", 0.3), ("float('inf')", 0.1)):
+            for text, weight in (
+                ("[]", 1.0),
+                ("{}", 0.7),
+                ("0", 1.0),
+                ('""', 0.7),
+                ("True", 0.7),
+                ("False", 0.8),
+                ("set()", 0.3),
+                ("1", 0.4),
+                ("()", 0.3),
+                ("float('inf')", 0.1),
+            ):
                 yield from site.swap(node, text, weight)
         elif node.value in (0, "", 1):
             yield from site.swap(node, "None", 0.3)
@@ -169,21 +194,49 @@ def format_pieces(site: Site) -> Iterator[Edit]:
     for node in site.nodes:
         if isinstance(node, ast.JoinedStr):
             yield from _pieces(site, node, FORMAT)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"[\\\[\](){}*+?^$|%]", node.value) and not _docstring(site, node):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.search(r"[\\\[\](){}*+?^$|%]", node.value)
+            and not _docstring(site, node)
+        ):
             yield from _pieces(site, node, PATTERN)
 
 
 FORMAT = (
-    (re.compile(r"(?<=:)[^{}\"']*\d+"), ("near",)), (re.compile(r"!r"), ("",)), (re.compile(r"(?<=\w)\}"), ("!r}", ":02}", ":,}", ":.2f}")),
-    (re.compile(r":[^{}\s\"']+\}"), ("}",)), (re.compile(r" "), ("",)), (re.compile(r"(?<=\})(?=\{)"), (" ", ", ")), (re.compile(r"[<>](?=\d)"), ("<", ">", "^")),
-)  # fmt: skip
+    (re.compile(r"(?<=:)[^{}\"']*\d+"), ("near",)),
+    (re.compile(r"!r"), ("",)),
+    (re.compile(r"(?<=\w)\}"), ("!r}", ":02}", ":,}", ":.2f}")),
+    (re.compile(r":[^{}\s\"']+\}"), ("}",)),
+    (re.compile(r" "), ("",)),
+    (re.compile(r"(?<=\})(?=\{)"), (" ", ", ")),
+    (re.compile(r"[<>](?=\d)"), ("<", ">", "^")),
+)
 PATTERN = (
-    (re.compile(r"\*(?!\*)"), ("+", "*?", "")), (re.compile(r"\+"), ("*", "+?", "")), (re.compile(r"\?"), ("", "*")), (re.compile(r"\\d"), (r"\w", r"\d+", r"\d*")),
-    (re.compile(r"\\w"), (r"\w+", r"\S", r"\d")), (re.compile(r"\\s"), (r"\s*", r"\s+", r"\S")), (re.compile(r"\^"), ("",)), (re.compile(r"\$"), ("",)),
-    (re.compile(r"(?<=['\"])(?=[^'\"])"), ("^",)), (re.compile(r"(?<=[^'\"\\])(?=['\"]$)"), ("$", "+", "*", "?")), (re.compile(r"(?<=[\])])(?![*+?{])"), ("+", "*", "?")),
-    (re.compile(r"(?<=[a-z])-(?=[a-z])"), ("",)), (re.compile(r"a-z(?!A)"), ("a-zA-Z", "a-z0-9")), (re.compile(r"\d+"), ("near",)), (re.compile(r"%d"), ("%s", "%02d")), (re.compile(r"%m"), ("%M", "%b")), (re.compile(r"%M"), ("%m",)),
-    (re.compile(r"%Y"), ("%y",)), (re.compile(r"%y"), ("%Y",)), (re.compile(r"%H"), ("%I",)), (re.compile(r"%I"), ("%H",)), (re.compile(r"%s"), ("%r", "%d")), (re.compile(r"\(\?:"), ("(",)),
-)  # fmt: skip
+    (re.compile(r"\*(?!\*)"), ("+", "*?", "")),
+    (re.compile(r"\+"), ("*", "+?", "")),
+    (re.compile(r"\?"), ("", "*")),
+    (re.compile(r"\\d"), (r"\w", r"\d+", r"\d*")),
+    (re.compile(r"\\w"), (r"\w+", r"\S", r"\d")),
+    (re.compile(r"\\s"), (r"\s*", r"\s+", r"\S")),
+    (re.compile(r"\^"), ("",)),
+    (re.compile(r"\$"), ("",)),
+    (re.compile(r"(?<=['\"])(?=[^'\"])"), ("^",)),
+    (re.compile(r"(?<=[^'\"\\])(?=['\"]$)"), ("$", "+", "*", "?")),
+    (re.compile(r"(?<=[\])])(?![*+?{])"), ("+", "*", "?")),
+    (re.compile(r"(?<=[a-z])-(?=[a-z])"), ("",)),
+    (re.compile(r"a-z(?!A)"), ("a-zA-Z", "a-z0-9")),
+    (re.compile(r"\d+"), ("near",)),
+    (re.compile(r"%d"), ("%s", "%02d")),
+    (re.compile(r"%m"), ("%M", "%b")),
+    (re.compile(r"%M"), ("%m",)),
+    (re.compile(r"%Y"), ("%y",)),
+    (re.compile(r"%y"), ("%Y",)),
+    (re.compile(r"%H"), ("%I",)),
+    (re.compile(r"%I"), ("%H",)),
+    (re.compile(r"%s"), ("%r", "%d")),
+    (re.compile(r"\(\?:"), ("(",)),
+)
 
 
 def _pieces(site: Site, node: ast.expr, table: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]) -> Iterator[Edit]:

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import EXCEPTIONS, all_arguments
 from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Function, Replacement, first_line, has_docstring
+from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, first_line, has_docstring
 
+COPIERS = {ast.Dict: "dict", ast.Set: "set"}
 RELATED = (
-    ("KeyError", "IndexError", "LookupError"), ("ValueError", "TypeError", "KeyError", "IndexError", "AttributeError", "RuntimeError", "ZeroDivisionError", "NotImplementedError", "StopIteration", "OverflowError"),
-    ("OSError", "FileNotFoundError", "FileExistsError", "PermissionError", "IsADirectoryError", "NotADirectoryError"), ("UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "ValueError"), ("ArithmeticError", "ZeroDivisionError", "OverflowError"),
-    ("ImportError", "ModuleNotFoundError"), ("StopIteration", "StopAsyncIteration"), ("TimeoutError", "ConnectionError"), ("AssertionError", "ValueError", "Exception"), ("NameError", "AttributeError"),
-)  # fmt: skip
+    ("KeyError", "IndexError", "LookupError"),
+    (
+        "ValueError",
+        "TypeError",
+        "KeyError",
+        "IndexError",
+        "AttributeError",
+        "RuntimeError",
+        "ZeroDivisionError",
+        "NotImplementedError",
+        "StopIteration",
+        "OverflowError",
+    ),
+    ("OSError", "FileNotFoundError", "FileExistsError", "PermissionError", "IsADirectoryError", "NotADirectoryError"),
+    ("UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "ValueError"),
+    ("ArithmeticError", "ZeroDivisionError", "OverflowError"),
+    ("ImportError", "ModuleNotFoundError"),
+    ("StopIteration", "StopAsyncIteration"),
+    ("TimeoutError", "ConnectionError"),
+    ("AssertionError", "ValueError", "Exception"),
+    ("NameError", "AttributeError"),
+)
 
 
 def mutable_default(site: Site) -> Iterator[Edit]:
@@ -25,7 +45,11 @@ def mutable_default(site: Site) -> Iterator[Edit]:
         return
     body = node.body[1:] if has_docstring(node) and len(node.body) > 1 else node.body
     pairs = list(zip(reversed([*node.args.posonlyargs, *node.args.args]), reversed(node.args.defaults), strict=False))
-    pairs += [(argument, default) for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default]
+    pairs += [
+        (argument, default)
+        for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if default
+    ]
     for argument, default in pairs:
         if isinstance(default, ast.List | ast.Dict | ast.Set | ast.Call):
             name = argument.arg
@@ -33,7 +57,11 @@ def mutable_default(site: Site) -> Iterator[Edit]:
             into = emit.insertion(site.module, body[0], fresh)
             if into:
                 yield Edit((*emit.expression(site.module, default, "None").parts, *into.parts), 3.0)
-                copied = emit.insertion(site.module, body[0], f"{name} = {'dict' if isinstance(default, ast.Dict) else 'set' if isinstance(default, ast.Set) else 'list'}({name})")
+                copied = emit.insertion(
+                    site.module,
+                    body[0],
+                    f"{name} = {COPIERS.get(type(default), 'list')}({name})",
+                )
                 if copied:
                     yield Edit(copied.parts, 0.7)
 
@@ -65,14 +93,20 @@ def parameters(site: Site) -> Iterator[Edit]:
     if isinstance(module.parents.get(node), ast.ClassDef) and (not plain or plain[0].arg not in ("self", "cls")):
         yield Edit((Replacement(open_at, open_at, "self, " if list(all_arguments(node.args)) else "self"),), 3.0)
     free = [argument for argument in plain if argument.arg not in ("self", "cls") and argument.annotation is None]
-    for one, two in zip(free, free[1:], strict=False):
-        yield Edit((Replacement(module.start(one), module.end(one), two.arg), Replacement(module.start(two), module.end(two), one.arg)), 0.7)
+    for one, two in itertools.pairwise(free):
+        yield Edit(
+            (
+                Replacement(module.start(one), module.end(one), two.arg),
+                Replacement(module.start(two), module.end(two), one.arg),
+            ),
+            0.7,
+        )
 
 
 def decorators(site: Site) -> Iterator[Edit]:
     """A decorator missing (property, static or class method, one that this file uses) or superfluous."""
     node = site.stmt
-    if not isinstance(node, (*Function.__args__, ast.ClassDef)) or not site.module.alone(node):
+    if not isinstance(node, DEFINITIONS) or not site.module.alone(node):
         return
     module = site.module
     has = {module.code(decorator) for decorator in node.decorator_list}
@@ -124,17 +158,23 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
     inner = site.code(handler.type).removeprefix("(").removesuffix(")")
     first = next((node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)), "")
     for name, weight in _errors(site, first).items():
-        yield Edit((Replacement(site.module.start(handler.type), site.module.end(handler.type), f"({inner}, {name})"),), weight)
+        yield Edit(
+            (Replacement(site.module.start(handler.type), site.module.end(handler.type), f"({inner}, {name})"),), weight
+        )
 
 
 def protected_by_try(site: Site) -> Iterator[Edit]:
     """A statement that may fail put into `try`, when failing tests end with that exception inside the program."""
     node, module = site.stmt, site.module
-    if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, (*Function.__args__, ast.ClassDef)):
+    if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, DEFINITIONS):
         return
     lead, step = module.indent(node), unit(site)
     start, end = emit.lines_of(module, node)
-    ways = ["pass", "return None", "return False", "return", "raise ValueError"] + (["continue", "break"] if site.loop else []) + ["return []", "return 0"]
+    ways = (
+        ["pass", "return None", "return False", "return", "raise ValueError"]
+        + (["continue", "break"] if site.loop else [])
+        + ["return []", "return 0"]
+    )
     for name in sorted(site.raised & set(EXCEPTIONS) - {"AssertionError"}):
         for way in ways:
             body = emit.reindented(module, node, lead + step)
@@ -165,7 +205,23 @@ def comprehension_kind(site: Site) -> Iterator[Edit]:
                 yield from site.swap(node, text, 1.0)
         if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1:
             for one, two in zip(node.elts, node.elts[1:], strict=False):
-                if site.code(one) != site.code(two) and not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
-                    yield Edit((*emit.expression(site.module, one, site.code(two)).parts, *emit.expression(site.module, two, site.code(one)).parts), 1.0)
+                if (
+                    site.code(one) != site.code(two)
+                    and not isinstance(one, ast.Starred)
+                    and not isinstance(two, ast.Starred)
+                ):
+                    yield Edit(
+                        (
+                            *emit.expression(site.module, one, site.code(two)).parts,
+                            *emit.expression(site.module, two, site.code(one)).parts,
+                        ),
+                        1.0,
+                    )
         if isinstance(node, ast.DictComp):
-            yield Edit((*emit.expression(site.module, node.key, site.code(node.value)).parts, *emit.expression(site.module, node.value, site.code(node.key)).parts), 1.0)
+            yield Edit(
+                (
+                    *emit.expression(site.module, node.key, site.code(node.value)).parts,
+                    *emit.expression(site.module, node.value, site.code(node.key)).parts,
+                ),
+                1.0,
+            )

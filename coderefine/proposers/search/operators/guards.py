@@ -12,7 +12,19 @@ from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 
-PLAIN = (("None", 1.0), ("[]", 0.7), ("False", 0.8), ("0", 0.7), ("True", 0.6), ('""', 0.4), ("{}", 0.3), ("-1", 0.2), ("1", 0.3), ("set()", 0.1), ("0.0", 0.1))
+PLAIN = (
+    ("None", 1.0),
+    ("[]", 0.7),
+    ("False", 0.8),
+    ("0", 0.7),
+    ("True", 0.6),
+    ('""', 0.4),
+    ("{}", 0.3),
+    ("-1", 0.2),
+    ("1", 0.3),
+    ("set()", 0.1),
+    ("0.0", 0.1),
+)
 
 
 def early_return(site: Site) -> Iterator[Edit]:
@@ -43,9 +55,21 @@ def _values(site: Site) -> dict[str, float]:
         if isinstance(node, ast.Return) and node.value is not None:
             names = {name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)}
             kinds.add(site.kinds.of(node.value))
-            if names <= set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"} and len(site.code(node.value)) < 60:
+            if (
+                names <= set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"}
+                and len(site.code(node.value)) < 60
+            ):
                 found[site.code(node.value)] = 0.8
-    empty = {"list": "[]", "dict": "{}", "str": '""', "int": "0", "float": "0", "bool": "False", "set": "set()", "tuple": "()"}
+    empty = {
+        "list": "[]",
+        "dict": "{}",
+        "str": '""',
+        "int": "0",
+        "float": "0",
+        "bool": "False",
+        "set": "set()",
+        "tuple": "()",
+    }
     for kind in kinds:
         if kind in empty:
             found[empty[kind]] = 1.5

@@ -12,19 +12,67 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
 
 CONFUSED = (
-    {"min", "max"}, {"any", "all"}, {"sorted", "reversed", "list", "set", "tuple"}, {"int", "float", "round"}, {"str", "repr"},
-    {"startswith", "endswith"}, {"lower", "upper", "casefold", "capitalize", "title", "swapcase"}, {"strip", "lstrip", "rstrip"},
-    {"split", "rsplit", "splitlines", "partition", "rpartition"}, {"find", "rfind", "index", "rindex", "count"},
-    {"keys", "values", "items"}, {"append", "extend", "insert", "add", "appendleft"}, {"pop", "popleft", "remove", "discard", "popitem"},
-    {"add", "discard", "remove", "update"}, {"union", "intersection", "difference", "symmetric_difference"}, {"floor", "ceil", "trunc"},
-    {"isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"}, {"ljust", "rjust", "center", "zfill"}, {"get", "pop", "setdefault"},
-    {"update", "append", "extend"}, {"match", "search", "fullmatch", "findall", "finditer"}, {"removeprefix", "removesuffix"}, {"encode", "decode"},
-    {"load", "loads"}, {"dump", "dumps"}, {"read", "readline", "readlines"}, {"write", "writelines"}, {"isupper", "islower", "istitle"}, {"copy", "deepcopy"},
-    {"issubset", "issuperset", "isdisjoint"}, {"weekday", "isoweekday"}, {"heappush", "heappop", "heapify", "heappushpop"}, {"sin", "cos", "tan"}, {"days", "seconds", "total_seconds"},
-    {"day", "month", "year"}, {"hour", "minute", "second", "microsecond"}, {"bisect_left", "bisect_right", "bisect"}, {"map", "filter"}, {"sum", "len", "max", "min"}, {"enumerate", "zip", "range"}, {"chr", "ord"}, {"bin", "hex", "oct"},
-    {"start", "end", "stop", "span"}, {"group", "groups", "groupdict"}, {"isinstance", "issubclass"}, {"getattr", "hasattr", "setattr"}, {"list", "dict", "set", "tuple"}, {"dirname", "basename"}, {"name", "stem", "suffix"}, {"accumulate", "chain"},
-    {"permutations", "combinations", "product"}, {"mean", "median"}, {"rotate", "reverse"}, {"lower", "strip"}, {"exists", "is_file", "is_dir"}, {"put", "get"}, {"acquire", "release"}, {"enter", "exit"}, {"left", "right"}, {"first", "last"},
-)  # fmt: skip
+    {"min", "max"},
+    {"any", "all"},
+    {"sorted", "reversed", "list", "set", "tuple"},
+    {"int", "float", "round"},
+    {"str", "repr"},
+    {"startswith", "endswith"},
+    {"lower", "upper", "casefold", "capitalize", "title", "swapcase"},
+    {"strip", "lstrip", "rstrip"},
+    {"split", "rsplit", "splitlines", "partition", "rpartition"},
+    {"find", "rfind", "index", "rindex", "count"},
+    {"keys", "values", "items"},
+    {"append", "extend", "insert", "add", "appendleft"},
+    {"pop", "popleft", "remove", "discard", "popitem"},
+    {"add", "discard", "remove", "update"},
+    {"union", "intersection", "difference", "symmetric_difference"},
+    {"floor", "ceil", "trunc"},
+    {"isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"},
+    {"ljust", "rjust", "center", "zfill"},
+    {"get", "pop", "setdefault"},
+    {"update", "append", "extend"},
+    {"match", "search", "fullmatch", "findall", "finditer"},
+    {"removeprefix", "removesuffix"},
+    {"encode", "decode"},
+    {"load", "loads"},
+    {"dump", "dumps"},
+    {"read", "readline", "readlines"},
+    {"write", "writelines"},
+    {"isupper", "islower", "istitle"},
+    {"copy", "deepcopy"},
+    {"issubset", "issuperset", "isdisjoint"},
+    {"weekday", "isoweekday"},
+    {"heappush", "heappop", "heapify", "heappushpop"},
+    {"sin", "cos", "tan"},
+    {"days", "seconds", "total_seconds"},
+    {"day", "month", "year"},
+    {"hour", "minute", "second", "microsecond"},
+    {"bisect_left", "bisect_right", "bisect"},
+    {"map", "filter"},
+    {"sum", "len", "max", "min"},
+    {"enumerate", "zip", "range"},
+    {"chr", "ord"},
+    {"bin", "hex", "oct"},
+    {"start", "end", "stop", "span"},
+    {"group", "groups", "groupdict"},
+    {"isinstance", "issubclass"},
+    {"getattr", "hasattr", "setattr"},
+    {"list", "dict", "set", "tuple"},
+    {"dirname", "basename"},
+    {"name", "stem", "suffix"},
+    {"accumulate", "chain"},
+    {"permutations", "combinations", "product"},
+    {"mean", "median"},
+    {"rotate", "reverse"},
+    {"lower", "strip"},
+    {"exists", "is_file", "is_dir"},
+    {"put", "get"},
+    {"acquire", "release"},
+    {"enter", "exit"},
+    {"left", "right"},
+    {"first", "last"},
+)
 """Names that are taken for each other."""
 
 
@@ -62,7 +110,11 @@ def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float
         other = site.kinds.name(path)
         if path == name or not fits(kind, other) or (isinstance(parent, ast.Attribute) and path.startswith(name + ".")):
             continue
-        weight = 1.0 + 2.0 * likeness(name.rsplit(".", 1)[-1], path.rsplit(".", 1)[-1]) + (1.0 if kind and kind == other else 0.0)
+        weight = (
+            1.0
+            + 2.0 * likeness(name.rsplit(".", 1)[-1], path.rsplit(".", 1)[-1])
+            + (1.0 if kind and kind == other else 0.0)
+        )
         if path in near:
             weight *= 0.8
         yield path, weight * (0.6 if "." in path else 1.0)
@@ -77,7 +129,9 @@ def everywhere(site: Site) -> Iterator[Edit]:
     for name, nodes in uses.items():
         if len(nodes) > 1 and name not in BUILTINS:
             for path, weight in _instead(site, nodes[0], name):
-                yield Edit(tuple(part for node in nodes for edit in site.swap(node, path) for part in edit.parts), weight)
+                yield Edit(
+                    tuple(part for node in nodes for edit in site.swap(node, path) for part in edit.parts), weight
+                )
 
 
 def attributes(site: Site) -> Iterator[Edit]:
@@ -96,7 +150,7 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
         options |= {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
     for group in CONFUSED:
         if node.attr in group:
-            options |= {name: 4.0 for name in group}
+            options |= dict.fromkeys(group, 4.0)
     for name in _used_on(site, dotted(node.value), called=called):
         options.setdefault(name, 1.0 + 2.0 * likeness(node.attr, name))
     if called and node.attr in site.world.methods:
@@ -109,7 +163,11 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
 
 
 def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
-    return site.module.index.attributes[base]["called" if called else "read"] if base in site.module.index.attributes else set()
+    return (
+        site.module.index.attributes[base]["called" if called else "read"]
+        if base in site.module.index.attributes
+        else set()
+    )
 
 
 def _like(site: Site, name: str) -> list[str]:
@@ -121,7 +179,13 @@ def functions(site: Site) -> Iterator[Edit]:
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
         if isinstance(node, ast.Name) and _called(site, node):
-            options = {name: 4.0 for group in CONFUSED if node.id in group for name in group if name in BUILTINS or name in site.local.globals}
+            options = {
+                name: 4.0
+                for group in CONFUSED
+                if node.id in group
+                for name in group
+                if name in BUILTINS or name in site.local.globals
+            }
             if node.id in here:
                 options |= {name: 1.0 + 2.0 * likeness(node.id, name) for name in here}
             elif node.id in site.local.globals:
@@ -130,7 +194,9 @@ def functions(site: Site) -> Iterator[Edit]:
                 if other != node.id:
                     yield from site.swap(node, other, weight)
         elif isinstance(node, ast.Name) and node.id in BUILTINS:
-            for other in {name for group in CONFUSED if node.id in group for name in group if name in BUILTINS} - {node.id}:
+            for other in {name for group in CONFUSED if node.id in group for name in group if name in BUILTINS} - {
+                node.id
+            }:
                 yield from site.swap(node, other, 0.7)
 
 
@@ -151,17 +217,26 @@ def receiver(site: Site) -> Iterator[Edit]:
     for node in site.nodes:
         if isinstance(node, ast.Name) and me and node.id in (*site.local.fields, *site.local.methods):
             yield from site.swap(node, f"{me}.{node.id}", 3.0)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == me and node.attr in (*site.local.bound, *site.local.globals):
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == me
+            and node.attr in (*site.local.bound, *site.local.globals)
+        ):
             yield from site.swap(node, node.attr, 1.0)
 
 
 def field_of(site: Site) -> Iterator[Edit]:
     """A missing or superfluous attribute, index or key after a value, as this file writes it elsewhere."""
     for node in site.exprs:
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.value, ast.Call):
-            if not _called(site, node) and dotted(node.value) not in ("self", "cls"):
-                yield from site.swap(node, site.code(node.value), 1.0)
-        if isinstance(node, ast.Name) and not isinstance(site.module.parents.get(node), ast.Attribute) and node.id not in BUILTINS:
+        part = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.value, ast.Call)
+        if part and not _called(site, node) and dotted(node.value) not in ("self", "cls"):
+            yield from site.swap(node, site.code(node.value), 1.0)
+        if (
+            isinstance(node, ast.Name)
+            and not isinstance(site.module.parents.get(node), ast.Attribute)
+            and node.id not in BUILTINS
+        ):
             for tail, weight in _tails(site, node.id).items():
                 yield from site.swap(node, node.id + tail, weight)
 
@@ -186,7 +261,15 @@ def targets(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and dotted(node):
             for path in site.paths:
                 if path != dotted(node):
-                    yield from site.swap(node, path, 0.5 + 2.0 * likeness(dotted(node).rsplit(".", 1)[-1], path.rsplit(".", 1)[-1]))
+                    yield from site.swap(
+                        node, path, 0.5 + 2.0 * likeness(dotted(node).rsplit(".", 1)[-1], path.rsplit(".", 1)[-1])
+                    )
         elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) == 2:
             one, two = (site.code(element) for element in node.elts)
-            yield Edit((*(part for edit in site.swap(node.elts[0], two) for part in edit.parts), *(part for edit in site.swap(node.elts[1], one) for part in edit.parts)), 2.0)
+            yield Edit(
+                (
+                    *(part for edit in site.swap(node.elts[0], two) for part in edit.parts),
+                    *(part for edit in site.swap(node.elts[1], one) for part in edit.parts),
+                ),
+                2.0,
+            )

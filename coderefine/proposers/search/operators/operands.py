@@ -11,25 +11,59 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
 COMPARE: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is",
-    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
-}  # fmt: skip
-COMPARE_FOR = {
-    "<": {"<=": 8, ">": 5, ">=": 3, "!=": 1, "==": 1}, "<=": {"<": 8, ">=": 5, ">": 3, "==": 1, "!=": 1},
-    ">": {">=": 8, "<": 5, "<=": 3, "!=": 1, "==": 1}, ">=": {">": 8, "<=": 5, "<": 3, "==": 1, "!=": 1},
-    "==": {"!=": 8, ">=": 2, "<=": 2, "in": 1.5, "is": 1, ">": 1, "<": 1}, "!=": {"==": 8, "<": 2, ">": 2, "is not": 1, "not in": 1, "<=": 1, ">=": 1},
-    "is": {"is not": 8, "==": 3}, "is not": {"is": 8, "!=": 3}, "in": {"not in": 8, "==": 2}, "not in": {"in": 8, "!=": 1},
-}  # fmt: skip
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+COMPARE_FOR: dict[str, dict[str, float]] = {
+    "<": {"<=": 8, ">": 5, ">=": 3, "!=": 1, "==": 1},
+    "<=": {"<": 8, ">=": 5, ">": 3, "==": 1, "!=": 1},
+    ">": {">=": 8, "<": 5, "<=": 3, "!=": 1, "==": 1},
+    ">=": {">": 8, "<=": 5, "<": 3, "==": 1, "!=": 1},
+    "==": {"!=": 8, ">=": 2, "<=": 2, "in": 1.5, "is": 1, ">": 1, "<": 1},
+    "!=": {"==": 8, "<": 2, ">": 2, "is not": 1, "not in": 1, "<=": 1, ">=": 1},
+    "is": {"is not": 8, "==": 3},
+    "is not": {"is": 8, "!=": 3},
+    "in": {"not in": 8, "==": 2},
+    "not in": {"in": 8, "!=": 1},
+}
 ARITH: dict[type[ast.operator], str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitAnd: "&", ast.BitXor: "^", ast.MatMult: "@",
-}  # fmt: skip
-ARITH_FOR = {
-    "+": {"-": 8, "*": 3, "|": 0.5, "/": 0.5, "%": 0.5}, "-": {"+": 8, "/": 1, "*": 1, "//": 0.5, "%": 0.5}, "*": {"/": 6, "+": 4, "//": 3, "**": 3, "-": 1, "%": 0.5},
-    "/": {"*": 6, "//": 6, "%": 1, "-": 1, "+": 0.5}, "//": {"/": 6, "%": 4, "*": 4, "-": 0.5}, "%": {"//": 6, "/": 4, "*": 1, "+": 1, "-": 1},
-    "**": {"*": 6, "//": 0.5, "+": 0.5, "/": 0.5, "^": 0.5}, "<<": {">>": 8, "*": 1}, ">>": {"<<": 8, "//": 1}, "|": {"&": 8, "^": 3, "-": 1, "+": 1},
-    "&": {"|": 8, "^": 3, "-": 2}, "^": {"&": 4, "|": 4, "**": 4}, "@": {"*": 4},
-}  # fmt: skip
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitOr: "|",
+    ast.BitAnd: "&",
+    ast.BitXor: "^",
+    ast.MatMult: "@",
+}
+ARITH_FOR: dict[str, dict[str, float]] = {
+    "+": {"-": 8, "*": 3, "|": 0.5, "/": 0.5, "%": 0.5},
+    "-": {"+": 8, "/": 1, "*": 1, "//": 0.5, "%": 0.5},
+    "*": {"/": 6, "+": 4, "//": 3, "**": 3, "-": 1, "%": 0.5},
+    "/": {"*": 6, "//": 6, "%": 1, "-": 1, "+": 0.5},
+    "//": {"/": 6, "%": 4, "*": 4, "-": 0.5},
+    "%": {"//": 6, "/": 4, "*": 1, "+": 1, "-": 1},
+    "**": {"*": 6, "//": 0.5, "+": 0.5, "/": 0.5, "^": 0.5},
+    "<<": {">>": 8, "*": 1},
+    ">>": {"<<": 8, "//": 1},
+    "|": {"&": 8, "^": 3, "-": 1, "+": 1},
+    "&": {"|": 8, "^": 3, "-": 2},
+    "^": {"&": 4, "|": 4, "**": 4},
+    "@": {"*": 4},
+}
 
 
 def comparisons(site: Site) -> Iterator[Edit]:
@@ -80,13 +114,19 @@ def negation(site: Site) -> Iterator[Edit]:
         if not isinstance(node, ast.UnaryOp | ast.Constant):
             weight = 0.3 if isinstance(node, ast.Compare) else 1.0
             inner = site.code(node)
-            yield from site.swap(node, f"not {inner}" if emit.rank(node) > emit.RANKS[ast.Not] else f"not ({inner})", weight)
+            yield from site.swap(
+                node, f"not {inner}" if emit.rank(node) > emit.RANKS[ast.Not] else f"not ({inner})", weight
+            )
     for node in site.exprs:
         if isinstance(node, ast.UnaryOp):
             yield from site.swap(node, site.code(node.operand), 2.0)
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and site.kinds.of(node) in ("int", "float"):
             yield from site.swap(node, f"-{site.code(node)}", 0.15)
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and node not in site.conditions and site.kinds.of(node) == "bool":
+        elif (
+            isinstance(node, ast.Name | ast.Attribute | ast.Call)
+            and node not in site.conditions
+            and site.kinds.of(node) == "bool"
+        ):
             yield from site.swap(node, f"not {site.code(node)}", 0.5)
 
 
@@ -121,7 +161,7 @@ def dropped_operand(site: Site) -> Iterator[Edit]:
             if not isinstance(node.left, ast.Constant):
                 yield from site.swap(node, site.code(node.right), 0.6)
         elif isinstance(node, ast.BoolOp):
-            for index, value in enumerate(node.values):
+            for index in range(len(node.values)):
                 if len(node.values) == 2:
                     yield from site.swap(node, site.code(node.values[1 - index]), 1.0)
                 else:
@@ -148,18 +188,25 @@ def grouping(site: Site) -> Iterator[Edit]:
             first = node.operand.values[0]
             start, end = site.module.start(node), site.module.end(node)
             whole = site.code(node.operand)
-            yield Edit((Replacement(start, end, f"not {site.tight(first)}{whole[len(site.code(first)):]}"),), 0.5)
+            yield Edit((Replacement(start, end, f"not {site.tight(first)}{whole[len(site.code(first)) :]}"),), 0.5)
 
 
 def _grouped(site: Site, node: ast.BinOp) -> Iterator[Edit]:
     left, right = node.left, node.right
     operator = ARITH[type(node.op)]
     if isinstance(left, ast.BinOp) and not (isinstance(left.op, ast.Add | ast.Mult) and type(left.op) is type(node.op)):
-        inner = f"{site.tight(left.left)} {ARITH[type(left.op)]} ({site.code(left.right)} {operator} {site.tight(right)})"
-        yield Edit((Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0)
+        inner = (
+            f"{site.tight(left.left)} {ARITH[type(left.op)]} ({site.code(left.right)} {operator} {site.tight(right)})"
+        )
+        yield Edit(
+            (Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0
+        )
     if isinstance(right, ast.BinOp):
-        inner = f"({site.tight(left)} {operator} {site.tight(right.left)}) {ARITH[type(right.op)]} {site.tight(right.right)}"
-        yield Edit((Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0)
+        inner = f"({site.tight(left)} {operator} {site.tight(right.left)})"
+        inner += f" {ARITH[type(right.op)]} {site.tight(right.right)}"
+        yield Edit(
+            (Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0
+        )
 
 
 def _grouped_bool(site: Site, node: ast.BoolOp) -> Iterator[Edit]:
@@ -178,7 +225,9 @@ def by_one(site: Site) -> Iterator[Edit]:
     """One more or one less, where an integer is an index, a bound, a count or a limit."""
     for node in site.exprs:
         parent = site.module.parents.get(node)
-        if isinstance(node, ast.Constant | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.Lambda) or not (bonus := _countable(site, node, parent)):
+        if isinstance(node, ast.Constant | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.Lambda) or not (
+            bonus := _countable(site, node, parent)
+        ):
             continue
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub):
             continue
@@ -208,5 +257,13 @@ def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
     if isinstance(parent, ast.Compare):
         return 1.0 if kind == "int" else 0.0
     if isinstance(parent, ast.Return | ast.Assign | ast.Call | ast.Tuple | ast.AugAssign):
-        return 0.8 if kind == "int" else (0.1 if not isinstance(parent, ast.Call) and isinstance(node, ast.Name | ast.Call) and kind not in SIZED else 0.0)
+        return (
+            0.8
+            if kind == "int"
+            else (
+                0.1
+                if not isinstance(parent, ast.Call) and isinstance(node, ast.Name | ast.Call) and kind not in SIZED
+                else 0.0
+            )
+        )
     return 0.0

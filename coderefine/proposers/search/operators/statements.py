@@ -11,13 +11,12 @@ from coderefine.proposers.search.index import SIMPLE, Piece
 from coderefine.proposers.search.kinds import dotted, fits
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import LOOPS, Edit, Function, Replacement, first_line
-
+from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Replacement, first_line
 
 
 def deletion(site: Site) -> Iterator[Edit]:
     """A superfluous statement taken out."""
-    if isinstance(site.stmt, (*Function.__args__, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)):
+    if isinstance(site.stmt, (*DEFINITIONS, ast.Import, ast.ImportFrom, ast.Pass)):
         return
     weight = 1.0 if isinstance(site.stmt, SIMPLE) else 0.3
     if edit := emit.removal(site.module, site.stmt, weight):
@@ -57,7 +56,7 @@ def outdent(site: Site) -> Iterator[Edit]:
     """The last statements of a block moved out of it: behind it, one step less indented."""
     module, node = site.module, site.stmt
     parent = module.parents.get(node)
-    if not isinstance(parent, ast.stmt) or isinstance(parent, (*Function.__args__, ast.ClassDef)) or not module.alone(node):
+    if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS) or not module.alone(node):
         return
     block = site.siblings
     if block.index(node) == 0 and len(block) == 1:
@@ -86,16 +85,29 @@ def indent(site: Site) -> Iterator[Edit]:
     if len(block) > 1:
         for depth, inner in enumerate(_last_blocks(before)):
             if module.alone(inner) and first_line(inner) != (before.lineno if before else 0):
-                yield Edit((Replacement(start, end, emit.reindented(module, site.stmt, module.indent(inner))),), 2.0 / (1 + depth))
+                yield Edit(
+                    (Replacement(start, end, emit.reindented(module, site.stmt, module.indent(inner))),),
+                    2.0 / (1 + depth),
+                )
         after = block[index + 1] if index + 1 < len(block) else None
-        if isinstance(after, ast.For | ast.While | ast.If | ast.With) and module.alone(after.body[0]) and isinstance(site.stmt, SIMPLE):
+        if (
+            isinstance(after, ast.For | ast.While | ast.If | ast.With)
+            and module.alone(after.body[0])
+            and isinstance(site.stmt, SIMPLE)
+        ):
             at = module.line_start(first_line(after.body[0]))
-            yield Edit((Replacement(start, end, ""), Replacement(at, at, emit.reindented(module, site.stmt, module.indent(after.body[0])))), 1.0)
+            yield Edit(
+                (
+                    Replacement(start, end, ""),
+                    Replacement(at, at, emit.reindented(module, site.stmt, module.indent(after.body[0]))),
+                ),
+                1.0,
+            )
 
 
 def _last_blocks(stmt: ast.stmt | None) -> Iterator[ast.stmt]:
     """First statements of the blocks that end where `stmt` ends, outermost first."""
-    while stmt is not None and not isinstance(stmt, (*Function.__args__, ast.ClassDef)):
+    while stmt is not None and not isinstance(stmt, DEFINITIONS):
         blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(stmt, name, None))]
         blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
         inner = max(blocks, key=lambda block: block[-1].end_lineno or 0, default=None)
@@ -159,7 +171,16 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
     elif isinstance(node, ast.Assign) and len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple):
         target = node.targets[0]
         if _bound_before(site, target):
-            for sign, weight in (("+=", 4.0), ("-=", 2.0), ("*=", 1.0), ("|=", 0.8), ("//=", 0.3), ("&=", 0.2), ("/=", 0.3), ("%=", 0.3)):
+            for sign, weight in (
+                ("+=", 4.0),
+                ("-=", 2.0),
+                ("*=", 1.0),
+                ("|=", 0.8),
+                ("//=", 0.3),
+                ("&=", 0.2),
+                ("/=", 0.3),
+                ("%=", 0.3),
+            ):
                 if edit := emit.between(module, target, node.value, "=", sign, weight):
                     odd = 1.5 if site.loop is not None and isinstance(node.value, ast.Constant | ast.Name) else 0.0
                     yield Edit(edit.parts, weight, odd)
@@ -183,21 +204,26 @@ def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
     jumps = text.startswith(("return", "raise", "break", "continue"))
     if site.loop is None and text in ("break", "continue"):
         return
-    if isinstance(site.stmt, (*Function.__args__, ast.ClassDef)) and site.local.function is site.stmt:
+    if isinstance(site.stmt, DEFINITIONS) and site.local.function is site.stmt:
         return
     if not jumps and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
         yield edit
     last = site.siblings[-1] is site.stmt
-    if not isinstance(site.stmt, ast.Return | ast.Raise | ast.Break | ast.Continue) and (last or not jumps):
-        if edit := emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5)):
-            yield edit
+    if isinstance(site.stmt, ast.Return | ast.Raise | ast.Break | ast.Continue) or (jumps and not last):
+        return
+    if edit := emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5)):
+        yield edit
 
 
 def _ingredients(site: Site) -> dict[str, float]:
     found: dict[str, float] = {}
     for weight, piece in nearest(site, site.module.index.statements):
         node = piece.node
-        if node is site.stmt or isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        if (
+            node is site.stmt
+            or isinstance(node, ast.Raise)
+            or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        ):
             continue
         missing = piece.names - site.known
         if not missing:
@@ -212,7 +238,10 @@ def _ingredients(site: Site) -> dict[str, float]:
 def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
     """Pieces of this function, then of this class, then of the file, with the weight of each group."""
     local = site.local
-    weighed = [(2.0 if piece.function is local.function else 1.0 if local.owner and piece.owner is local.owner else 0.5, piece) for piece in pieces]
+    weighed = [
+        (2.0 if piece.function is local.function else 1.0 if local.owner and piece.owner is local.owner else 0.5, piece)
+        for piece in pieces
+    ]
     return sorted(weighed, key=lambda item: -item[0])
 
 
@@ -246,6 +275,20 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
         for other in names[:6]:
             if other != path and fits(kind, site.kinds.name(other)) and "." not in other:
                 yield f"{path} = {other}", 0.3 + likeness(path, other)
+    yield from _of_object(site, me, names)
+    yield from (("continue", 1.0), ("break", 1.0))
+    yield from ((f"return {path}", 1.0) for path in site.paths[:12])
+    yield from (
+        ("return", 0.5),
+        ("return True", 0.7),
+        ("return False", 0.7),
+        ("return None", 0.3),
+        ("return self", 0.7 if me else 0.0),
+    )
+
+
+def _of_object(site: Site, me: str, names: list[str]) -> Iterator[tuple[str, float]]:
+    """Fields set from parameters, own methods called, the base class's method called."""
     if me:
         for name in site.local.parameters[1:]:
             yield f"{me}.{name} = {name}", 2.0 if name not in site.local.fields else 0.8
@@ -257,21 +300,29 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
             arguments = ", ".join(site.local.parameters[1:])
             yield f"super().{site.local.function.name}({arguments})", 1.0
             yield f"super().{site.local.function.name}()", 1.0
-    yield from (("continue", 1.0), ("break", 1.0))
-    yield from ((f"return {path}", 1.0) for path in site.paths[:12])
-    yield from (("return", 0.5), ("return True", 0.7), ("return False", 0.7), ("return None", 0.3), ("return self", 0.7 if me else 0.0))
 
 
 def _grown(site: Site, path: str, kind: str, names: list[str]) -> Iterator[tuple[str, float]]:
     if kind == "list":
         yield from ((f"{path}.append({other})", 1.2) for other in names if other != path)
         yield from ((f"{path}.{call}()", 0.5) for call in ("sort", "reverse", "pop", "clear"))
-        yield from ((f"{path}.extend({other})", 0.5) for other in names if other != path and site.kinds.name(other) in ("list", ""))
+        yield from (
+            (f"{path}.extend({other})", 0.5)
+            for other in names
+            if other != path and site.kinds.name(other) in ("list", "")
+        )
     elif kind == "set":
         yield from ((f"{path}.add({other})", 1.5) for other in names if other != path)
-        yield from ((f"{path}.{call}({other})", 0.4) for call in ("discard", "remove") for other in names if other != path)
+        yield from (
+            (f"{path}.{call}({other})", 0.4) for call in ("discard", "remove") for other in names if other != path
+        )
     elif kind == "dict":
-        yield from ((f"{path}[{key}] = {value}", 0.5) for key in names[:5] for value in names[:5] if key != value and path not in (key, value))
+        yield from (
+            (f"{path}[{key}] = {value}", 0.5)
+            for key in names[:5]
+            for value in names[:5]
+            if key != value and path not in (key, value)
+        )
         yield from ((f"{path}.pop({key}, None)", 0.3) for key in names if key != path)
         yield from ((f"del {path}[{key}]", 0.3) for key in names if key != path)
 
@@ -283,7 +334,18 @@ def loop_else(site: Site) -> Iterator[Edit]:
         return
     index = block.index(site.stmt)
     before = block[index - 1] if index else None
-    if isinstance(before, LOOPS) and not before.orelse and any(isinstance(inner, ast.Break) for inner in ast.walk(before)):
+    if (
+        isinstance(before, LOOPS)
+        and not before.orelse
+        and any(isinstance(inner, ast.Break) for inner in ast.walk(before))
+    ):
         start, end = emit.lines_of(site.module, site.stmt)
         step = site.module.indent(before.body[0])
-        yield Edit((Replacement(start, end, f"{site.module.indent(site.stmt)}else:\n{emit.reindented(site.module, site.stmt, step)}"),), 1.0)
+        yield Edit(
+            (
+                Replacement(
+                    start, end, f"{site.module.indent(site.stmt)}else:\n{emit.reindented(site.module, site.stmt, step)}"
+                ),
+            ),
+            1.0,
+        )

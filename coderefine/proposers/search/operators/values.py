@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.kinds import SIZED, dotted, fits
+from coderefine.proposers.search.kinds import fits
 from coderefine.proposers.search.operators.statements import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
@@ -19,7 +18,18 @@ def returned(site: Site) -> Iterator[Edit]:
     if not isinstance(node, ast.Return) or site.local.function is None:
         return
     options = {path: 1.5 if "." not in path else 0.8 for path in site.paths}
-    options |= {"True": 0.7, "False": 0.7, "None": 0.5, "[]": 0.4, "0": 0.4, '""': 0.3, "{}": 0.2, "1": 0.2, "-1": 0.2, "self": 0.5 if site.local.receiver else 0.0}
+    options |= {
+        "True": 0.7,
+        "False": 0.7,
+        "None": 0.5,
+        "[]": 0.4,
+        "0": 0.4,
+        '""': 0.3,
+        "{}": 0.2,
+        "1": 0.2,
+        "-1": 0.2,
+        "self": 0.5 if site.local.receiver else 0.0,
+    }
     for text in options:
         if node.value is None:
             yield Edit((Replacement(site.module.start(node), site.module.end(node), f"return {text}"),), options[text])
@@ -32,7 +42,18 @@ def none_value(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.Constant) and node.value is None:
             parent = site.module.parents.get(node)
-            if isinstance(parent, ast.Call | ast.Assign | ast.Return | ast.keyword | ast.Tuple | ast.List | ast.BinOp | ast.Subscript | ast.IfExp):
+            if isinstance(
+                parent,
+                ast.Call
+                | ast.Assign
+                | ast.Return
+                | ast.keyword
+                | ast.Tuple
+                | ast.List
+                | ast.BinOp
+                | ast.Subscript
+                | ast.IfExp,
+            ):
                 for at, path in enumerate(site.paths):
                     yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
 
@@ -49,12 +70,16 @@ def ingredient(site: Site) -> Iterator[Edit]:
         for text, other, weight in pool:
             if fits(kind, other) or plain:
                 near = 1.0 if not size else min(size, len(text)) / max(size, len(text)) + 0.2
-                yield from site.swap(node, text, weight * (1.0 if plain else near) * (1.5 if kind and kind == other else 1.0))
+                yield from site.swap(
+                    node, text, weight * (1.0 if plain else near) * (1.5 if kind and kind == other else 1.0)
+                )
 
 
 def _part_of_name(site: Site, node: ast.AST) -> bool:
     parent = site.module.parents.get(node)
-    return (isinstance(parent, ast.Call) and parent.func is node) or (isinstance(parent, ast.Attribute) and isinstance(node, ast.Name))
+    return (isinstance(parent, ast.Call) and parent.func is node) or (
+        isinstance(parent, ast.Attribute) and isinstance(node, ast.Name)
+    )
 
 
 def _pool(site: Site) -> list[tuple[str, str, float]]:
@@ -74,14 +99,21 @@ def composed(site: Site) -> Iterator[Edit]:
         if _part_of_name(site, node) or isinstance(node, ast.Compare | ast.BoolOp):
             continue
         empty = isinstance(node, ast.Constant) and node.value is None
-        if not empty and not isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.Call | ast.BinOp):
+        if not empty and not isinstance(
+            node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.Call | ast.BinOp
+        ):
             continue
         yield from _grown(site, node, empty=empty)
 
 
 def _grown(site: Site, node: ast.expr, *, empty: bool) -> Iterator[Edit]:
     kind = site.kinds.of(node)
-    text = site.tight(node) if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Mod | ast.FloorDiv | ast.Div) else site.code(node)
+    text = (
+        site.tight(node)
+        if isinstance(node, ast.BinOp)
+        and not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Mod | ast.FloorDiv | ast.Div)
+        else site.code(node)
+    )
     paths = site.paths[:12]
     bases = paths[:6] if empty else [text]
     for base in bases:
@@ -117,74 +149,28 @@ def rounded_up(site: Site) -> Iterator[Edit]:
             yield from site.swap(node, f"{left} // {right} + 1", 0.5)
 
 
-def slices(site: Site) -> Iterator[Edit]:
-    """A slice's bound added, dropped or turned round; an index turned round or made a slice."""
-    for node in site.exprs:
-        if not isinstance(node, ast.Subscript):
-            continue
-        base, piece = site.code(node.value), node.slice
-        if isinstance(piece, ast.Slice):
-            low, high, step = (site.code(part) if part else "" for part in (piece.lower, piece.upper, piece.step))
-            tail = f":{step}" if step else ""
-            options = {f"{low or 1}:{tail}" if low else f"1:{high}{tail}": 1.0, f":{high or -1}{tail}": 1.0, f"{high}:{low}{tail}": 0.5, f"{low}:{high}:2": 0.1, f"{low}:{high}:-1": 0.4, f"{low}:{high}": 1.0, f"{high}:{tail}": 0.7, f":{low}{tail}": 0.7, f"{low}:{'-1' if not high else high}{tail}": 0.7, f"-{low}:{high}{tail}": 0.5 if low else 0.0}
-            for path in site.paths:
-                if site.kinds.name(path) == "int":
-                    options[f"{low}:{path}{tail}"] = options[f"{path}:{high}{tail}"] = 0.7
-                    options[f"{low}:{low}+{path}{tail}" if low else f"{path}::{step}"] = 0.3
-            for text, weight in options.items():
-                yield from site.swap(node, f"{base}[{text}]", weight)
-        else:
-            index = site.code(piece)
-            for text, weight in ((f"-{index}", 0.7), (f"{index}:", 0.5), (f":{index}", 0.5), ("0", 0.7), ("-1", 0.7), (f"-{index} - 1", 0.2), (f"{index}:{index} + 1", 0.1), (f"{index} % len({base})", 0.4)):
-                yield from site.swap(node, f"{base}[{text}]", weight)
-
-
-def key_access(site: Site) -> Iterator[Edit]:
-    """`d[k]` for `d.get(k)` and back, with a default where one is missing; `setdefault` for a plain read."""
-    for node in site.exprs:
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
-            base, key = site.code(node.value), site.code(node.slice)
-            boost = 3.0 if "KeyError" in site.raised else 1.0
-            for tail, weight in (("", 1.0), (", 0", 1.0), (", []", 0.6), (', ""', 0.5), (", {}", 0.3), (", None", 0.0), (", False", 0.2), (", set()", 0.2), (f", {key}", 0.3)):
-                yield from site.swap(node, f"{base}.get({key}{tail})", weight * boost)
-            for empty in ("[]", "{}", "set()", "0"):
-                yield from site.swap(node, f"{base}.setdefault({key}, {empty})", 0.4 * boost)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "setdefault") and node.args:
-            yield from site.swap(node, f"{site.code(node.func.value)}[{site.code(node.args[0])}]", 1.0)
-
-
-def copies(site: Site) -> Iterator[Edit]:
-    """A missing copy where a collection is stored, returned, passed on or looped over while it changes."""
-    for node in site.exprs:
-        kind = site.kinds.of(node)
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) and (not kind or kind in SIZED - {"str", "bytes"}) and _kept(site, node):
-            for shape, weight in ((("list({})", 1.5), ("{}[:]", 1.0), ("{}.copy()", 1.5)) if kind == "list" else (("dict({})", 1.5), ("{}.copy()", 1.0)) if kind == "dict" else (("{}.copy()", 1.0), ("list({})", 1.0), ("dict({})", 0.4), ("set({})", 0.4))):
-                yield from site.swap(node, shape.format(site.code(node)), weight)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            yield from _unshared(site, node)
-
-
-def _kept(site: Site, node: ast.AST) -> bool:
-    parent = site.module.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is not node:
-        return isinstance(parent.func, ast.Attribute)
-    return isinstance(parent, ast.Assign | ast.Return | ast.Yield | ast.For | ast.AnnAssign | ast.keyword | ast.Dict | ast.Tuple)
-
-
-def _unshared(site: Site, node: ast.BinOp) -> Iterator[Edit]:
-    """`[[0] * n] * m` makes m names of one row; the comprehension makes m rows."""
-    rows, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
-    if isinstance(rows, ast.List) and len(rows.elts) == 1 and not isinstance(rows.elts[0], ast.Constant):
-        yield from site.swap(node, f"[{site.code(rows.elts[0])} for _ in range({site.code(count)})]", 5.0)
-
-
 def assigned(site: Site) -> Iterator[Edit]:
     """Another initial value: empty or zero of each kind, an infinity, or a variable in scope."""
     node = site.stmt
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return
     kind = site.kinds.of(node.value)
-    options = {"0": 1.0, "1": 1.0, "[]": 0.7, "{}": 0.5, "set()": 0.5, '""': 0.5, "None": 0.7, "True": 0.4, "False": 0.4, 'float("inf")': 0.7, 'float("-inf")': 0.7, "-1": 0.4, "0.0": 0.2, "dict()": 0.0}
+    options = {
+        "0": 1.0,
+        "1": 1.0,
+        "[]": 0.7,
+        "{}": 0.5,
+        "set()": 0.5,
+        '""': 0.5,
+        "None": 0.7,
+        "True": 0.4,
+        "False": 0.4,
+        'float("inf")': 0.7,
+        'float("-inf")': 0.7,
+        "-1": 0.4,
+        "0.0": 0.2,
+        "dict()": 0.0,
+    }
     for name in site.names:
         if site.kinds.name(name) in ("list", "tuple", "str"):
             options |= {f"{name}[0]": 0.8, f"len({name})": 0.6, f"{name}[-1]": 0.3, f"len({name}) - 1": 0.5}
@@ -193,26 +179,28 @@ def assigned(site: Site) -> Iterator[Edit]:
         yield from site.swap(node.value, text, weight)
 
 
-def renamed_copy(site: Site) -> Iterator[Edit]:
-    """A dotted chain shortened or prolonged by one step that the file uses elsewhere."""
-    chains = sorted(site.module.index.chains)
-    for node in site.exprs:
-        name = dotted(node) if isinstance(node, ast.Attribute) else ""
-        if name and not isinstance(site.module.parents.get(node), ast.Attribute):
-            tail = name.rsplit(".", 1)[-1]
-            for chain in chains:
-                if chain != name and (chain.endswith("." + tail) or re.match(rf"{re.escape(name)}\.\w+$", chain)):
-                    if chain.split(".")[0] in {*site.names, "self", "cls", *site.local.globals}:
-                        yield from site.swap(node, chain, 1.0)
-
-
 def extreme(site: Site) -> Iterator[Edit]:
     """A value bounded by another one: `max(a, b)` or `min(a, b)` around a number."""
     for node in site.exprs:
         parent = site.module.parents.get(node)
-        if not isinstance(parent, ast.Assign | ast.Return | ast.Call | ast.Tuple | ast.AugAssign | ast.keyword | ast.Slice | ast.List | ast.AnnAssign) or isinstance(node, ast.Compare | ast.BoolOp):
+        if not isinstance(
+            parent,
+            ast.Assign
+            | ast.Return
+            | ast.Call
+            | ast.Tuple
+            | ast.AugAssign
+            | ast.keyword
+            | ast.Slice
+            | ast.List
+            | ast.AnnAssign,
+        ) or isinstance(node, ast.Compare | ast.BoolOp):
             continue
-        if site.kinds.of(node) not in ("int", "float", "") or _part_of_name(site, node) or isinstance(node, ast.Constant):
+        if (
+            site.kinds.of(node) not in ("int", "float", "")
+            or _part_of_name(site, node)
+            or isinstance(node, ast.Constant)
+        ):
             continue
         text = site.code(node)
         for other in [*_operands(site, node), *site.paths[:14]]:
@@ -225,7 +213,11 @@ def extreme(site: Site) -> Iterator[Edit]:
 
 def _operands(site: Site, node: ast.AST) -> list[str]:
     """Elements the surrounding statement reads: `best[k]`, `pair[1]`."""
-    return list(dict.fromkeys(site.code(other) for other in site.nodes if isinstance(other, ast.Subscript) and other is not node))
+    return list(
+        dict.fromkeys(
+            site.code(other) for other in site.nodes if isinstance(other, ast.Subscript) and other is not node
+        )
+    )
 
 
 def emptied(site: Site) -> Iterator[Edit]:
@@ -233,6 +225,12 @@ def emptied(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and not _part_of_name(site, node):
             parent = site.module.parents.get(node)
-            if isinstance(parent, ast.Assign | ast.Return | ast.Call | ast.For | ast.keyword | ast.BinOp | ast.comprehension):
+            if isinstance(
+                parent, ast.Assign | ast.Return | ast.Call | ast.For | ast.keyword | ast.BinOp | ast.comprehension
+            ):
                 for empty in ("[]", '""', "0", "{}", "()", "None", "1"):
-                    yield from site.swap(node, f"{site.code(node)} or {empty}" if emit.rank(node) > 3 else f"({site.code(node)}) or {empty}", 1.0)
+                    yield from site.swap(
+                        node,
+                        f"{site.code(node)} or {empty}" if emit.rank(node) > 3 else f"({site.code(node)}) or {empty}",
+                        1.0,
+                    )

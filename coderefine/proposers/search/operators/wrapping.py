@@ -1,0 +1,271 @@
+"""Calls wrapped around a value or taken off it: conversions, measures, cleaning, copies."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search.kinds import dotted
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Replacement
+
+WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
+    "int": (
+        ("str({})", 2),
+        ("abs({})", 1.5),
+        ("range({})", 1),
+        ("float({})", 0.6),
+        ("chr({})", 1),
+        ("max(0, {})", 0.8),
+        ("bool({})", 0.3),
+        ("[{}]", 0.3),
+        ("round({})", 0.2),
+        ("reversed(range({}))", 0.1),
+    ),
+    "float": (
+        ("int({})", 2),
+        ("round({})", 1.5),
+        ("round({}, 2)", 1),
+        ("abs({})", 1.2),
+        ("str({})", 0.6),
+        ("max(0, {})", 0.6),
+        ("math.floor({})", 0.4),
+        ("math.ceil({})", 0.4),
+    ),
+    "str": (
+        ("{}.strip()", 2),
+        ("{}.lower()", 2),
+        ("int({})", 2),
+        ("len({})", 1.5),
+        ("{}.upper()", 1),
+        ("{}.split()", 1),
+        ("list({})", 0.6),
+        ("float({})", 1),
+        ("reversed({})", 0.5),
+        ("{}.rstrip()", 0.8),
+        ("{}.lstrip()", 0.6),
+        ("sorted({})", 0.5),
+        ("ord({})", 1),
+        ("repr({})", 0.4),
+        ("{}.encode()", 0.2),
+        ("set({})", 0.5),
+        ('"".join({})', 0.3),
+        ("{}.title()", 0.3),
+        ("{}.capitalize()", 0.4),
+        ("{}.casefold()", 0.3),
+        ('{}.rstrip("\\n")', 0.2),
+        ("{}.splitlines()", 0.4),
+        ("[{}]", 0.3),
+        ('"".join(sorted({}))', 0.6),
+    ),
+    "list": (
+        ("len({})", 2),
+        ("sorted({})", 2),
+        ("list({})", 1.5),
+        ("set({})", 1.5),
+        ("sum({})", 1),
+        ("reversed({})", 1),
+        ("tuple({})", 1.2),
+        ("max({})", 0.7),
+        ("min({})", 0.7),
+        ("enumerate({})", 1),
+        ("range(len({}))", 0.6),
+        ("{}.copy()", 1),
+        ('"".join({})', 1),
+        ('" ".join({})', 0.5),
+        ("{}[::-1]", 0.5),
+        ("any({})", 0.4),
+        ("all({})", 0.4),
+        ("deepcopy({})", 0.1),
+        ("[{}]", 0.3),
+        ("iter({})", 0.2),
+        ("sorted(set({}))", 0.3),
+        ("str({})", 0.3),
+    ),
+    "tuple": (
+        ("len({})", 1),
+        ("list({})", 1.5),
+        ("sorted({})", 1),
+        ("set({})", 0.7),
+        ("sum({})", 0.7),
+        ("max({})", 0.5),
+        ("min({})", 0.5),
+        ("[{}]", 0.3),
+    ),
+    "set": (
+        ("sorted({})", 2),
+        ("list({})", 2),
+        ("len({})", 1.5),
+        ("frozenset({})", 0.7),
+        ("set({})", 1),
+        ("{}.copy()", 0.5),
+        ("tuple({})", 0.5),
+    ),
+    "dict": (
+        ("{}.items()", 2),
+        ("{}.values()", 2),
+        ("list({})", 1),
+        ("len({})", 1),
+        ("dict({})", 1.5),
+        ("{}.copy()", 1.5),
+        ("sorted({})", 1.2),
+        ("{}.keys()", 0.5),
+        ("list({}.items())", 0.6),
+        ("list({}.values())", 0.4),
+        ("sorted({}.items())", 0.5),
+    ),
+    "iter": (
+        ("list({})", 2.5),
+        ("sorted({})", 1.5),
+        ("tuple({})", 1),
+        ("set({})", 1),
+        ("sum({})", 1),
+        ("dict({})", 0.7),
+        ("any({})", 0.7),
+        ("all({})", 0.7),
+        ("max({})", 0.6),
+        ("min({})", 0.6),
+        ("enumerate({})", 0.6),
+        ("reversed({})", 0.6),
+        ('"".join({})', 0.8),
+        ('", ".join({})', 0.3),
+        ("iter({})", 0.3),
+        ("next({})", 0.3),
+        ("len(list({}))", 0.3),
+        ("len({})", 0.3),
+    ),
+    "bool": (("int({})", 1), ("bool({})", 0.5), ("str({})", 0.5)),
+    "bytes": (("{}.decode()", 2), ("len({})", 1), ("bytes({})", 0.5), ("bytearray({})", 0.3)),
+    "": (
+        ("len({})", 1.2),
+        ("str({})", 1.2),
+        ("int({})", 1),
+        ("list({})", 1.2),
+        ("abs({})", 0.8),
+        ("sorted({})", 0.9),
+        ("float({})", 0.6),
+        ("set({})", 0.6),
+        ("range({})", 0.8),
+        ("{}.strip()", 0.7),
+        ("{}.lower()", 0.7),
+        ("{}.upper()", 0.3),
+        ("tuple({})", 0.7),
+        ("round({})", 0.4),
+        ("bool({})", 0.4),
+        ("reversed({})", 0.5),
+        ("sum({})", 0.4),
+        ("enumerate({})", 0.4),
+        ("{}.copy()", 0.6),
+        ("{}.items()", 0.5),
+        ("{}.values()", 0.4),
+        ("chr({})", 0.3),
+        ("ord({})", 0.4),
+        ("dict({})", 0.4),
+        ("max(0, {})", 0.2),
+        ("repr({})", 0.4),
+        ("any({})", 0.3),
+        ("all({})", 0.3),
+        ("max({})", 0.3),
+        ("min({})", 0.3),
+        ("{}()", 0.5),
+        ("range(len({}))", 0.3),
+        ("type({})", 0.2),
+        ("iter({})", 0.2),
+        ("frozenset({})", 0.2),
+        ("next({})", 0.2),
+        ("id({})", 0.05),
+        ("[{}]", 0.3),
+        ("{}[::-1]", 0.2),
+        ('"".join({})', 0.3),
+    ),
+}
+"""What is wrapped around a value of each kind, with how often; {} is the value."""
+
+
+def wrap(site: Site) -> Iterator[Edit]:
+    """A missing wrapper: a conversion, a measure, a cleaning call around a value, chosen by its kind."""
+    for node in site.exprs:
+        if (
+            isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred)
+            or _callee(site, node)
+            or _inside_chain(site, node)
+        ):
+            continue
+        kind = site.kinds.of(node)
+        plain = not isinstance(node, ast.Constant)
+        for shape, weight in WRAPS.get(kind, WRAPS[""]):
+            if not plain and shape not in ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple({})"):
+                continue
+            inner = site.code(node) if "({})" in shape or "[{}]" in shape else site.tight(node)
+            if isinstance(node, ast.GeneratorExp) and "({})" in shape:
+                inner = inner.removeprefix("(").removesuffix(")")
+            yield from _shaped(site, node, shape, inner, weight * (1.0 if plain else 0.2))
+
+
+def _shaped(site: Site, node: ast.expr, shape: str, inner: str, weight: float) -> Iterator[Edit]:
+    call = site.module.parents.get(node)
+    if isinstance(node, ast.GeneratorExp) and isinstance(call, ast.Call) and len(call.args) == 1:
+        # the only argument borrows the call's parentheses: keep those, and put the wrapper inside them
+        text = f"({shape.format(inner)})"
+        yield Edit((Replacement(site.module.start(node), site.module.end(node), text),), weight)
+    else:
+        yield from site.swap(node, shape.format(inner), weight)
+
+
+def _callee(site: Site, node: ast.AST) -> bool:
+    parent = site.module.parents.get(node)
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def _inside_chain(site: Site, node: ast.AST) -> bool:
+    """Names of modules and classes before a dot are not values to wrap."""
+    parent = site.module.parents.get(node)
+    return isinstance(parent, ast.Attribute) and (dotted(node) in site.local.globals or dotted(node) in ("self", "cls"))
+
+
+def own_wrap(site: Site) -> Iterator[Edit]:
+    """A value passed through a one-argument function or method of this project."""
+    here = [
+        name
+        for name, known in site.world.signatures.items()
+        if name in site.local.globals and any(_takes(a, 1) for a in known)
+    ]
+    mine = [
+        name
+        for name in site.local.methods
+        if site.local.receiver and any(_takes(a, 2) for a in site.world.signatures[name])
+    ]
+    used = {name for name in site.module.index.one_argument if name.split(".")[0] in site.local.globals}
+    for node in site.exprs:
+        if (
+            _callee(site, node)
+            or _inside_chain(site, node)
+            or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp)
+        ):
+            continue
+        for name in (*here, *sorted(used)):
+            if site.local.function is None or name != site.local.function.name:
+                yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
+        for name in mine:
+            if not name.startswith("__"):
+                yield from site.swap(node, f"{site.local.receiver}.{name}({site.code(node)})", 0.7)
+
+
+def _takes(arguments: ast.arguments, count: int) -> bool:
+    total = len(arguments.posonlyargs) + len(arguments.args)
+    return total >= count and total - len(arguments.defaults) <= count
+
+
+def unwrap(site: Site) -> Iterator[Edit]:
+    """A call taken off its argument or its receiver."""
+    for node in site.exprs:
+        if not isinstance(node, ast.Call):
+            continue
+        if node.args and not isinstance(node.args[0], ast.Starred):
+            yield from site.swap(node, site.code(node.args[0]), 1.0 if len(node.args) == 1 else 0.4)
+            if len(node.args) > 1 and not isinstance(node.args[-1], ast.Starred):
+                yield from site.swap(node, site.code(node.args[-1]), 0.4)
+        if isinstance(node.func, ast.Attribute) and dotted(node.func.value) not in ("self", "cls", *site.local.globals):
+            yield from site.swap(node, site.code(node.func.value), 1.0 if not node.args else 0.5)
+        if not node.args and not node.keywords:
+            yield from site.swap(node, site.code(node.func), 0.5)
