@@ -29,10 +29,20 @@ class Setup:
 def setup(paths: Sequence[str], flags: Mapping[str, object], listen: Listen) -> Setup:
     """Find the project of `paths` and its interpreter. Raises UsageError, ConfigError, SurroundingsError."""
     import os
+    import threading
 
     place = locate([Path(path) for path in paths], Path.cwd())
     config = load(place.root, os.environ, flags)
+    threading.Thread(target=_preload, args=(config,), daemon=True).start()
     return Setup(place, config, interpreter(place, config, os.environ), Protection.of(place, config), listen)
+
+
+def _preload(config: Config) -> None:
+    """Import what is needed next, while a process of its own looks at the project's interpreter (40 ms)."""
+    import coderefine.workspace  # noqa: F401
+    from coderefine.critics import preload
+
+    preload(config)
 
 
 def critics(parts: Setup) -> tuple[Critic, ...]:

@@ -26,6 +26,12 @@ def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen
     return tuple(_one(name, place, interpreter, config, listen) for name in names(config))
 
 
+def preload(config: Config) -> None:
+    """Import the modules of the gates that `build` will need."""
+    for name in set(config.gates) & set(GATES):
+        importlib.import_module(GATES[name][0])
+
+
 def names(config: Config) -> tuple[str, ...]:
     """Which gates run: the chosen ones; with the default choice, every configured command too."""
     commands = tuple(command.name for command in config.commands)
