@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -114,16 +115,21 @@ def _checked(config: Config) -> Config:
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    for item in fields(Config):
+        value = getattr(config, item.name)
+        if isinstance(value, float) and math.isnan(value):
+            raise ConfigError(f"{item.name.replace('_', '-')} must be a number, not nan")
     return config
 
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("coderefine", {})
+        tools = tomllib.loads(path.read_text("utf-8")).get("tool", {})
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path.name} cannot be read: {error}") from error
+    table = tools.get("coderefine", {}) if isinstance(tools, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path.name}: [tool.coderefine] must be a table")
     return {
@@ -136,7 +142,7 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in environ.items():
         if name.startswith(prefix):
-            key = _key(name.removeprefix(prefix).lower(), "environment: ")
+            key = _key(name.removeprefix(prefix).lower(), "environment")
             given[key] = _typed(key, _from_text(key, text), name)
     if "base_url" not in given and environ.get("OPENAI_BASE_URL"):
         given["base_url"] = environ["OPENAI_BASE_URL"]
@@ -199,7 +205,34 @@ def _typed(name: str, value: object, where: str) -> object:
 def _commands(value: object, where: str) -> tuple[Command, ...]:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ConfigError(f"{where}: commands must be written as [[tool.coderefine.commands]] tables")
-    return tuple(_command(item, where) for item in value)
+    commands = tuple(_command(item, where) for item in value)
+    for number, command in enumerate(commands):
+        if command.name in (*GATES, *(other.name for other in commands[:number])):
+            raise ConfigError(f"{where}: there is a gate {command.name!r} already: give the command another name")
+    return commands
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _all(kind: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(type(item) is kind for item in value)
+
+
+KEYS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "name": ("a string", _is_text),
+    "run": ("a list of strings", _all(str)),
+    "format": ("a string", _is_text),
+    "regex": ("a string", _is_text),
+    "findings-exit": ("a list of whole numbers", _all(int)),
+    "timeout": ("a number of seconds", _is_number),
+}
+"""What a command's keys hold: in words, and as a test."""
 
 
 def _command(table: Mapping[str, Any], where: str) -> Command:
@@ -207,8 +240,12 @@ def _command(table: Mapping[str, Any], where: str) -> Command:
     for name in table:
         if name not in known:
             raise ConfigError(f"{where}: commands has no key {name!r}{_hint(name, known)}")
-    if not isinstance(table.get("name"), str) or not isinstance(table.get("run"), list):
+    if "name" not in table or "run" not in table:
         raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
+    for name, value in table.items():
+        what, fits = KEYS[name]
+        if not fits(value):
+            raise ConfigError(f"{where}: {name} of a command must be {what}, not {value!r}")
     given: dict[str, Any] = {
         key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()
     }

@@ -26,6 +26,9 @@ SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 
+LONGEST = 2**31 - 1
+"""Milliseconds that poll(2) can count: 24 days."""
+
 
 class _Live:
     """The processes that run, so that an interrupted run can end them from another thread."""
@@ -208,7 +211,7 @@ def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:
     try:
         ready = select.poll()
         ready.register(handle, select.POLLIN)
-        ready.poll(timeout * 1000)
+        ready.poll(min(timeout * 1000, LONGEST))
     finally:
         os.close(handle)
     return True
