@@ -116,7 +116,9 @@ def test_attempts_are_commits_on_the_users_tree(repository: Repository, journal:
     assert git(top, "stash", "list") == ""
 
 
-@pytest.mark.parametrize("path", ["../out.py", "/etc/x", ".git/hooks/pre-commit", "a/../../b", "src/.GIT/config", "x" * 300, "\ud800"])
+@pytest.mark.parametrize(
+    "path", ["../out.py", "/etc/x", ".git/hooks/pre-commit", "a/../../b", "src/.GIT/config", "x" * 300, "\ud800"]
+)
 def test_a_refused_path_is_recorded_but_never_laid_out(journal: Journal, path: str) -> None:
     attempt = Attempt(1, Patch({path: b"x"}), verdict=Verdict(ok=False, reason="outside"))
     journal.attempt(attempt)

@@ -68,7 +68,7 @@ def digest(patch: Patch, originals: Mapping[str, bytes | None], *, exact: bool =
             continue
         new = _form(path, after, exact=exact)
         if new != _form(path, before, exact=exact):
-            total.update(f"{path}\0{len(new)}\0".encode("utf-8", "surrogateescape") + new)
+            total.update(f"{path}\0{len(new)}\0".encode("utf-8", "surrogatepass") + new)
     return total.hexdigest()
 
 
