@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from coderefine.config import Config
-from coderefine.core import Case, Cost, Event, Listen, Patch, Proposals, Situation, Views
-from coderefine.errors import RunnerError
+from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Situation, Views
+from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choose import ordered
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
@@ -18,6 +18,7 @@ from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, t
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
+from coderefine.runner.cold import run_tests
 from coderefine.runner.pool import Pool, open_pool
 
 MOST_SITES = 400
@@ -72,7 +73,7 @@ class Search:
         clock = Clock(min(limit, situation.seconds_left or limit))
         try:
             repairs = self._search(situation, views, clock)
-        except RunnerError as error:
+        except (RunnerError, CriticError) as error:
             self._listen(Event("note", f"search: {error}"))
             repairs = []
         self._seconds += time.monotonic() - began
@@ -88,7 +89,7 @@ class Search:
         with open_pool(
             views, self._place, self._interpreter, self._config, patch=situation.best.patch, expected=statuses
         ) as pool:
-            sites, spectrum = self._sites(situation, pool, failing)
+            sites, spectrum = self._sites(situation, views, pool, failing)
             trial = Trial(
                 pool,
                 _quick_first(failing, pool),
@@ -112,8 +113,11 @@ class Search:
                 Event("note", f"search: {len(whole)} plausible patches; the one shown is plausible, not proven unique")
             )
 
-    def _sites(self, situation: Situation, pool: Pool, failing: list[Case]) -> tuple[list[Site], Spectrum]:
-        coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
+    def _sites(
+        self, situation: Situation, views: Views, pool: Pool, failing: list[Case]
+    ) -> tuple[list[Site], Spectrum]:
+        coverage = self._coverage(pool, [case.id for case in failing if case.id in pool.tests])
+        coverage = coverage or self._cold_coverage(situation, views, failing)
         paths = {path for by_path in coverage.values() for path in by_path}
         paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
         modules = self._modules(situation, paths | self._neighbours(paths))
@@ -122,6 +126,21 @@ class Search:
         found = suspects(free, coverage, failing, test_sources(failing, tests))
         world = World({**free, **{path: module for path, module in modules.items() if self._free(path)}})
         return _as_sites(free, found, world, Hints.of(failing)), found.spectrum
+
+    def _coverage(self, pool: Pool, names: list[str]) -> Coverage:
+        """Lines by test from the servers; empty where these tests cannot be watched in a fork."""
+        try:
+            return pool.trace(names) if names else {}
+        except KeyError:
+            return {}
+
+    def _cold_coverage(self, situation: Situation, views: Views, failing: list[Case]) -> Coverage:
+        """Lines by test from one cold run."""
+        if not any(case.id.count("::") for case in failing):
+            return {}  # nothing but collection errors: their tracebacks are all there is
+        ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._config.search_time))
+        with views.open(situation.best.patch) as view:
+            return run_tests(view, self._place, self._interpreter, self._config, ask).coverage or {}
 
     def _free(self, path: str) -> bool:
         return self._protection.reason(path) is None and not self._protection.is_test(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coderefine.proposers.search.validate import Repair
 
-SHORTCUT = 1.5
+SHORTCUT = 2.0
 """Taken off the score of a repair that removes behaviour, on top of what ranking took off."""
 
 

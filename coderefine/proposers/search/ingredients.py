@@ -170,6 +170,14 @@ class Local:
         return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
 
     @cached_property
+    def lines(self) -> frozenset[str]:
+        """The function's lines without their indentation; short ones, which are often alike, left out."""
+        if self.function is None:
+            return frozenset()
+        rows = self.module.code(self.function).splitlines()
+        return frozenset(row.strip() for row in rows if len(row.strip()) > 12)
+
+    @cached_property
     def unused(self) -> frozenset[str]:
         """Parameters and local names that the function binds and never reads."""
         if self.function is None:

@@ -11,6 +11,8 @@ TOKEN = re.compile(
     r"""[A-Za-z_]\w*|\d[\w.]*|[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\*\*=|//=|>>=|<<=|==|!=|<=|>=|->|:=|\*\*|//|<<|>>|[-+*/%&|^@]=|[^\s\w]"""
 )
 START = ("", "")
+ENOUGH = 1500
+"""Tokens from which on the counts are trusted in full."""
 FLOOR = 1e-5
 """Probability of a token never seen."""
 
@@ -33,6 +35,11 @@ class Trigrams:
         self._totals: Counter[tuple[str, ...]] = Counter()
         self._kinds: Counter[tuple[str, ...]] = Counter()
         self._memo: dict[tuple[str, str, str], float] = {}
+
+    @property
+    def trust(self) -> float:
+        """0.2..1: how much of a corpus stands behind the counts."""
+        return min(1.0, 0.2 + self._totals[()] / ENOUGH)
 
     def learn(self, words: Sequence[str]) -> None:
         """Count the tokens of one statement."""

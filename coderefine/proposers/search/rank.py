@@ -15,7 +15,7 @@ from coderefine.proposers.search.syntax import Edit, Module
 
 SUSPICION = 3.0
 """Exponent of suspicion (the study of research/repair.md used the same)."""
-NATURAL = 0.5
+NATURAL = 0.25
 """Weight of the change in log probability of the tokens."""
 CALM = 0.6
 """Log probabilities of n tokens are summed and divided by n ** CALM, so that long insertions stand a chance."""
@@ -32,6 +32,8 @@ DEAR = 2.0
 """Taken off edits of code that runs at import: judging one costs ten times as much as others do."""
 UNUSED = 1.5
 """Added to edits that read a name which nothing reads so far."""
+ECHO = 1.5
+"""Taken off edits that repeat a line of the function."""
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 _TOTAL = sum(operator.prior for operator in TABLE)
@@ -69,8 +71,9 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
             start
             + edit.boost
             + math.log(edit.weight / total)
-            + min(CEILING, NATURAL * gain(model, site.module, edit))
-            + _use(site, edit),
+            + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
+            + _use(site, edit)
+            + _echo(site, edit),
             edit,
             operator,
             site,
@@ -85,6 +88,16 @@ def _use(site: Site, edit: Edit) -> float:
     """Reward for a repair that makes use of a name that is bound here and read nowhere."""
     unused = site.local.unused
     return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
+
+
+def _echo(site: Site, edit: Edit) -> float:
+    """Charge for a line made equal to another line of the function: two branches that do the same."""
+    if len(edit.parts) != 1 or "\n" in (part := edit.parts[0]).text:
+        return 0.0
+    text = site.module.text
+    start, end = text.rfind("\n", 0, part.start) + 1, text.find("\n", part.end)
+    line = text[start : part.start] + part.text + text[part.end : end if end >= 0 else len(text)]
+    return -ECHO if line.strip() in site.local.lines else 0.0
 
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:

@@ -152,8 +152,7 @@ class Trial:
         for other in self._seeds:
             self._compose(other, seed)
         self._seeds.append(seed)
-        shortcut = seed.proposed.scored.operator.shortcut
-        if self._covering(seed.proposed) <= seed.fixed or (2 * len(seed.fixed) >= len(self._failing) and not shortcut):
+        if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
             self.repairs.append(seed)
 
     def _compose(self, one: Repair, two: Repair) -> None:

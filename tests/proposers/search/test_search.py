@@ -48,6 +48,9 @@ from shop import price
 def test_none():
     assert price(0) == 0
 
+def test_few():
+    assert price(5) == 5
+
 def test_limit():
     assert price(10) == 9
 
@@ -81,7 +84,9 @@ def test_code_that_runs_at_import(repair: Repair) -> None:
 
 
 def test_nothing_failing_nothing_done(repair: Repair) -> None:
-    patches, search, _ = repair({"shop.py": "def price(n):\n    return n * 9 // 10\n", "test_shop.py": TESTS})
+    patches, search, _ = repair(
+        {"shop.py": "def price(n):\n    return n if n < 10 else n * 9 // 10\n", "test_shop.py": TESTS}
+    )
     assert patches == []
     assert search.spent.test_runs == 0
 

@@ -103,7 +103,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("parameter", 0.7, definitions.parameters),
     Operator("decorator", 1.5, definitions.decorators),
     Operator("exception", 3.0, definitions.exception_type),
-    Operator("try", 0.7, definitions.protected_by_try),
+    Operator("try", 0.5, definitions.protected_by_try, shortcut=True),
     Operator("await", 1.5, definitions.awaited),
     Operator("display", 1.0, definitions.comprehension_kind),
 )

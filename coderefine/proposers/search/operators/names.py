@@ -229,9 +229,9 @@ def receiver(site: Site) -> Iterator[Edit]:
 def field_of(site: Site) -> Iterator[Edit]:
     """A missing or superfluous attribute, index or key after a value, as this file writes it elsewhere."""
     for node in site.exprs:
-        part = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.value, ast.Call)
-        if part and not _called(site, node) and dotted(node.value) not in ("self", "cls"):
-            yield from site.swap(node, site.code(node.value), 1.0)
+        base = node.value if isinstance(node, ast.Attribute | ast.Subscript) else None
+        if base and not isinstance(base, ast.Call) and not _called(site, node) and dotted(base) not in ("self", "cls"):
+            yield from site.swap(node, site.code(base), 1.0)
         if (
             isinstance(node, ast.Name)
             and not isinstance(site.module.parents.get(node), ast.Attribute)

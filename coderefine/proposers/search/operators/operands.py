@@ -192,21 +192,24 @@ def grouping(site: Site) -> Iterator[Edit]:
 
 
 def _grouped(site: Site, node: ast.BinOp) -> Iterator[Edit]:
-    left, right = node.left, node.right
+    """Parentheses around any run of the operands of an outermost operation, and those that stand there taken off."""
+    module = site.module
+    if isinstance(module.parents.get(node), ast.BinOp):
+        return
+    leaves = _leaves(node)
+    for low in range(len(leaves)):
+        for high in range(low + 1, min(len(leaves), low + 5)):
+            if (low, high) != (0, len(leaves) - 1):
+                start, end = module.start(leaves[low]), module.end(leaves[high])
+                yield Edit((Replacement(start, start, "("), Replacement(end, end, ")")), 1.0)
     operator = ARITH[type(node.op)]
-    if isinstance(left, ast.BinOp) and not (isinstance(left.op, ast.Add | ast.Mult) and type(left.op) is type(node.op)):
-        inner = (
-            f"{site.tight(left.left)} {ARITH[type(left.op)]} ({site.code(left.right)} {operator} {site.tight(right)})"
-        )
-        yield Edit(
-            (Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0
-        )
-    if isinstance(right, ast.BinOp):
-        inner = f"({site.tight(left)} {operator} {site.tight(right.left)})"
-        inner += f" {ARITH[type(right.op)]} {site.tight(right.right)}"
-        yield Edit(
-            (Replacement(site.module.start(node), site.module.end(node), emit.fitted(site.module, node, inner)),), 1.0
-        )
+    text = f"{site.code(node.left)} {operator} {site.code(node.right)}"
+    yield Edit((Replacement(module.start(node), module.end(node), text),), 0.5)
+
+
+def _leaves(node: ast.expr) -> list[ast.expr]:
+    """Operands in the order they are written."""
+    return [*_leaves(node.left), *_leaves(node.right)] if isinstance(node, ast.BinOp) else [node]
 
 
 def _grouped_bool(site: Site, node: ast.BoolOp) -> Iterator[Edit]:
