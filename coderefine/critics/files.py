@@ -64,7 +64,8 @@ def _walk(view: View, prefix: str, unwanted: frozenset[str]) -> Iterator[str]:
 def _ours(view: View, inside: str, name: str) -> bool:
     if name in FOREIGN or name.startswith("."):
         return False
-    return not (view.door / inside / name / "pyvenv.cfg").exists()
+    # os.path, because Path.exists raises where a folder may not be entered; os.walk passes over such a one.
+    return not os.path.lexists(view.door / inside / name / "pyvenv.cfg")
 
 
 def _join(folder: str, name: str) -> str:

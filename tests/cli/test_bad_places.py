@@ -1,0 +1,195 @@
+"""Surroundings that the file system makes: permissions (as an ordinary user), full disks, locks, links."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, LINT, TESTS, Said, coderefine, end, start
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo
+
+FIX = ("fix", "--no-model", "--no-search")
+NOBODY = 65534
+
+
+@pytest.fixture
+def untidy(tmp_path: Path) -> Path:
+    """Green tests, one lint finding."""
+    return make_repo(tmp_path / "tidy", {"order.py": LINT, "test_order.py": TESTS, "data/x.txt": "x"})
+
+
+@pytest.fixture
+def user(untidy: Path, sealed: Path) -> Iterator[Sequence[str]]:
+    """What to put in front of a command to run it as an ordinary user who owns the project."""
+    if os.getuid() != 0:
+        yield ()
+        return
+    if not shutil.which("setpriv"):
+        pytest.skip("root, and no setpriv to become somebody else")
+    for folder in (untidy, sealed):
+        subprocess.run(("chown", "-R", f"{NOBODY}:{NOBODY}", folder), check=True)
+        _passable(folder)
+    as_nobody = (*_reachable(), "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
+    again = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', 'import pytest']))"
+    if subprocess.run((*as_nobody, sys.executable, "-c", again), check=False).returncode:
+        pytest.skip("an ordinary user cannot reach our interpreter")
+    yield as_nobody
+    subprocess.run(("chmod", "-R", "u+rwX", untidy), check=True)
+
+
+def _reachable() -> Sequence[str]:
+    """Where our interpreter lives in root's own folder: a mount namespace in which anybody may pass there."""
+    home = Path(sys.base_prefix)
+    closed = next((parent for parent in reversed(home.parents) if not parent.stat().st_mode & 0o001), None)
+    if closed is None:
+        return ()
+    steps = 'mount --bind "$1" /mnt && mount -t tmpfs -o mode=755 none "$2" && mkdir -p "$1"'
+    script = f'{steps} && mount --bind /mnt "$1" && shift 2 && exec "$@"'
+    return ("unshare", "-m", "sh", "-c", script, "sh", str(home), str(closed))
+
+
+def _passable(folder: Path) -> None:
+    for parent in folder.parents:
+        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
+
+
+def refused(said: Said, *words: str, code: int = 2) -> None:
+    assert said.code == code, said
+    assert "Traceback" not in said.err, said.err
+    assert len(said.lines) == 1, said
+    assert all(word in said.lines[0] for word in words), said.lines
+
+
+class TestPermissions:
+    def test_an_unreadable_source_is_told(self, untidy: Path, user: Sequence[str]) -> None:
+        (untidy / "order.py").chmod(0)
+        said = coderefine("check", cwd=untidy, wrap=user)
+        assert said.code in (1, 2), said
+        assert "Traceback" not in said.err
+        assert "order.py" in said.out + said.err
+
+    def test_an_unreadable_folder_beside_it_is_no_hindrance(self, untidy: Path, user: Sequence[str]) -> None:
+        (untidy / "data").chmod(0)
+        said = coderefine("check", cwd=untidy, wrap=user)
+        (untidy / "data").chmod(0o755)
+        assert said.code == 1, said
+        assert "F401" in said.out
+        assert "Traceback" not in said.err
+
+    def test_a_read_only_tree_can_be_checked_and_is_not_written(self, untidy: Path, user: Sequence[str]) -> None:
+        before = state(untidy)
+        modes = {path: path.stat().st_mode for path in (untidy, *untidy.glob("*.py"))}
+        for path in modes:
+            path.chmod(path.stat().st_mode & ~0o222)
+        try:
+            assert coderefine("check", "-q", cwd=untidy, wrap=user).code == 1
+            said = coderefine(*FIX, cwd=untidy, wrap=user)
+        finally:
+            for path, mode in modes.items():
+                path.chmod(mode)
+        refused(said, "cannot write order.py")
+        assert state(untidy) == before
+
+    def test_a_git_directory_that_cannot_be_written_is_told(self, untidy: Path, user: Sequence[str]) -> None:
+        before = state(untidy)
+        (untidy / ".git").chmod(0o555)
+        said = coderefine(*FIX, cwd=untidy, wrap=user)
+        (untidy / ".git").chmod(0o755)
+        refused(said, ".git")
+        assert state(untidy) == before
+
+
+class TestLocks:
+    def test_a_held_index_lock_refuses_the_commit(self, untidy: Path) -> None:
+        (untidy / ".git/index.lock").write_bytes(b"")
+        before = state(untidy)
+        said = coderefine(*FIX, "--commit", cwd=untidy)
+        refused(said, "index.lock", code=1)
+        assert state(untidy) == before
+
+    def test_two_runs_at_once(self, untidy: Path) -> None:
+        first, second = (start(*FIX, cwd=untidy) for _ in range(2))
+        said = [end(first), end(second)]
+        codes = sorted(one.code for one in said)
+        assert codes == [0, 2], said
+        refused(next(one for one in said if one.code == 2), "another coderefine")
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+
+
+class TestFullDisk:
+    @pytest.mark.parametrize("size", ["64k", "400k"])
+    def test_no_room_for_temporary_files(self, untidy: Path, tmp_path: Path, size: str) -> None:
+        before = state(untidy)
+        small = tmp_path / "small"
+        small.mkdir()
+        script = f'mount -t tmpfs -o size={size} none "{small}" && exec "$@"'
+        wrap = ("unshare", "-rm", "sh", "-c", script, "sh")
+        if subprocess.run((*wrap, "true"), check=False, capture_output=True).returncode:
+            pytest.skip("no mounts here")
+        said = coderefine(*FIX, "--view", "copy", cwd=untidy, env={"TMPDIR": str(small)}, wrap=wrap)
+        assert said.code in (0, 1, 2), said
+        assert "Traceback" not in said.err, said.err
+        if said.code == 2:
+            refused(said)
+        if said.code:
+            assert state(untidy) == before
+
+    def test_no_room_in_the_repository(self, untidy: Path) -> None:
+        before = state(untidy)
+        script = (
+            "import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40)); "
+            "os.execvp(sys.argv[1], sys.argv[1:])"
+        )
+        said = coderefine(*FIX, cwd=untidy, wrap=(sys.executable, "-c", script))
+        assert said.code == 2, said
+        assert "Traceback" not in said.err, said.err
+        refused(said)
+        assert state(untidy) == before
+
+
+class TestPlaces:
+    def test_inside_git(self, untidy: Path) -> None:
+        for command in (("check",), FIX):
+            refused(coderefine(*command, cwd=untidy / ".git"), ".git")
+
+    def test_a_bare_repository(self, untidy: Path) -> None:
+        git(untidy, "clone", "-q", "--bare", ".", "../bare.git")
+        said = coderefine(*FIX, cwd=untidy.parent / "bare.git")
+        refused(said)
+
+    def test_a_link_to_the_project(self, untidy: Path, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(untidy)
+        said = coderefine(*FIX, cwd=tmp_path / "link")
+        assert said.code == 0, said
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+
+    def test_a_file_as_path(self, untidy: Path) -> None:
+        said = coderefine(*FIX, "order.py", cwd=untidy)
+        assert said.code == 0, said
+
+    def test_a_folder_that_is_gone(self, untidy: Path) -> None:
+        script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+        refused(coderefine("check", cwd=untidy, wrap=("sh", "-c", script, "sh")))
+
+    def test_no_git_program(self, untidy: Path, tmp_path: Path) -> None:
+        tools = tmp_path / "bin"
+        tools.mkdir()
+        for name in ("sh", "unshare", "nsenter", "setpriv"):
+            if found := shutil.which(name):
+                (tools / name).symlink_to(found)
+        refused(coderefine(*FIX, cwd=untidy, env={"PATH": str(tools)}), "git")
+
+    def test_somebody_elses_repository(self, untidy: Path, sealed: Path) -> None:
+        if os.getuid() != 0:
+            pytest.skip("needs root to give the repository away")
+        (sealed / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")
+        subprocess.run(("chown", "-R", f"{NOBODY}:{NOBODY}", untidy), check=True)
+        refused(coderefine(*FIX, cwd=untidy), "safe.directory")
