@@ -117,6 +117,7 @@ def _refined(setup: Setup, client: Client | None, journal: Journal, originals: O
                 strength=Strength(setup.place, setup.interpreter, setup.config),
                 listen=setup.listen,
                 record=journal.attempt,
+                edited=originals.edited,
             )
         )
 

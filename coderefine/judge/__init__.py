@@ -8,7 +8,7 @@ from coderefine.judge.normal import digest, digests, normal, parse
 from coderefine.judge.publishable import publishable
 from coderefine.judge.score import Score, bad, flipped, gone, lost, score, unheard
 from coderefine.judge.size import diff_size
-from coderefine.judge.weigh import weigh
+from coderefine.judge.weigh import listed, weigh
 
 __all__ = [
     "Mutant",
@@ -25,6 +25,7 @@ __all__ = [
     "flipped",
     "gone",
     "ledger_line",
+    "listed",
     "lost",
     "mutants",
     "normal",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Verdict, View
+from coderefine.core import Ask, Attempt, Check, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import fails_anyway
 from coderefine.loop.state import State, tests
+from coderefine.loop.trial import SEED
 
 PROOF_SEED = 2
 
@@ -21,12 +23,34 @@ def prove(state: State) -> Attempt:
     for attempt in state.publishable():
         state.say("stage", "proof")
         proved = _proved(state, attempt)
+        if proved.verdict and (edited := state.parts.edited(state.looked)):
+            proved = _proved_anew(state, attempt, edited)
         state.attempts[attempt.number] = proved
         if proved.verdict:
             state.evidence = replace(state.show(proved), strength=_strength(state, proved))
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline
+
+
+def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Attempt:
+    """The user worked on meanwhile: what is better by their edits must not count for the patch."""
+    state.say("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
+    state.looked = time.time_ns()
+    try:
+        checks = critique(state.parts.views, state.parts.critics, Patch(), _baseline_ask(state))
+    except CriticError as error:
+        return replace(attempt, verdict=Verdict(ok=False, reason=f"the tree changed meanwhile: {error}"))
+    state.attempts[0] = replace(state.baseline, checks=checks)
+    state.parts.record(state.baseline)
+    proved = _proved(state, attempt)
+    if proved.verdict and (more := state.parts.edited(state.looked)):
+        return replace(proved, verdict=Verdict(ok=False, reason=f"{judge.listed(more)} keeps changing: run again"))
+    return proved
+
+
+def _baseline_ask(state: State) -> Ask:
+    return Ask(state.parts.scope, seed=SEED, timeout=state.patience)
 
 
 def _strength(state: State, attempt: Attempt) -> tuple[int, int] | None:

@@ -39,12 +39,18 @@ def _forget(_attempt: Attempt) -> None:
     """The recorder of those who keep no journal."""
 
 
+def _untouched(_since: int) -> tuple[str, ...]:
+    """What was edited, for those whose tree nobody else writes."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a run is made of. `original` gives a path's bytes in the user's tree at the snapshot (None: no file).
 
     `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
     `strength` measures how much the tests notice of a proved patch (None: not measured).
+    `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     """
 
@@ -60,14 +66,19 @@ class Parts:
     strength: Strength | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = _forget
+    edited: Callable[[int], tuple[str, ...]] = _untouched
 
 
 @dataclass(slots=True)
 class State:
-    """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline."""
+    """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline.
+
+    `looked`: when the checks of the baseline began (`time.time_ns`).
+    """
 
     parts: Parts
     began: float = field(default_factory=time.monotonic)
+    looked: int = field(default_factory=time.time_ns)
     attempts: list[Attempt] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     flaky: frozenset[str] = frozenset()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from coderefine.errors import PublishError, SurroundingsError
+from coderefine.git.command import run
 from coderefine.workspace.lay import plain
 
 
@@ -36,6 +38,12 @@ class Originals(Mapping[str, "bytes | None"]):
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str)
 
+    def edited(self, since: int) -> tuple[str, ...]:
+        """Files that were written after `since` (`time.time_ns`), as far as git does not ignore them."""
+        argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
+        names = run(argv, cwd=self._top).stdout.decode("utf-8", "surrogateescape").split("\0")
+        return tuple(dict.fromkeys(name for name in names if name and _written(self._top / name) > since))
+
     def _read(self, file: Path, path: str) -> bytes | None:
         try:
             if file.stat().st_ctime_ns > self._began:
@@ -47,3 +55,12 @@ class Originals(Mapping[str, "bytes | None"]):
             if error.errno == errno.ENAMETOOLONG:
                 return None
             raise SurroundingsError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _written(file: Path) -> int:
+    """When a file or what is known about it was changed last; 0 for a folder (a submodule) or nothing."""
+    try:
+        facts = file.lstat()
+    except OSError:
+        return 0
+    return 0 if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns

@@ -228,3 +228,32 @@ def test_a_module_with_doctests_can_be_repaired(tmp_path: Path) -> None:
     outcome = run(make_repo(tmp_path / "shop", files), Script([{"shop.py": documented.format("")}])).outcome
     assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 1)
     assert "shop.py::shop.total" in outcome.evidence.flipped
+
+
+HELPER = "def half(x):\n    return x / {}\n"
+HALF = "from helper import half\n\n\ndef test_half():\n    assert half(2) == 1\n"
+
+
+def test_what_the_user_repairs_meanwhile_is_not_the_patchs_merit(tmp_path: Path) -> None:
+    files = {"shop.py": SUM, "test_shop.py": TESTS, "helper.py": HELPER.format(3), "test_half.py": HALF}
+    top = make_repo(tmp_path / "shop", files)
+
+    def busy_user(_: Situation) -> dict[str, str]:
+        write(top, {"helper.py": HELPER.format(2)})
+        return {"shop.py": RIGHT}
+
+    outcome = run(top, Script([busy_user])).outcome
+    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 1)
+    assert outcome.evidence.flipped == ("test_shop.py::test_all",)
+
+
+def test_a_patch_that_is_no_use_any_more_is_dropped(shop: Path) -> None:
+    """The user found another repair in the meantime: all is green without the patch."""
+    write(shop, {"add.py": "def add(items):\n    return sum(items[1:])\n", "shop.py": "from add import add as total\n"})
+
+    def busy_user(_: Situation) -> dict[str, str]:
+        write(shop, {"add.py": "def add(items):\n    return sum(items)\n"})
+        return {"shop.py": RIGHT}
+
+    outcome = run(shop, Script([busy_user]), gates=("pytest",)).outcome
+    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 0)

@@ -60,18 +60,20 @@ def run(top: Path, *proposers: Script, limits: Limits = Limits(), **settings: ob
     python = interpreter(place, config, os.environ)
     events: list[Event] = []
     recorded: list[Attempt] = []
+    originals = Originals(place.top)
     with open_views(place, kind=config.view) as views:
         outcome = refine(
             Parts(
                 views=views,
                 critics=build(place, python, config, events.append),
                 proposers=proposers,
-                original=Originals(place.top).__getitem__,
+                original=originals.__getitem__,
                 reason=protection.reason,
                 scope=place.scope,
                 limits=limits,
                 listen=events.append,
                 record=recorded.append,
+                edited=originals.edited,
             )
         )
     return Ran(outcome, events, recorded)
