@@ -95,17 +95,20 @@ def _state(top: Path, before: str, scenario: Scenario) -> str:
         words.append(f"{git(top, 'rev-list', '--count', f'{before}..HEAD')} commit(s)")
     changed = [line.split()[-1] for line in git(top, "status", "--porcelain").splitlines()]
     words += [f"changed {name}" for name in changed]
-    green = (
-        subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=top, capture_output=True, timeout=20
-        )
-        if scenario.name != "hanging test" or changed
-        else None
-    )
-    words.append("red" if green is None or green.returncode else "green")
+    words.append("red" if scenario.name == "hanging test" and not changed else _colour(top))
     if "NOTE" in scenario.dirty and "NOTE" not in (top / "order.py").read_text():
         words.append("DIRTY WORK LOST")
     return ", ".join(words)
+
+
+def _colour(top: Path) -> str:
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return (
+        "red" if subprocess.run(pytest, cwd=top, capture_output=True, timeout=60, check=False).returncode else "green"
+    )
+
+
+COLUMNS = "{:<26} {:<11} {:>8} {:>9} {:>6} {:>7} {:>5} {:>4}  {}"
 
 
 def main() -> None:
@@ -113,42 +116,28 @@ def main() -> None:
     parser.add_argument("--aider")
     parser.add_argument("--only")
     given = parser.parse_args()
-    print(
-        f"{'scenario':<26} {'tool':<11} {'requests':>8} {'chars':>9} {'first':>6} {'wall':>7} {'MiB':>5} {'exit':>4}  state"
-    )
+    _print("scenario", "tool", "requests", "chars", "first", "wall", "MiB", "exit", "state")
     for scenario in SCENARIOS:
-        if given.only and given.only not in scenario.name:
-            continue
-        ours = [sys.executable, "-m", "coderefine", "fix", "--no-search", "--quiet", *scenario.arguments]
-        _row(scenario, "coderefine", mine := measure(scenario, ours, {}))
-        if given.aider:
-            _row(scenario, "aider", theirs := measure(scenario, _aider(given.aider), {}))
-            print(
-                f"{'':<26} {'ratio':<11} {_ratio(mine.requests, theirs.requests):>8} {_ratio(mine.chars, theirs.chars):>9} "
-                f"{'':>6} {_ratio(mine.wall, theirs.wall):>7} {_ratio(mine.peak, theirs.peak):>5}"
-            )
+        if not given.only or given.only in scenario.name:
+            _compare(scenario, given.aider)
+
+
+def _compare(scenario: Scenario, aider: str | None) -> None:
+    ours = [sys.executable, "-m", "coderefine", "fix", "--no-search", "--quiet", *scenario.arguments]
+    mine = measure(scenario, ours, {})
+    _row(scenario, "coderefine", mine)
+    if aider:
+        theirs = measure(scenario, _aider(aider), {})
+        _row(scenario, "aider", theirs)
+        ratios = [_ratio(getattr(mine, name), getattr(theirs, name)) for name in ("requests", "chars", "wall", "peak")]
+        _print("", "ratio", ratios[0], ratios[1], "", ratios[2], ratios[3], "", "")
 
 
 def _aider(path: str) -> list[str]:
-    return [
-        path,
-        "--model",
-        "openai/scripted",
-        "--yes-always",
-        "--no-check-update",
-        "--no-analytics",
-        "--no-stream",
-        "--no-show-model-warnings",
-        "--auto-test",
-        "--test-cmd",
-        f"{sys.executable} -m pytest -q",
-        "--edit-format",
-        "diff",
-        "--message",
-        "Make the failing test pass.",
-        "order.py",
-        "test_order.py",
-    ]
+    quiet = ("--yes-always", "--no-check-update", "--no-analytics", "--no-stream", "--no-show-model-warnings")
+    test = ("--auto-test", "--test-cmd", f"{sys.executable} -m pytest -q")
+    task = ("--edit-format", "diff", "--message", "Make the failing test pass.", "order.py", "test_order.py")
+    return [path, "--model", "openai/scripted", *quiet, *test, *task]
 
 
 def _ratio(mine: float, theirs: float) -> str:
@@ -157,10 +146,12 @@ def _ratio(mine: float, theirs: float) -> str:
 
 def _row(scenario: Scenario, tool: str, seen: Figures) -> None:
     first = "–" if seen.first is None else f"{seen.first:.2f}"
-    print(
-        f"{scenario.name:<26} {tool:<11} {seen.requests:>8} {seen.chars:>9,} {first:>6} {seen.wall:>6.2f}s {seen.peak:>5.0f} {seen.code:>4}  {seen.state}",
-        flush=True,
-    )
+    wall, peak = f"{seen.wall:.2f}s", f"{seen.peak:.0f}"
+    _print(scenario.name, tool, str(seen.requests), f"{seen.chars:,}", first, wall, peak, str(seen.code), seen.state)
+
+
+def _print(*cells: str) -> None:
+    print(COLUMNS.format(*cells), flush=True)
 
 
 if __name__ == "__main__":
