@@ -109,7 +109,7 @@ def size(folder: Path) -> None:
 def _installed(folder: Path, what: Sequence[str]) -> int:
     subprocess.run((sys.executable, "-m", "venv", folder), check=True)
     before = _megabytes(folder)
-    pip = (folder / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
+    pip = (str(folder / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
     subprocess.run(pip, check=True, stdout=subprocess.DEVNULL)
     return _megabytes(folder) - before
 
