@@ -156,7 +156,7 @@ class State:
             baseline=self.baseline,
             stop=stop,
             why=why,
-            evidence=self.evidence,
+            evidence=replace(self.evidence, flaky=tuple(sorted(self.flaky))),
             remaining=self.left(best),
             attempts=tuple(self.attempts),
             cost=replace(cost, seconds=time.monotonic() - self.began),

@@ -56,6 +56,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
     yield from (_step(attempt, outcome) for attempt in outcome.attempts if attempt.number and attempt.verdict)
     yield from _refused(outcome)
     yield from _left(outcome.remaining)
+    yield from _flaky(outcome.evidence.flaky)
     if outcome.best.number:
         yield from _bar(outcome)
         yield Row("evidence", evidence(outcome.evidence))
@@ -87,6 +88,13 @@ def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
     yield from (Row("left", headline(finding)) for finding in hard[:LEFT])
     if len(hard) > LEFT:
         yield Row("left", f"… and {len(hard) - LEFT} more (coderefine check lists them)")
+
+
+def _flaky(ids: Sequence[str]) -> Iterator[Row]:
+    """Tests that failed once and passed on the very same tree: named, because no run can vouch for them."""
+    if ids:
+        more = f" and {len(ids) - LEFT} more" if len(ids) > LEFT else ""
+        yield Row("flaky", f"{', '.join(ids[:LEFT])}{more}: failed, then passed on the same tree; left out")
 
 
 def headline(finding: Finding) -> str:
@@ -128,7 +136,6 @@ def evidence(proof: Evidence) -> str:
         [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
     )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
-    parts += [f"{len(proof.flaky)} flaky left out"] if proof.flaky else []
     parts += [proof.isolation] if proof.isolation else []
     return " · ".join(parts)
 
@@ -151,9 +158,13 @@ def ending(outcome: Outcome) -> str:
     """The last line: clean, or what remains and why the run ended."""
     hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
     if not hard:
-        return "all checks pass" if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"
+        return _clean(len(outcome.evidence.flaky)) if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"
     remains = f"{hard} finding{'s' * (hard != 1)} remain{'s' * (hard == 1)}"
     return f"{remains} ({_why(outcome)})"
+
+
+def _clean(flaky: int) -> str:
+    return f"all checks pass, but for {flaky} flaky test{'s' * (flaky > 1)}" if flaky else "all checks pass"
 
 
 def _why(outcome: Outcome) -> str:

@@ -146,3 +146,11 @@ def test_the_width_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.columns({"COLUMNS": "80"}) == 80
     assert terminal.columns({"COLUMNS": "400"}) == 120
     assert 1 <= terminal.columns({"COLUMNS": "no"}) <= 120
+
+
+def test_flaky_tests_are_named_and_spoil_the_claim_that_all_checks_pass(outcome: Outcome) -> None:
+    proof = replace(outcome.evidence, flaky=("tests/test_cart.py::test_luck",))
+    end = replace(outcome, best=outcome.baseline, stop=Stop.CLEAN, remaining=(), evidence=proof)
+    text = terminal.outcome(end)
+    assert "tests/test_cart.py::test_luck: failed, then passed on the same tree" in text
+    assert text.splitlines()[-1] == "all checks pass, but for 1 flaky test"
