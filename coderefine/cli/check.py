@@ -23,9 +23,9 @@ def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object)
         with open_views(parts.place, kind=parts.config.view) as views:
             checks = critique(views, critics(parts), Patch(), Ask(parts.place.scope))
         display.checks(checks)
-    return 1 if any(not one.clean for one in checks) or _no_verdict(checks) else 0
+    return 0 if passed(checks) else 1
 
 
-def _no_verdict(checks: tuple[Check, ...]) -> bool:
-    """No gate at all spoke: that is not a pass."""
-    return not checks
+def passed(checks: tuple[Check, ...]) -> bool:
+    """Whether every gate is clean and has seen everything; when no gate spoke at all, that is not a pass."""
+    return bool(checks) and all(one.clean and one.complete for one in checks)
