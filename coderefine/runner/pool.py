@@ -39,10 +39,15 @@ class Pool:
     """Open with `open_pool`. Not for use from several threads."""
 
     def __init__(
-        self, workers: Sequence[Worker], expected: Mapping[str, Status] | None, bounds: Sequence[Bounds | None]
+        self,
+        workers: Sequence[Worker],
+        expected: Mapping[str, Status] | None,
+        bounds: Sequence[Bounds | None],
+        deadly: frozenset[str] = frozenset(),
     ) -> None:
         self._workers = workers
         self._expected = expected
+        self._deadly = deadly
         self._steps = list(bounds)
         self._seconds: dict[str, float] = {}
         self._baseline: dict[str, Status] | None = None
@@ -95,27 +100,33 @@ class Pool:
 
     def _measured(self) -> dict[str, Status]:
         """Run everything on the unchanged tree; what is learned from it goes to all workers."""
-        answer = self._watched(range(len(self.tests)), [])
+        answer = self._watched(self._harmless(range(len(self.tests))), [])
         if "slow" in answer:
             self._never_hot = answer["slow"]
             answer = self._warmed()
         told = answer.get("told", {})
-        self._seconds = dict(zip(self.tests, told.get("seconds", ()), strict=False))
-        self._reach = Reach.of(self.tests, told.get("reach"))
+        ran = [self.tests[place] for place in self._harmless(range(len(self.tests)))]
+        self._seconds = dict(zip(ran, told.get("seconds", ()), strict=False))
+        self._reach = Reach.of(ran, told.get("reach"))
         self._habits = frozenset(answer["changed"])
         for worker in self._workers:
             worker.learn({**(told.get("reach") or NOTHING), "patterns": told.get("patterns", [])})
         found = {**dict.fromkeys(self.broken, Status.ERROR), **self._statuses(answer)}
+        found |= {name: Status.ERROR for name in self._deadly if name in self._places}
         expected = self._expected if self._expected is not None else found
         self.unfit = frozenset(name for name, status in found.items() if expected.get(name) is not status)
         return found
+
+    def _harmless(self, places: Iterable[int]) -> list[int]:
+        """Without the tests that hang or end their process: the baseline would end with them."""
+        return [place for place in places if self.tests[place] not in self._deadly]
 
     def _warmed(self) -> Message:
         """The baseline of a project that cannot be forked after its import."""
         worker = self._workers[0]
         worker.preload(self._preload)
         message = self._message(Candidate(0, {}), (), (), BASELINE, keep_going=True)
-        worker.server.warm.send({**message, "tests": list(self.tests)})
+        worker.server.warm.send({**message, "tests": [name for name in self.tests if name not in self._deadly]})
         return worker.server.warm.wait(BASELINE * 2)
 
     def trace(self, failing: Sequence[str]) -> Coverage:
@@ -128,6 +139,7 @@ class Pool:
         functions = self._reach.functions(failing)
         sharing = self._reach.tests(functions)
         places = sorted({self._places[name] for name in (*failing, *sharing) if name in self._places})
+        places = self._harmless(places)
         if not places or not functions:
             return {}
         answer = self._watched(places, sorted(functions))
@@ -357,10 +369,12 @@ def open_pool(
     patch: Patch = Patch(),
     workers: int | None = None,
     expected: Mapping[str, Status] | None = None,
+    deadly: frozenset[str] = frozenset(),
 ) -> Iterator[Pool]:
     """A pool of `workers` (default: one per processor), each in a view of its own with `patch` laid in.
 
     `expected`: the cold baseline's statuses; tests that speak differently in a fork are left out (`Pool.unfit`).
+    `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
     Raises RunnerError when the project cannot be collected, or the system cannot fork.
     """
     if sys.platform == "win32":
@@ -370,7 +384,7 @@ def open_pool(
         for _ in range(workers or usual_workers()):
             team.append(Worker(partial(_start, views, patch, place, interpreter, config)))
             stack.callback(team[-1].close)
-        yield Pool(team, expected, steps(config))
+        yield Pool(team, expected, steps(config), deadly)
 
 
 @contextlib.contextmanager

@@ -18,9 +18,11 @@ from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, t
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
-from coderefine.runner.cold import run_tests
+from coderefine.runner.cold import HANG, run_tests
 from coderefine.runner.pool import Pool, open_pool
 
+DEADLY = (HANG, "Exit", "Crash")
+"""What the cold run calls the end of a test that took its process along."""
 MOST_SITES = 400
 """Statements looked at: the most suspicious ones."""
 
@@ -86,8 +88,15 @@ class Search:
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
+        deadly = frozenset(case.id for case in failing if case.failure and case.failure.exception in DEADLY)
         with open_pool(
-            views, self._place, self._interpreter, self._config, patch=situation.best.patch, expected=statuses
+            views,
+            self._place,
+            self._interpreter,
+            self._config,
+            patch=situation.best.patch,
+            expected=statuses,
+            deadly=deadly,
         ) as pool:
             sites, spectrum = self._sites(situation, views, pool, failing)
             trial = Trial(

@@ -51,6 +51,7 @@ def suspects(
     modules: Mapping[str, Module], coverage: Coverage, failing: Sequence[Case], sources: Mapping[str, str]
 ) -> Suspects:
     """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, where known."""
+    coverage = {**coverage, **_from_frames(modules, coverage, failing)}
     spectrum = spectrum_of(modules, coverage, {case.id for case in failing})
     weights = {stmt: spectrum.ochiai(stmt) for stmt in spectrum.failing}
     frames = _frames(modules, failing)
@@ -61,6 +62,24 @@ def suspects(
     top = max(weights.values(), default=1.0)
     kept = {stmt: weight / top for stmt, weight in weights.items() if weight / top >= LEAST}
     return Suspects(kept, _locals(modules, frames), _raised(failing), spectrum)
+
+
+def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Iterable[Case]) -> Coverage:
+    """For tests that could not be watched (they hang): the functions of their tracebacks as if all executed."""
+    found: dict[str, dict[str, frozenset[int]]] = {}
+    for case in failing:
+        if case.id in coverage or case.failure is None:
+            continue
+        for frame in case.failure.frames:
+            module = modules.get(frame.path)
+            stmt = module.by_line.get(frame.line) if module else None
+            if module and stmt:
+                top = module.function(stmt) or stmt
+                end = getattr(top, "end_lineno", None) or frame.line
+                lines = frozenset(range(first_line(top) + 1 if top is not stmt else frame.line, end + 1))
+                by_path = found.setdefault(case.id, {})
+                by_path[frame.path] = by_path.get(frame.path, frozenset()) | lines
+    return found
 
 
 def spectrum_of(modules: Mapping[str, Module], coverage: Coverage, failing: set[str]) -> Spectrum:

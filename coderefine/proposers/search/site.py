@@ -123,9 +123,16 @@ class Site:
 
     @cached_property
     def paths(self) -> list[str]:
-        """Local names and the attributes of `self`: what a value may be read from."""
+        """Local names, attributes of `self`, and attributes that this file reads from those names."""
         receiver = self.local.receiver
-        return [*self.names, *(f"{receiver}.{name}" for name in self.local.fields if receiver)]
+        known = self.module.index.attributes
+        chains = [
+            f"{name}.{attribute}"
+            for name in self.names[:6]
+            if name in known
+            for attribute in sorted(known[name]["read"])[:5]
+        ]
+        return [*self.names, *(f"{receiver}.{name}" for name in self.local.fields if receiver), *chains]
 
     @cached_property
     def known(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-DRIVER = '''
+DRIVER = """
 import copy, importlib, itertools, json, random, signal, sys, types
 sys.path.insert(0, "."); sys.setrecursionlimit(2000)
 name = sys.argv[1]
@@ -40,9 +40,9 @@ for script in calls:
             signal.setitimer(signal.ITIMER_REAL, 0)
     out.append(said)
 json.dump(out, open("out.json", "w"), default=str)
-'''
+"""
 
-GATHER = '''
+GATHER = """
 import ast, json, random, sys
 name = sys.argv[1]
 tree = ast.parse(open("tests.txt").read()); right = ast.parse(open("right.txt").read())
@@ -108,7 +108,7 @@ for test in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.n
                 script.append(text if kind == "do" else f"it = {target} = {text}")
             if script: scripts.append(script)
 json.dump(scripts, open("calls.json", "w"))
-'''
+"""
 
 
 def agree(name: str, right: str, patched: str, tests: str) -> bool:
@@ -119,7 +119,13 @@ def agree(name: str, right: str, patched: str, tests: str) -> bool:
 def outputs(name: str, text: str, tests: str, right: str) -> object:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
-        for file, content in ((f"{name}.py", text), ("tests.txt", tests), ("right.txt", right), ("gather.py", GATHER), ("drive.py", DRIVER)):
+        for file, content in (
+            (f"{name}.py", text),
+            ("tests.txt", tests),
+            ("right.txt", right),
+            ("gather.py", GATHER),
+            ("drive.py", DRIVER),
+        ):
             (here / file).write_text(content)
         subprocess.run([sys.executable, "gather.py", name], cwd=here, check=True, timeout=60)
         ended = subprocess.run([sys.executable, "drive.py", name], cwd=here, timeout=300, capture_output=True)

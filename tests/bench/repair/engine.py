@@ -37,7 +37,7 @@ def repair(top: Path, *, seconds: float = 30.0, cold: bool = True) -> Ended:
     critic = Pytest(place, python, config, said.append)
     with open_views(place) as views:
         with views.open() as view:
-            check = critic.check(view, Ask(rich=True, seed=0))
+            check = critic.check(view, Ask(rich=True, seed=0, timeout=60))
         base = Attempt(0, Patch(), (check,))
         if not check.failing:
             return Ended((), None, (), 0.0, 0, plausible=False, note="no failing test")
@@ -52,7 +52,7 @@ def repair(top: Path, *, seconds: float = 30.0, cold: bool = True) -> Ended:
             if patch is None:
                 break
             with views.open(patch) as view:
-                after = critic.check(view, Ask(rich=True, seed=1))
+                after = critic.check(view, Ask(rich=True, seed=1, timeout=60))
             if not after.failing or turn == 2:
                 break
             if set(after.failing) < set(check.failing):
@@ -79,4 +79,7 @@ def _send(proposals, situation):  # type: ignore[no-untyped-def]
 
 
 def _kept(before, after) -> bool:  # type: ignore[no-untyped-def]
-    return all(name in after.cases and not (after.cases[name].status.bad and case.status is Status.PASSED) for name, case in before.cases.items())
+    return all(
+        name in after.cases and not (after.cases[name].status.bad and case.status is Status.PASSED)
+        for name, case in before.cases.items()
+    )

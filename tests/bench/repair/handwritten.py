@@ -1,6 +1,6 @@
 """Repair rate on the hand-written faults.
 
-    python tests/bench/repair/handwritten.py development|held_out [NAME...]
+python tests/bench/repair/handwritten.py development|held_out [NAME...]
 """
 
 from __future__ import annotations
@@ -46,12 +46,17 @@ def main() -> None:
         ended, verdict = run(case)
         results.append((case, ended, verdict))
         summary = ended.patch.summary if ended.patch else f"failing {len(ended.failing)} {ended.note}"
-        print(f"{case.name:18} {verdict:10} {ended.seconds:5.1f} s {ended.tried:5} tried  {len(ended.others)} others  {summary}", flush=True)
+        print(
+            f"{case.name:18} {verdict:10} {ended.seconds:5.1f} s {ended.tried:5} tried  {len(ended.others)} others  {summary}",
+            flush=True,
+        )
     total = len(results)
     plausible = sum(ended.plausible for _, ended, _ in results)
     correct = sum(verdict in ("identical", "equal") for _, _, verdict in results)
     times = sorted(ended.seconds for _, ended, _ in results if ended.patch)
-    print(f"{half}: {total} faults, plausible {plausible} ({plausible / total:.0%}), correct first {correct} ({correct / total:.0%}), median {statistics.median(times):.1f} s, p90 {times[int(len(times) * 0.9)]:.1f} s")
+    print(
+        f"{half}: {total} faults, plausible {plausible} ({plausible / total:.0%}), correct first {correct} ({correct / total:.0%}), median {statistics.median(times):.1f} s, p90 {times[int(len(times) * 0.9)]:.1f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -12,10 +12,64 @@ from dataclasses import dataclass
 
 SWAP_COMPARE = {ast.Lt: ["<=", ">"], ast.LtE: ["<", ">="], ast.Gt: [">=", "<"], ast.GtE: [">", "<="], ast.Eq: ["!="], ast.NotEq: ["=="],
                 ast.Is: ["is not"], ast.IsNot: ["is"], ast.In: ["not in"], ast.NotIn: ["in"]}  # fmt: skip
-SIGN_COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}
-SWAP_ARITH = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "//", ast.Pow: "*", ast.BitAnd: "|", ast.BitOr: "&", ast.LShift: ">>", ast.RShift: "<<", ast.BitXor: "&"}
-SIGN_ARITH = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.LShift: "<<", ast.RShift: ">>", ast.BitXor: "^"}
-METHODS = {"lower": "upper", "upper": "lower", "strip": "lstrip", "lstrip": "rstrip", "rstrip": "lstrip", "find": "rfind", "split": "rsplit", "startswith": "endswith", "endswith": "startswith", "append": "extend", "items": "keys", "values": "keys", "keys": "values", "index": "rindex", "ljust": "rjust", "rjust": "ljust"}
+SIGN_COMPARE = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+SWAP_ARITH = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "/",
+    ast.Mod: "//",
+    ast.Pow: "*",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+    ast.LShift: ">>",
+    ast.RShift: "<<",
+    ast.BitXor: "&",
+}
+SIGN_ARITH = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitXor: "^",
+}
+METHODS = {
+    "lower": "upper",
+    "upper": "lower",
+    "strip": "lstrip",
+    "lstrip": "rstrip",
+    "rstrip": "lstrip",
+    "find": "rfind",
+    "split": "rsplit",
+    "startswith": "endswith",
+    "endswith": "startswith",
+    "append": "extend",
+    "items": "keys",
+    "values": "keys",
+    "keys": "values",
+    "index": "rindex",
+    "ljust": "rjust",
+    "rjust": "ljust",
+}
 
 
 @dataclass(frozen=True)
@@ -176,11 +230,11 @@ class Maker:
         name = self.src(node.func)
         if len(parts) > 1:
             for index in range(len(parts)):
-                yield "argument-dropped", start, end, f"{name}({', '.join(parts[:index] + parts[index + 1:])})"
+                yield "argument-dropped", start, end, f"{name}({', '.join(parts[:index] + parts[index + 1 :])})"
             if len(node.args) > 1:
                 yield "arguments-swapped", start, end, f"{name}({', '.join([parts[1], parts[0], *parts[2:]])})"
         for index in range(len(node.args)):
-            yield "argument-none", start, end, f"{name}({', '.join([*parts[:index], 'None', *parts[index + 1:]])})"
+            yield "argument-none", start, end, f"{name}({', '.join([*parts[:index], 'None', *parts[index + 1 :]])})"
         if len(node.args) == 1 and not isinstance(self.up[node], ast.Expr):
             yield "call-unwrapped", start, end, parts[0]
         if isinstance(node.func, ast.Attribute):
@@ -196,7 +250,9 @@ class Maker:
             function = self.up.get(function)
         if function is None or self._is_function_name(node):
             return
-        local = {other.id for other in ast.walk(function) if isinstance(other, ast.Name) and isinstance(other.ctx, ast.Store)}
+        local = {
+            other.id for other in ast.walk(function) if isinstance(other, ast.Name) and isinstance(other.ctx, ast.Store)
+        }
         local |= {other.arg for other in ast.walk(function) if isinstance(other, ast.arg)}
         others = sorted(local - {node.id, "self", "cls"})
         if node.id in local and others:
@@ -213,7 +269,12 @@ class Maker:
             yield "condition-negated", begin, until, f"not ({self.text[begin:until]})"
             if isinstance(node, ast.If):
                 yield "condition-constant", begin, until, "False"
-                if len(node.body) == 1 and isinstance(node.body[0], ast.Return | ast.Raise | ast.Continue | ast.Break) and not node.orelse and not self.text.startswith("elif", start):
+                if (
+                    len(node.body) == 1
+                    and isinstance(node.body[0], ast.Return | ast.Raise | ast.Continue | ast.Break)
+                    and not node.orelse
+                    and not self.text.startswith("elif", start)
+                ):
                     yield from self.dropped("guard-dropped", node)
         elif isinstance(node, ast.Assign):
             begin, until = self.span(node.value)

@@ -1,6 +1,6 @@
 """Position of the exact right edit when only the faulty function is known: judges operators and ranking, runs no test.
 
-    python tests/bench/repair/ranking.py FILE.py... [--count N] [--seed S] [--limit N]
+python tests/bench/repair/ranking.py FILE.py... [--count N] [--seed S] [--limit N]
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ def sites(module: Module, world: World, line: int) -> list[Site]:
     """Every statement of the function around `line`, all equally suspicious."""
     stmt = module.by_line[line]
     function = stmt if isinstance(stmt, Function) else module.function(stmt)
-    inner = [node for node in module.statements if node is function or module.function(node) is function] if function else [stmt]
+    inner = (
+        [node for node in module.statements if node is function or module.function(node) is function]
+        if function
+        else [stmt]
+    )
     local = Local(module, function, world)
     return [Site(local, node) for node in inner]
 
@@ -47,7 +51,10 @@ def position(text: str, fault: Fault, limit: int, others: dict[str, Module]) -> 
         return -1, "", 0, 0.0
     try:
         for rank, proposed in enumerate(Enumeration(sites(module, world, fault.line)), 1):
-            if compiled(module, top, proposed.scored.edit) == wanted and emit.enclosing(module, proposed.scored.site.stmt) is top:
+            if (
+                compiled(module, top, proposed.scored.edit) == wanted
+                and emit.enclosing(module, proposed.scored.site.stmt) is top
+            ):
                 return rank, proposed.scored.operator.name, rank, time.perf_counter() - began
             if rank >= limit:
                 break
@@ -77,15 +84,21 @@ def main() -> None:
             seconds, made = seconds + spent, made + count
             found.append((rank, operator, fault))
             if args.v and (rank is None or rank > 300):
-                print(f"{rank!s:>6} {operator:16} {fault.kind:18} {Path(fault.path).name}:{fault.line} {fault.old[:70]!r} -> {fault.new[:50]!r}")
+                print(
+                    f"{rank!s:>6} {operator:16} {fault.kind:18} {Path(fault.path).name}:{fault.line} {fault.old[:70]!r} -> {fault.new[:50]!r}"
+                )
     by_kind: dict[str, list[int]] = defaultdict(list)
     for rank, _, fault in found:
         by_kind[fault.kind].append(rank if rank is not None else 10**6)
     for kind, ranks in sorted(by_kind.items()):
-        print(f"{kind:20} {len(ranks):4}  reached {sum(r < 10**6 for r in ranks):4}  median {statistics.median(ranks):8.0f}  within 100: {sum(r <= 100 for r in ranks)}")
+        print(
+            f"{kind:20} {len(ranks):4}  reached {sum(r < 10**6 for r in ranks):4}  median {statistics.median(ranks):8.0f}  within 100: {sum(r <= 100 for r in ranks)}"
+        )
     ranks = [rank if rank is not None else 10**6 for rank, _, _ in found]
     total = len(ranks)
-    print(f"{total} faults; within 30: {sum(r <= 30 for r in ranks) / total:.0%}, 100: {sum(r <= 100 for r in ranks) / total:.0%}, 300: {sum(r <= 300 for r in ranks) / total:.0%}, 1000: {sum(r <= 1000 for r in ranks) / total:.0%}, {args.limit}: {sum(r < 10**6 for r in ranks) / total:.0%}; median {statistics.median(ranks)}; {made / max(seconds, 1e-9):.0f} candidates/s made")
+    print(
+        f"{total} faults; within 30: {sum(r <= 30 for r in ranks) / total:.0%}, 100: {sum(r <= 100 for r in ranks) / total:.0%}, 300: {sum(r <= 300 for r in ranks) / total:.0%}, 1000: {sum(r <= 1000 for r in ranks) / total:.0%}, {args.limit}: {sum(r < 10**6 for r in ranks) / total:.0%}; median {statistics.median(ranks)}; {made / max(seconds, 1e-9):.0f} candidates/s made"
+    )
 
 
 if __name__ == "__main__":

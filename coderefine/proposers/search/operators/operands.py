@@ -122,6 +122,10 @@ def negation(site: Site) -> Iterator[Edit]:
             yield from site.swap(node, site.code(node.operand), 2.0)
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and site.kinds.of(node) in ("int", "float"):
             yield from site.swap(node, f"-{site.code(node)}", 0.15)
+        elif isinstance(node, ast.Subscript | ast.Call) and isinstance(
+            site.module.parents.get(node), ast.Tuple | ast.Lambda
+        ):
+            yield from site.swap(node, f"-{site.code(node)}", 0.4)  # a sort key turned round
         elif (
             isinstance(node, ast.Name | ast.Attribute | ast.Call)
             and node not in site.conditions
