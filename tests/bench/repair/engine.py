@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coderefine.config import load
-from coderefine.core import Ask, Attempt, Event, Patch, Situation, Status
+from coderefine.core import Ask, Attempt, Check, Event, Patch, Proposals, Situation, Status
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
@@ -28,7 +28,7 @@ class Ended:
     note: str = ""
 
 
-def repair(top: Path, *, seconds: float = 30.0, cold: bool = True) -> Ended:
+def repair(top: Path, *, seconds: float = 30.0) -> Ended:
     """Repair the project at `top` with the engine alone; at most three turns, as a loop would give it."""
     place = locate([top], top)
     config = replace(load(place.root, {}, {}), search_time=seconds)
@@ -71,14 +71,14 @@ def repair(top: Path, *, seconds: float = 30.0, cold: bool = True) -> Ended:
     return Ended(check.failing, patch, others, spent, search.spent.test_runs, plausible=good, note=notes)
 
 
-def _send(proposals, situation):  # type: ignore[no-untyped-def]
+def _send(proposals: Proposals, situation: Situation) -> Patch | None:
     try:
         return proposals.send(situation)
     except StopIteration:
         return None
 
 
-def _kept(before, after) -> bool:  # type: ignore[no-untyped-def]
+def _kept(before: Check, after: Check) -> bool:
     return all(
         name in after.cases and not (after.cases[name].status.bad and case.status is Status.PASSED)
         for name, case in before.cases.items()

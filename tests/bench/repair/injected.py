@@ -1,6 +1,7 @@
+# ruff: noqa: E501 (rows of a report, programs in strings)
 """Repair rate on faults injected into real packages by tests/bench/repair/mutator.py.
 
-    python tests/bench/repair/injected.py [--faults N] [--seed S] [--seconds T] [--only PACKAGE]
+    python -m tests.bench.repair.injected [--faults N] [--seed S] [--seconds T] [--only PACKAGE]
 
 Source distributions come from the package registry through pip, into a cache folder; nothing is committed.
 """
@@ -21,10 +22,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3])]
-
-from engine import Ended, repair
-from mutator import Fault, faults
+from tests.bench.repair.engine import Ended, repair
+from tests.bench.repair.mutator import Fault, faults
 
 CACHE = Path(tempfile.gettempdir()) / "coderefine-bench-sdists"
 
@@ -119,6 +118,7 @@ def outcome(top: Path, timeout: float = 60.0) -> tuple[int, float]:
             cwd=top,
             timeout=timeout,
             capture_output=True,
+            check=False,
         ).returncode
     except subprocess.TimeoutExpired:
         code = 99
@@ -182,7 +182,7 @@ def one_package(top: Path, package: Package, args: argparse.Namespace) -> list[t
         for fault in faults(name, (top / name).read_text("utf-8"), args.faults * 3, args.seed)
     ]
     random.Random(args.seed).shuffle(drawn)
-    results = []
+    results: list[tuple[Fault, str, float, bool]] = []
     for fault in drawn:
         if len(results) >= args.faults:
             break

@@ -1,26 +1,23 @@
+# ruff: noqa: E501 (rows of a report, programs in strings)
 """Position of the exact right edit when only the faulty function is known: judges operators and ranking, runs no test.
 
-python tests/bench/repair/ranking.py FILE.py... [--count N] [--seed S] [--limit N]
+python -m tests.bench.repair.ranking FILE.py... [--count N] [--seed S] [--limit N]
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections import defaultdict
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mutator import Fault, faults
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.enumeration import Enumeration, compiled
 from coderefine.proposers.search.ingredients import Local, World
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement
+from tests.bench.repair.mutator import Fault, faults
 
 
 def sites(module: Module, world: World, line: int) -> list[Site]:

@@ -1,6 +1,7 @@
+# ruff: noqa: E501 (rows of a report, programs in strings)
 """Repair rate on the hand-written faults.
 
-python tests/bench/repair/handwritten.py development|held_out [NAME...]
+python -m tests.bench.repair.written development|held_out [NAME...]
 """
 
 from __future__ import annotations
@@ -12,11 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[3])]
-
-from cases import Written, load
-from differential import agree
-from engine import Ended, repair
+from tests.bench.repair.cases import Written, load
+from tests.bench.repair.differential import agree
+from tests.bench.repair.engine import Ended, repair
 
 
 def run(case: Written) -> tuple[Ended, str]:
