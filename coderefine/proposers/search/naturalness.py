@@ -19,7 +19,12 @@ FLOOR = 1e-5
 
 def tokens(text: str) -> list[str]:
     """Tokens of a piece of code, comments dropped; no need for it to be whole statements."""
-    return [token for line in text.splitlines() for token in TOKEN.findall(_bare(line))]
+    return [_kind(token) for line in text.splitlines() for token in TOKEN.findall(_bare(line))]
+
+
+def _kind(token: str) -> str:
+    """Numbers from 2 on are all the same to the model: which one is right is not a matter of habit."""
+    return "2" if token[0].isdigit() and token not in ("0", "1") else token
 
 
 def _bare(line: str) -> str:

@@ -22,27 +22,20 @@ def numbers(site: Site) -> Iterator[Edit]:
             continue
         value = node.value
         assert isinstance(value, int | float)
-        options = {
-            value + 1: 4.0,
-            value - 1: 4.0,
-            0: 1.5,
-            1: 1.5,
-            -1: 0.7,
-            2: 0.6,
-            -value: 0.8,
-            value * 10: 0.4,
-            value / 10: 0.15,
-            value * 2: 0.3,
-            value / 2: 0.2,
-            value * 100: 0.15,
-            value * 1000: 0.1,
-        }
-        for other in _nearby(site, node):
-            options.setdefault(other, 1.0)
+        options: dict[float, float] = {}
+        for new, weight in (*_shifted(value), *((other, 1.0) for other in _nearby(site, node))):
+            options[new] = max(options.get(new, 0.0), weight)
         for new, weight in options.items():
             shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
             if shaped != value and not (isinstance(value, int) and not isinstance(shaped, int) and weight < 0.3):
                 yield from site.swap(node, repr(shaped), weight)
+
+
+def _shifted(value: float) -> Iterator[tuple[float, float]]:
+    """Numbers that are easily written for `value`, with their weights."""
+    yield from ((value + 1, 4.0), (value - 1, 4.0), (0, 1.5), (1, 1.5), (-1, 0.7), (2, 0.6), (-value, 0.8))
+    yield from ((value * 10, 0.4), (value / 10, 0.15), (value * 2, 0.3), (value / 2, 0.2))
+    yield from ((value * 100, 0.15), (value * 1000, 0.1))
 
 
 def _nearby(site: Site, node: ast.AST) -> list[float]:

@@ -44,7 +44,7 @@ WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
         ("reversed({})", 0.5),
         ("{}.rstrip()", 0.8),
         ("{}.lstrip()", 0.6),
-        ("sorted({})", 0.5),
+        ("sorted({})", 1.0),
         ("ord({})", 1),
         ("repr({})", 0.4),
         ("{}.encode()", 0.2),
