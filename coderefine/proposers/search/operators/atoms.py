@@ -24,7 +24,7 @@ def _atoms(site: Site) -> dict[str, float]:
     for text, weight in (*_written(site), *_single(site), *_paired(site)):
         found[text] = max(found.get(text, 0.0), weight)
     best = sorted(found.items(), key=lambda item: -item[1])
-    return dict(best[:MOST])
+    return {text: weight**1.5 for text, weight in best[:MOST]}
 
 
 def _written(site: Site) -> Iterator[tuple[str, float]]:
