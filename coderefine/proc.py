@@ -23,6 +23,7 @@ KEEP = 2_000_000
 """Bytes kept of each output stream: half from its head, half from its tail."""
 
 SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY)", re.IGNORECASE)
+_HIDDEN: set[str] = set()
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 
@@ -77,6 +78,11 @@ class Result:
         return said.splitlines()[-1] if said else f"exit {self.returncode}"
 
 
+def hide(name: str) -> None:
+    """From now on no child sees the environment variable `name`: it holds a key, whatever it is called."""
+    _HIDDEN.add(name)
+
+
 def clean_env(
     extra: Mapping[str, str] | None = None, *, secrets: bool = False, base: Mapping[str, str] | None = None
 ) -> dict[str, str]:
@@ -85,7 +91,7 @@ def clean_env(
     kept = {
         name: value
         for name, value in source.items()
-        if not name.startswith("GIT_") and (secrets or not SECRET.search(name))
+        if not name.startswith("GIT_") and (secrets or not (name in _HIDDEN or SECRET.search(name)))
     }
     return {**kept, **(extra or {})}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load
 from coderefine.core import Critic, Listen, Proposer
+from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def setup(paths: Sequence[str], flags: Mapping[str, object], listen: Listen) -> 
 
     place = locate([Path(path) for path in paths], Path.cwd())
     config = load(place.root, os.environ, flags)
+    hide(config.api_key_env)
     threading.Thread(target=_preload, args=(config,), daemon=True).start()
     return Setup(place, config, interpreter(place, config, os.environ), Protection.of(place, config), listen)
 
