@@ -47,6 +47,7 @@ def locate(paths: Sequence[Path], cwd: Path) -> Place:
         return Place(root := _root(folder, None), root, scope=_scope(asked, root))
     for path in asked:
         _belongs(path, top)
+    _one_project(asked, folder, top)
     worktree_dir = _worktree_dir(top)
     return Place(top, _root(folder, top), _common(worktree_dir), _scope(asked, top), worktree_dir)
 
@@ -82,6 +83,18 @@ def _belongs(path: Path, top: Path) -> None:
         raise UsageError(f"{path} is {where}, the first path in {top}; give paths of one repository")
 
 
+def _one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:
+    """Paths of several projects need one above them all, whose tests and configuration are meant."""
+    roots = [root for root in dict.fromkeys(_root(_folder(path), top) for path in paths) if _is_project(root)]
+    if len(roots) > 1 and not _is_project(_root(folder, top)):
+        names = ", ".join(root.relative_to(top).as_posix() for root in roots)
+        raise UsageError(f"the paths are in several projects ({names}): run coderefine once for each")
+
+
+def _is_project(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in MARKERS)
+
+
 def _worktree_dir(top: Path) -> Path:
     """The git directory of this very worktree (gitrepository-layout(5): a `.git` file says `gitdir: PATH`)."""
     pointer = top / ".git"
@@ -108,9 +121,7 @@ def _common(worktree_dir: Path) -> Path:
 def _root(folder: Path, top: Path | None) -> Path:
     """The nearest project at or above `folder`, not above `top`; without one `top`, or `folder` itself."""
     for place in (folder, *folder.parents):
-        if any((place / name).is_file() for name in MARKERS):
-            return place
-        if place == top:
+        if _is_project(place) or place == top:
             return place
     return folder
 

@@ -46,7 +46,6 @@ def test_a_monorepo_has_its_project_below_the_top(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "mono", {"libs/one/setup.cfg": "", "libs/one/src/m.py": "", "libs/two/tox.ini": ""})
     one = locate([Path("libs/one/src")], top)
     assert (one.top, one.root, one.prefix, one.scope) == (top, top / "libs/one", "libs/one", ("libs/one/src",))
-    assert locate([Path("libs/one"), Path("libs/two")], top).root == top
 
 
 def test_a_project_above_the_repository_is_not_ours(tmp_path: Path) -> None:
@@ -115,3 +114,13 @@ def test_a_git_file_that_leads_nowhere_is_said(tmp_path: Path) -> None:
     write(tmp_path, {"x/.git": "gitdir: /nowhere/at/all\n"})
     with pytest.raises(SurroundingsError, match="does not lead to a git directory"):
         locate([], tmp_path / "x")
+
+
+def test_paths_of_two_projects_without_one_above_them_are_refused(tmp_path: Path) -> None:
+    """Run from the top, neither project's configuration would count and its tests would not import its code."""
+    top = make_repo(tmp_path / "mono", {"a/setup.py": "", "b/pyproject.toml": "", "tools/x.py": ""})
+    with pytest.raises(UsageError, match=r"in several projects \(a, b\): run coderefine once for each"):
+        locate([Path("a"), Path("b")], top)
+    assert locate([Path("a"), Path("tools")], top).root == top
+    write(top, {"pyproject.toml": ""})
+    assert locate([Path("a"), Path("b")], top).root == top
