@@ -159,8 +159,8 @@ def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:
     frames = stacks.frames(ended.dump or ended.stderr, view.top)
     seconds = time.monotonic() - tally.since
     if ended.hung:
-        limit = f" (the whole check may take {timeout:g} s)" if ended.hung == "check" else ""
-        return Failure(f"still running after {seconds:.0f} s: killed{limit}", HANG, frames=frames)
+        limit = f"the whole check may take {timeout:g} s" if ended.hung == "check" else "test-timeout allows more"
+        return Failure(f"still running after {seconds:.0f} s: killed ({limit})", HANG, frames=frames)
     if tally.code is not None:
         said = _line(ended.stdout + ended.stderr, "!!!").strip("! ")
         return Failure(f"ended the whole test run while it {doing}: {said}", "Exit", frames=frames)
