@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,6 +91,7 @@ class CopyViews:
     confined: bool = True
     free: list[Mirror] = field(default_factory=list)
     made: int = 0
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[CopyView]:
@@ -123,7 +125,8 @@ class CopyViews:
         return inside
 
     def _restored(self) -> Mirror:
-        mirror = self.free.pop() if self.free else self._made()
+        with self.turn:
+            mirror = self.free.pop() if self.free else self._made()
         try:
             mirror.restore()
             spare_git(self.place, mirror.copy)

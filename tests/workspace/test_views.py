@@ -7,6 +7,7 @@ import stat
 import sys
 import venv
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from coderefine.core import Patch, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place, locate
 from coderefine.workspace import open_views
+from coderefine.workspace.copied import copy_views
 from tests.support.repo import git, make_repo, write
 from tests.support.trees import photograph
 
@@ -294,3 +296,15 @@ def test_a_top_reached_through_a_link(top: Path, kind: str, tmp_path: Path) -> N
         assert view.read(INIT) == b"via"
         if kind == "overlay":
             assert view.run(("cat", str(tmp_path / "alias" / INIT))).text == "via"
+
+
+def test_copies_that_are_opened_at_once_are_never_the_same(tmp_path: Path) -> None:
+    place = locate([], make_repo(tmp_path / "shop", {"a.py": "A = 1\n"}))
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with copy_views(place) as views, ThreadPoolExecutor(8) as pool:
+            made = [mirror.copy for mirror in pool.map(lambda _: views._restored(), range(8))]
+    finally:
+        sys.setswitchinterval(usual)
+    assert len(set(made)) == 8
