@@ -16,7 +16,7 @@ from coderefine.proposers.search.rank import FIRST_GUESS, SLACK, Scored, base, s
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Module
 
-MOST = 600
+MOST = 1500
 """Edits kept of one operator at one statement: those of the greatest weight."""
 
 Code = tuple[object, ...]

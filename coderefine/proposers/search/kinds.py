@@ -74,6 +74,8 @@ class Kinds:
         for _ in range(2):  # a second round, because a kind may rest on a name assigned further down
             for node in nodes:
                 self._from_binding(node)
+        for node in nodes:
+            self._from_handling(node)
         for name, shown in (seen or {}).items():
             if kind := of_repr(shown):
                 self._names[name] = kind
@@ -152,6 +154,29 @@ class Kinds:
             for parameter, default in defaults:
                 self._learn(parameter.arg, self.of(default))
 
+    def _from_handling(self, node: ast.AST) -> None:
+        """Weak signs, used for what is still unknown: a name compared or reckoned with a number, measured, sliced."""
+        if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+            self._compared(node)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if self.of(other) in NUMBERS:
+                    self._put(one, "int")
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            self._put(node.value, "list")
+            for bound in (node.slice.lower, node.slice.upper):
+                if bound is not None:
+                    self._put(bound, "int")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+            self._put(node.args[0], "list" if node.func.id in ("len", "sum", "enumerate", "reversed") else "")
+
+    def _compared(self, node: ast.Compare) -> None:
+        if isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
+            return
+        for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            if self.of(other) in ("int", "str"):
+                self._put(one, self.of(other))
+
     def _from_binding(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -168,6 +193,9 @@ class Kinds:
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Call) and dotted(value.func) == "divmod":
             for one in target.elts:
                 self._put(one, "int")
+        elif isinstance(target, ast.Tuple) and _makes_text(value):
+            for one in target.elts:
+                self._put(one, "str")
         else:
             self._put(target, self.of(value))
 
@@ -177,8 +205,16 @@ class Kinds:
                 self._put(target, "int")
             if source.func.id == "enumerate" and isinstance(target, ast.Tuple):
                 self._put(target.elts[0], "int")
-        elif self.of(source) == "str":
+                if _makes_text(source.args[0] if source.args else None):
+                    self._put(target.elts[-1], "str")
+        elif self.of(source) == "str" or _makes_text(source):
             self._put(target, "str")
+
+
+def _makes_text(node: ast.AST | None) -> bool:
+    """Whether the elements are pieces of a text."""
+    pieces = ("split", "rsplit", "partition", "rpartition", "splitlines", "findall")
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in pieces
 
 
 def _annotated(node: ast.AST) -> str:

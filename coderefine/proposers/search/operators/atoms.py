@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from coderefine.proposers.search.kinds import SIZED
@@ -42,6 +43,14 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
         kind = site.kinds.name(path)
         near = (1.3 if path in site.local.parameters or path in loops else 0.8) * (0.6 if "." in path else 1.0)
         yield from ((text, weight * near) for text, weight in _about(path, kind))
+    for piece in site.module.index.expressions:
+        if (
+            isinstance(piece.node, ast.Subscript)
+            and piece.function is site.local.function
+            and piece.names <= site.known
+        ):
+            yield f"not {piece.text}", 0.9
+            yield piece.text, 0.8
     for name in site.local.methods:
         if site.local.receiver and name.startswith(("is_", "has_")):
             yield f"self.{name}()", 0.5

@@ -12,6 +12,7 @@ from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 
+MOST_VALUES, MOST_ERRORS, ELSEWHERE = 6, 3, 60
 PLAIN = (
     ("None", 1.0),
     ("[]", 0.7),
@@ -31,12 +32,18 @@ def early_return(site: Site) -> Iterator[Edit]:
     """A missing base case: `if atom: return value` before a statement."""
     if site.local.function is None:
         return
-    values = _values(site)
-    for atom, weight in atoms(site).items():
-        for value, share in values.items():
+    values = sorted(_values(site).items(), key=lambda item: -item[1])[:MOST_VALUES]
+    for atom, weight in _some(site):
+        for value, share in values:
             code = f"if {atom}:\n{unit(site)}return {value}".rstrip()
             if edit := emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site)):
                 yield edit
+
+
+def _some(site: Site) -> list[tuple[str, float]]:
+    """All conditions where a function begins, the likeliest ones elsewhere: guards stand at the beginning."""
+    found = sorted(atoms(site).items(), key=lambda item: -item[1])
+    return found if site.first else found[:ELSEWHERE]
 
 
 def _place(site: Site) -> float:
@@ -85,8 +92,9 @@ def early_raise(site: Site) -> Iterator[Edit]:
     """A missing refusal: `if atom: raise Error` before a statement, with an error this project raises."""
     if site.local.function is None:
         return
-    for atom, weight in atoms(site).items():
-        for error, share in _errors(site).items():
+    errors = sorted(_errors(site).items(), key=lambda item: -item[1])[:MOST_ERRORS]
+    for atom, weight in _some(site):
+        for error, share in errors:
             code = f"if {atom}:\n{unit(site)}raise {error}"
             if edit := emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site)):
                 yield edit

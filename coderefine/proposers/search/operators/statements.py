@@ -228,6 +228,8 @@ def _ingredients(site: Site) -> dict[str, float]:
         missing = piece.names - site.known
         if not missing:
             found.setdefault(piece.text, weight)
+            for name in sorted(piece.names & set(site.names)) if "\n" not in piece.text else ():
+                found.setdefault(f"if {name}:\n{site.module.step}{piece.text}", weight * 0.3)
         for variant in _adapted(site, piece.text, piece.names, missing):
             found.setdefault(variant, weight * 0.4)
         if len(found) > 400:

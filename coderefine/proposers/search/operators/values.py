@@ -212,12 +212,11 @@ def extreme(site: Site) -> Iterator[Edit]:
 
 
 def _operands(site: Site, node: ast.AST) -> list[str]:
-    """Elements the surrounding statement reads: `best[k]`, `pair[1]`."""
-    return list(
-        dict.fromkeys(
-            site.code(other) for other in site.nodes if isinstance(other, ast.Subscript) and other is not node
-        )
-    )
+    """Elements that the function reads by index or key: `best[k]`, `pair[1]`."""
+    own = site.code(node)
+    pieces = nearest(site, [piece for piece in site.module.index.expressions if isinstance(piece.node, ast.Subscript)])
+    texts = [piece.text for weight, piece in pieces if weight == 2.0 and piece.names <= site.known]
+    return [text for text in dict.fromkeys(texts) if text != own and len(text) <= 40][:8]
 
 
 def emptied(site: Site) -> Iterator[Edit]:
