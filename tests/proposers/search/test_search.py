@@ -33,7 +33,7 @@ def repair(tmp_path: Path) -> Repair:
         critic = Pytest(place, python, config, said.append)
         with open_views(place) as views:
             with views.open() as view:
-                check = critic.check(view, Ask(seed=0, timeout=15))
+                check = critic.check(view, Ask(seed=0, timeout=6))
             base = Attempt(0, Patch(), (check,))
             search = Search(place, python, config, Protection.of(place, config), said.append)
             situation = Situation(base, base, (base,), check.findings, (".",))
