@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 import tokenize
 from dataclasses import dataclass
 
 BOM = b"\xef\xbb\xbf"
+
+LONGEST = 255
+"""Bytes of a file's name on every usual file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,14 @@ class Source:
         """
         body = text if self.newline in ("", "\n") else text.replace("\n", self.newline)
         return (BOM if self.bom else b"") + body.encode(self.encoding)
+
+
+def nameable(part: str) -> bool:
+    """Whether a file can be called so: not too long, no half of a surrogate pair."""
+    try:
+        return len(os.fsencode(part)) <= LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 def decode(data: bytes) -> Source | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import time
 import zlib
@@ -20,12 +19,10 @@ from coderefine.journal import durable, ledger
 from coderefine.journal.blobs import Blobs
 from coderefine.journal.codec import Json, decode, encode
 from coderefine.journal.nouns import Ending, Meta, Publication
+from coderefine.source import nameable
 
 FORMAT = 1
 """Version of everything written here; a newer one is refused, not guessed at."""
-
-LONGEST = 255
-"""Bytes of a file's name on every usual file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +249,7 @@ def plain_path(path: str) -> bool:
     """Whether `path` can be a file inside the repository and out of `.git`: refused patches are recorded too."""
     parts = PurePosixPath(path).parts
     inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
-    return inside and all(part.lower() != ".git" and _nameable(part) for part in parts)
-
-
-def _nameable(part: str) -> bool:
-    try:
-        return len(os.fsencode(part)) <= LONGEST
-    except UnicodeEncodeError:
-        return False
+    return inside and all(part.lower() != ".git" and nameable(part) for part in parts)
 
 
 def _message(attempt: Attempt) -> str:

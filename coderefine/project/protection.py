@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import unicodedata
@@ -14,9 +13,7 @@ from typing import Protocol
 from coderefine.project.place import Place
 from coderefine.project.protected_names import FOLDERS, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
 from coderefine.project.pytest_settings import USUAL, PytestSettings, read_settings
-
-LONGEST = 255
-"""Bytes of a file's name on every usual file system."""
+from coderefine.source import nameable
 
 
 class Globs(Protocol):
@@ -57,8 +54,12 @@ class Protection:
         return any(fnmatchcase(parts[-1], pattern) for pattern in patterns) or self._in_testpaths("/".join(parts))
 
     def _inside(self, path: str) -> str:
-        """`path` relative to the project's root, so that a project kept in somebody's tests/ is no test."""
-        return path.removeprefix(self.prefix + "/") if self.prefix != "." else path
+        """`path` relative to the project's root, so that a project kept in somebody's tests/ is no test.
+
+        A root that is called like a folder of tests (`tests/pytest.ini`) is one, and stays part of the path.
+        """
+        above, _, name = self.prefix.rpartition("/")
+        return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
 
     def _in_testpaths(self, path: str) -> bool:
         """Only folders that look like tests: `testpaths = src` (doctests) must not lock the source away."""
@@ -71,7 +72,7 @@ class Protection:
     def _form(self, path: str) -> str | None:
         if not _plain(path):
             return "is no plain path inside the repository"
-        if not all(_nameable(part) for part in path.split("/")):
+        if not all(nameable(part) for part in path.split("/")):
             return "has a name that no file can have"
         here = self.top
         for part in path.split("/"):
@@ -80,6 +81,8 @@ class Protection:
             here = here / part
             if here.is_symlink():
                 return f"goes through a symbolic link ({here.relative_to(self.top)})"
+            if (here / ".git").exists():
+                return f"belongs to another repository ({here.relative_to(self.top)}): run coderefine in there"
         return "is a folder" if here.is_dir() else None
 
     def _scope(self, path: str) -> str | None:
@@ -102,7 +105,7 @@ class Protection:
 
     def _shadow(self, path: str) -> str | None:
         """A *new* importable file that would be imported instead of the test runner or the standard library."""
-        parts = PurePosixPath(self._inside(path).removeprefix("src/")).parts
+        parts = PurePosixPath(_below(path, self.prefix).removeprefix("src/")).parts
         first = parts[0].removesuffix(".py")
         if not path.endswith(".py") or len(parts) > 2 or _exists(self.top / path, len(parts)):
             return None
@@ -111,17 +114,13 @@ class Protection:
         return "would shadow the standard library" if first in sys.stdlib_module_names else None
 
 
+def _below(path: str, folder: str) -> str:
+    return path.removeprefix(f"{folder}/") if folder not in ("", ".") else path
+
+
 def _plain(path: str) -> bool:
     odd = any(letter in path for letter in "\0\\") or ":" in path.partition("/")[0] or path.startswith("~")
     return not odd and all(part not in ("", ".", "..") for part in path.split("/"))
-
-
-def _nameable(part: str) -> bool:
-    """Whether a file can be called so: not too long, no half of a surrogate pair."""
-    try:
-        return len(os.fsencode(part)) <= LONGEST
-    except UnicodeEncodeError:
-        return False
 
 
 def _exists(path: Path, depth: int) -> bool:

@@ -186,3 +186,28 @@ def test_gits_hooks_folder_is_protected(tmp_path: Path) -> None:
     rules = Protection.of(Place(top, top, top / ".git"), Config())
     assert rules.reason("scripts/go.sh") == "scripts/go.sh is a hook"
     assert rules.reason("src/m.py") is None
+
+
+def test_settings_of_pytest_inside_tests_do_not_free_the_tests(tmp_path: Path) -> None:
+    write(tmp_path, {"tests/pytest.ini": "[pytest]\n", "tests/helpers.py": "", "tests/src/data.py": ""})
+    held = protection_in(tmp_path, "tests")
+    assert "is a test" in str(held.reason("tests/helpers.py"))
+    assert "is a test" in str(held.reason("tests/src/data.py"))
+
+
+def test_settings_of_pytest_inside_deeper_tests_do_not_free_them(tmp_path: Path) -> None:
+    write(tmp_path, {"pkg/tests/pytest.ini": "[pytest]\n", "pkg/tests/helpers.py": ""})
+    assert "is a test" in str(protection_in(tmp_path, "pkg/tests").reason("pkg/tests/helpers.py"))
+
+
+def test_files_of_a_submodule_are_left_to_its_own_repository(tmp_path: Path) -> None:
+    write(
+        tmp_path, {"vendor/lib/.git": "gitdir: ../../.git/modules/lib\n", "vendor/lib/core.py": "", "vendor/a.py": ""}
+    )
+    held = protection(tmp_path)
+    assert "another repository (vendor/lib)" in str(held.reason("vendor/lib/core.py"))
+    assert held.reason("vendor/a.py") is None
+
+
+def protection_in(top: Path, prefix: str) -> Protection:
+    return Protection.of(Place(top, top / prefix, None, (prefix,)), Config())
