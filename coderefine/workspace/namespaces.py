@@ -8,6 +8,7 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +21,11 @@ from coderefine.workspace.mirror import SKIPPED
 INSIDE = Path(__file__).with_name("namespaces_inside.py")
 SIZE = "25%"
 """Of memory, for the writes of one view and, again, for its children's temporary files."""
-
 READY = 20.0
 """Seconds a holder may take to report."""
 
+SOON = 0.03
+"""Seconds a view may take to close before its end is watched from the side."""
 KEPT = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,net_bind_service,sys_chroot,setfcap,net_raw"
 """What root keeps inside: enough that its tests behave as outside, nothing that reaches out of the view."""
 
@@ -180,10 +182,21 @@ def _complaint(holder: subprocess.Popen[bytes]) -> str:
 
 
 def _end(holder: subprocess.Popen[bytes]) -> None:
-    """End of stdin ends process 1, and with it every process inside; unshare follows."""
+    """End of stdin ends process 1, and with it every process inside; unshare follows.
+
+    Processes that lost their parent outside are buried by the system's init, which may take it a second: they
+    are dead meanwhile, and nobody has to watch.
+    """
     for stream in (holder.stdin, holder.stdout, holder.stderr):
         if stream is not None:
             stream.close()
+    try:
+        holder.wait(SOON)
+    except subprocess.TimeoutExpired:
+        threading.Thread(target=_buried, args=(holder,), daemon=True).start()
+
+
+def _buried(holder: subprocess.Popen[bytes]) -> None:
     try:
         holder.wait(5.0)
     except subprocess.TimeoutExpired:
