@@ -47,6 +47,7 @@ class Config:
     """Everything a user can choose. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
     `timeout`, `test_timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out".
+    `network`: the tests may use it; `pass_env`: names or globs of variables they see although they look like secrets.
     `test_timeout` is what one test may take as long as its usual time is not known.
     """
 
@@ -74,6 +75,8 @@ class Config:
     temperature: float = 0.2
     stream: bool = False
     view: str = "auto"
+    network: bool = False
+    pass_env: tuple[str, ...] = ()
     sandbox: str = "auto"
     author: str | None = None
     message: str = "fix: {summary}"

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
@@ -84,16 +85,26 @@ def hide(name: str) -> None:
 
 
 def clean_env(
-    extra: Mapping[str, str] | None = None, *, secrets: bool = False, base: Mapping[str, str] | None = None
+    extra: Mapping[str, str] | None = None,
+    *,
+    secrets: bool = False,
+    base: Mapping[str, str] | None = None,
+    passed: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Our environment without `GIT_*` (a hook's index must not leak) and, unless `secrets`, without keys."""
+    """Our environment without `GIT_*` (a hook's index must not leak) and, unless `secrets`, without keys.
+
+    `passed`: names or globs of variables that may look like keys; what `hide` named stays hidden all the same.
+    """
     source = os.environ if base is None else base
-    kept = {
-        name: value
-        for name, value in source.items()
-        if not name.startswith("GIT_") and (secrets or not (name in _HIDDEN or SECRET.search(name)))
-    }
+    held = frozenset() if secrets else withheld(source, passed)
+    kept = {name: value for name, value in source.items() if not name.startswith("GIT_") and name not in held}
     return {**kept, **(extra or {})}
+
+
+def withheld(environ: Mapping[str, str], passed: Sequence[str] = ()) -> frozenset[str]:
+    """The variables of `environ` that children do not see, because they hold keys or look like it."""
+    alike = {name for name in environ if SECRET.search(name) and not any(fnmatchcase(name, glob) for glob in passed)}
+    return frozenset(alike | (_HIDDEN & environ.keys()))
 
 
 def start(

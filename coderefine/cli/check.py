@@ -6,7 +6,7 @@ import click
 
 from coderefine.cli.options import GATES, OUTPUT, PATHS, flags, options
 from coderefine.cli.screen import screen
-from coderefine.cli.wiring import critics, setup
+from coderefine.cli.wiring import critics, setup, views
 from coderefine.core import Ask, Check, Patch
 
 
@@ -16,12 +16,11 @@ from coderefine.core import Ask, Check, Patch
 def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
     from coderefine.loop.critique import critique
-    from coderefine.workspace import open_views
 
     with screen(quiet=quiet, format_=format_) as display:
         parts = setup(paths, flags(given), display.listen)
-        with open_views(parts.place, kind=parts.config.view) as views:
-            checks = critique(views, critics(parts), Patch(), Ask(parts.place.scope))
+        with views(parts) as opened:
+            checks = critique(opened, critics(parts), Patch(), Ask(parts.place.scope))
         display.checks(checks)
     return 0 if passed(checks) else 1
 

@@ -17,6 +17,7 @@ GATES = (
     click.option("--max-complexity", type=click.IntRange(1), metavar="N", help="Complexity limit of a function."),
     click.option("--python", metavar="PATH", help="The project's interpreter."),
     click.option("--view", type=click.Choice(["auto", "overlay", "copy"]), help="How the private view is made."),
+    click.option("--network/--no-network", default=None, help="Let the project's tests use the network."),
 )
 LOOP = (
     click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="Rounds with the model."),

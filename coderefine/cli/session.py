@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
 from coderefine.cli.screen import Delivered
-from coderefine.cli.wiring import Setup, critics, proposers
+from coderefine.cli.wiring import Setup, critics, proposers, views
 from coderefine.core import Event, Outcome, Stop
 from coderefine.errors import PublishError, SurroundingsError
 
@@ -101,12 +101,11 @@ def _refined(setup: Setup, client: Client | None, journal: Journal, originals: O
     from coderefine.loop.refine import refine
     from coderefine.loop.state import Parts
     from coderefine.loop.strength import Strength
-    from coderefine.workspace import open_views
 
-    with open_views(setup.place, kind=setup.config.view) as views:
+    with views(setup) as opened:
         return refine(
             Parts(
-                views=views,
+                views=opened,
                 critics=critics(setup),
                 proposers=proposers(setup, client),
                 original=originals.__getitem__,

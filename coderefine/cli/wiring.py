@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load
-from coderefine.core import Critic, Listen, Proposer
+from coderefine.core import Critic, Listen, Proposer, Views
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from coderefine.llm.client import Client
 
 
@@ -45,6 +47,14 @@ def _preload(config: Config) -> None:
     from coderefine.critics import preload
 
     preload(config)
+
+
+def views(parts: Setup) -> AbstractContextManager[Views]:
+    """Private views, with what the configuration lets the tests have."""
+    from coderefine.workspace import Grants, open_views
+
+    config = parts.config
+    return open_views(parts.place, kind=config.view, grants=Grants(config.network, config.pass_env))
 
 
 def critics(parts: Setup) -> tuple[Critic, ...]:

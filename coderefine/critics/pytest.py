@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Listen, Severity, Span, Status, View
+from coderefine.critics.denied import denied
 from coderefine.critics.scope import inside
 from coderefine.critics.texts import Texts
 from coderefine.errors import CriticError, RunnerError
@@ -52,7 +53,7 @@ class Pytest:
             self._limit, self._paced = min(self._limit, _limit(check)), True
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
-        return replace(check, findings=findings)
+        return replace(check, findings=findings, notes=(*check.notes, *denied(check, view, self._config)))
 
     def _run(self, view: View, ask: Ask) -> Check:
         place, interpreter, config = self._place, self._interpreter, self._config

@@ -1,5 +1,6 @@
 """Private views of the tree: whatever runs in one cannot reach the user's files."""
 
 from coderefine.workspace.choose import Isolation, describe, open_views
+from coderefine.workspace.surroundings import Grants
 
-__all__ = ["Isolation", "describe", "open_views"]
+__all__ = ["Grants", "Isolation", "describe", "open_views"]

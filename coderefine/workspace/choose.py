@@ -12,6 +12,7 @@ from coderefine.project import Place
 from coderefine.workspace.copied import CopyViews, copy_views
 from coderefine.workspace.overlay import OverlayViews
 from coderefine.workspace.scratch import sweep
+from coderefine.workspace.surroundings import NOTHING, Grants
 
 KINDS = ("auto", "overlay", "copy")
 
@@ -35,8 +36,8 @@ UNCONFINED = (
 
 
 @contextlib.contextmanager
-def open_views(place: Place, *, kind: str = "auto") -> Iterator[Views]:
-    """Where private views of `place` come from. `kind` is auto, overlay or copy.
+def open_views(place: Place, *, kind: str = "auto", grants: Grants = NOTHING) -> Iterator[Views]:
+    """Where private views of `place` come from. `kind` is auto, overlay or copy; every view has `grants`.
 
     The first view decides for auto. `open` raises WorkspaceError when the kind asked for is refused.
     """
@@ -45,9 +46,9 @@ def open_views(place: Place, *, kind: str = "auto") -> Iterator[Views]:
     sweep()
     with contextlib.ExitStack() as stack:
         if kind == "copy":
-            yield stack.enter_context(copy_views(place))
+            yield stack.enter_context(copy_views(place, grants=grants))
         else:
-            yield _FirstDecides(place, stack, strict=kind == "overlay")
+            yield _FirstDecides(place, stack, grants, strict=kind == "overlay")
 
 
 def describe(place: Place) -> Isolation:
@@ -77,6 +78,7 @@ class _FirstDecides:
 
     place: Place
     stack: contextlib.ExitStack
+    grants: Grants
     strict: bool
     chosen: OverlayViews | CopyViews | None = field(default=None)
 
@@ -90,7 +92,7 @@ class _FirstDecides:
             yield self._first(opened, patch, network=network)
 
     def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View:
-        overlay = OverlayViews(self.place)
+        overlay = OverlayViews(self.place, self.grants)
         try:
             with contextlib.ExitStack() as trial:
                 view = trial.enter_context(overlay.open(network=network))
@@ -105,7 +107,7 @@ class _FirstDecides:
         return view
 
     def _instead(self, opened: contextlib.ExitStack, patch: Patch, why: str, *, network: bool) -> View:
-        self.chosen = self.stack.enter_context(copy_views(self.place, why))
+        self.chosen = self.stack.enter_context(copy_views(self.place, why, self.grants))
         return opened.enter_context(self.chosen.open(patch, network=network))
 
 

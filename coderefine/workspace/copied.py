@@ -21,7 +21,7 @@ from coderefine.workspace.namespaces import Namespaces, Order, namespaces
 from coderefine.workspace.scratch import remove, scratch
 from coderefine.workspace.spare_git import spare_git
 from coderefine.workspace.strays import MARK, kill_strays
-from coderefine.workspace.surroundings import relocated, surroundings
+from coderefine.workspace.surroundings import NOTHING, Grants, relocated, surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class CopyView:
     scratch: Path
     why: str = ""
     inside: Namespaces | None = None
+    grants: Grants = NOTHING
 
     @property
     def door(self) -> Path:
@@ -63,7 +64,7 @@ class CopyView:
         return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        marked = {**surroundings(self.scratch / "children", extra), MARK: str(self.scratch)}
+        marked = {**surroundings(self.scratch / "children", extra, self.grants), MARK: str(self.scratch)}
         return relocated(marked, self.place, self.top)
 
     def run(
@@ -89,6 +90,7 @@ class CopyViews:
     folder: Path
     why: str = ""
     confined: bool = True
+    grants: Grants = NOTHING
     free: list[Mirror] = field(default_factory=list)
     made: int = 0
     turn: threading.Lock = field(default_factory=threading.Lock)
@@ -100,8 +102,8 @@ class CopyViews:
         try:
             lay(mirror.copy, patch)
             with contextlib.ExitStack() as stack:
-                inside = self.confine(stack, temp, network=network)
-                yield CopyView(self.place, mirror.copy, temp, self.why, inside)
+                inside = self.confine(stack, temp, network=network or self.grants.network)
+                yield CopyView(self.place, mirror.copy, temp, self.why, inside, self.grants)
         finally:
             kill_strays(str(temp))
             remove(temp)
@@ -142,7 +144,7 @@ class CopyViews:
 
 
 @contextlib.contextmanager
-def copy_views(place: Place, why: str = "") -> Iterator[CopyViews]:
+def copy_views(place: Place, why: str = "", grants: Grants = NOTHING) -> Iterator[CopyViews]:
     """Copies in a temporary folder that goes with them. `why`: what keeps us from something better."""
     with scratch() as folder:
-        yield CopyViews(place, folder, why)
+        yield CopyViews(place, folder, why, grants=grants)

@@ -14,7 +14,7 @@ from coderefine.workspace.covered import covered
 from coderefine.workspace.lay import lay, read
 from coderefine.workspace.namespaces import Namespaces, Order, namespaces
 from coderefine.workspace.scratch import scratch
-from coderefine.workspace.surroundings import surroundings
+from coderefine.workspace.surroundings import NOTHING, Grants, surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class OverlayView:
     top: Path
     inside: Namespaces
     scratch: Path
+    grants: Grants = NOTHING
 
     @property
     def door(self) -> Path:
@@ -52,7 +53,7 @@ class OverlayView:
         return self.inside.argv(argv, self.top / cwd)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        return surroundings(self.scratch / "children", extra)
+        return surroundings(self.scratch / "children", extra, self.grants)
 
     def run(
         self,
@@ -73,13 +74,15 @@ class OverlayViews:
     """Every view has namespaces and layers of its own, so nothing can be left over."""
 
     place: Place
+    grants: Grants = NOTHING
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[OverlayView]:
         with scratch() as folder:
             for name in ("store", "children", "shared"):
                 (folder / name).mkdir()
-            with namespaces(Order(folder, covered(self.place), network=network)) as inside:
-                view = OverlayView(self.place.top, inside, folder)
+            order = Order(folder, covered(self.place), network=network or self.grants.network)
+            with namespaces(order) as inside:
+                view = OverlayView(self.place.top, inside, folder, self.grants)
                 view.lay(patch)
                 yield view

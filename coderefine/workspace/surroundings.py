@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine import proc
@@ -13,9 +14,20 @@ DROPPED = ("PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTEST_ADDOPTS_FILE", "OLDPW
 """A bytecode folder shared by all views could serve one patch the bytecode of another."""
 
 
-def surroundings(temp: Path, extra: Mapping[str, str] | None) -> dict[str, str]:
-    """Our environment without `GIT_*` and secrets, temporary files sent to `temp`."""
-    env = proc.clean_env()
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What the project's tests are allowed beyond the usual: the network, variables that look like secrets."""
+
+    network: bool = False
+    variables: tuple[str, ...] = ()
+
+
+NOTHING = Grants()
+
+
+def surroundings(temp: Path, extra: Mapping[str, str] | None, grants: Grants = NOTHING) -> dict[str, str]:
+    """Our environment without `GIT_*` and without secrets (but those granted), temporary files sent to `temp`."""
+    env = proc.clean_env(passed=grants.variables)
     for name in DROPPED:
         env.pop(name, None)
     return {**env, "TMPDIR": str(temp), "TMP": str(temp), "TEMP": str(temp), **(extra or {})}

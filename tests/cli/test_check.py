@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from coderefine.cli.check import passed
 from coderefine.core import Check, Finding, Severity
 from tests.support.command import coderefine
-from tests.support.repo import make_repo
+from tests.support.repo import make_repo, write
 
 HARD = Finding("ruff", "F401", "a.py", "unused")
 SOFT = Finding("ruff", "F401", "b.py", "unused", severity=Severity.SOFT)
@@ -41,3 +42,33 @@ def test_the_models_key_is_hidden_from_the_tests_whatever_its_name(
     assert coderefine("check", "--gate", "pytest", cwd=top).code == 1
     (top / "pyproject.toml").write_text('[tool.coderefine]\napi-key-env = "MY_LLM"\n')
     assert coderefine("check", "--gate", "pytest", cwd=top).code == 0
+
+
+NEEDY = "import os\n\n\ndef test_settings():\n    assert os.environ['SECRET_KEY'] == 'abc'\n"
+
+
+def test_a_suite_that_needs_a_secret_key_is_told_of_pass_env_and_green_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = make_repo(tmp_path / "site", {"test_settings.py": NEEDY})
+    monkeypatch.setenv("SECRET_KEY", "abc")
+    monkeypatch.setenv("OTHER_TOKEN", "x")
+    refused = coderefine("check", "--gate", "pytest", cwd=top)
+    assert refused.code == 1
+    assert 'pass-env = ["SECRET_KEY"]' in refused.out
+    assert "OTHER_TOKEN" not in refused.out
+    write(top, {"pyproject.toml": '[tool.coderefine]\npass-env = ["SECRET_*"]\n'})
+    assert coderefine("check", "--gate", "pytest", cwd=top).code == 0
+
+
+def test_a_suite_that_needs_the_network_is_told_of_the_flag_and_green_with_it(tmp_path: Path) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    call = f"import socket\n\n\ndef test_call():\n    socket.create_connection(('127.0.0.1', {port}), 5)\n"
+    top = make_repo(tmp_path / "net", {"test_call.py": call})
+    with server:
+        refused = coderefine("check", "--gate", "pytest", cwd=top)
+        if refused.code == 0:
+            pytest.skip("the network cannot be switched off here")
+        assert "--network" in refused.out
+        assert coderefine("check", "--gate", "pytest", "--network", cwd=top).code == 0
