@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -35,7 +36,7 @@ def fix(  # one parameter per flag that is no configuration key
     asked = Request(
         tuple(sys.argv[1:]),
         chosen,
-        Delivery(diff=diff, patch=patch, commit=commit, branch=branch),
+        Delivery(diff=diff, patch=patch and str(Path(patch).absolute()), commit=commit, branch=branch),
         model=not no_model,
         show_prompts=show_prompts,
     )

@@ -132,7 +132,8 @@ def _client(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> I
     """The model's client while it is wanted and can be reached; openai loads behind the first test run."""
     from coderefine.llm.access import configured
 
-    if not asked.model or not configured(setup.config, os.environ):
+    wanted = asked.model and setup.config.max_iterations > 0
+    if not wanted or not configured(setup.config, os.environ):
         yield None
         return
     from coderefine.llm.client import Client

@@ -28,8 +28,11 @@ def find_flaky(views: Views, critic: Critic, baseline: Check, ask: Ask) -> froze
 
 
 def fails_anyway(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
-    """Those of `ids` that fail on the untouched baseline too, under the hash seed of `ask`."""
-    (check,) = critique(views, (critic,), Patch(), replace(ask, tests=tuple(ids), changed=None))
+    """Those of `ids` that fail on the untouched baseline too, under the hash seed of `ask`.
+
+    All tests run: one that needs another before it fails alone on any tree, and would be excused for nothing.
+    """
+    (check,) = critique(views, (critic,), Patch(), replace(ask, tests=None, changed=None))
     return frozenset(check.failing) & frozenset(ids)
 
 

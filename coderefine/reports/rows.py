@@ -46,6 +46,11 @@ def checks_row(checks: Sequence[Check]) -> Row:
     return Row("checks", text, seconds=max((check.seconds for check in checks), default=None))
 
 
+def notes(checks: Sequence[Check]) -> Iterator[Row]:
+    """What the critics said beside their findings: what they left out, what a red test may have missed."""
+    return (Row("note", f"{check.critic}: {note}") for check in checks for note in check.notes)
+
+
 def outcome_rows(outcome: Outcome, wrote: Sequence[str] = ()) -> tuple[Row, ...]:
     """The whole run: checks, what was proved, what was refused, what is left, evidence, what was written."""
     return tuple(_rows(outcome, wrote))
@@ -53,6 +58,7 @@ def outcome_rows(outcome: Outcome, wrote: Sequence[str] = ()) -> tuple[Row, ...]
 
 def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
     yield checks_row(outcome.baseline.checks)
+    yield from notes(outcome.best.checks or outcome.baseline.checks)
     yield from (_step(attempt, outcome) for attempt in outcome.attempts if attempt.number and attempt.verdict)
     yield from _refused(outcome)
     yield from _left(outcome.remaining)

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from coderefine.core import Check, Finding, Outcome, Severity
 from coderefine.reports.layout import plain
-from coderefine.reports.rows import Row, checks_row, headline, outcome_rows
+from coderefine.reports.rows import Row, checks_row, headline, notes, outcome_rows
 
 SHOWN = 50
 """Findings listed in full; more are counted."""
@@ -43,7 +43,7 @@ def _findings(said: Sequence[Check]) -> Iterator[str | Row]:
             yield from (f"    {line}" for line in _evidence(finding))
         if len(hard) > SHOWN:
             yield f"… and {len(hard) - SHOWN} more from {check.critic}"
-        yield from (Row("note", f"{check.critic}: {note}") for note in check.notes)
+        yield from notes((check,))
 
 
 def _evidence(finding: Finding) -> list[str]:

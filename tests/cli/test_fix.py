@@ -195,6 +195,7 @@ class TestModel:
             ("--max-requests", "0", 0),
             ("--max-requests", "1", 1),
             ("--max-tokens", "10", 0),
+            ("--max-iterations", "0", 0),
             ("--max-iterations", "1", 1),
         ],
     )

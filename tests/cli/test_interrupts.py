@@ -103,3 +103,17 @@ def test_a_second_run_in_the_same_tree_is_refused(repo: Path) -> None:
         end(process)
     assert second.code == 2, second
     assert f"process {process.pid}" in second.lines[0]
+
+
+def test_a_run_resumed_elsewhere_writes_its_patch_where_it_was_asked_to(repo: Path) -> None:
+    (repo / "sub").mkdir()
+    with LlmServer([Reply(RIGHT, delay=60), RIGHT]) as server:
+        asked = ("fix", "--no-search", "--model", "m", "--base-url", server.url, "--patch", "out.patch", str(repo))
+        process = start(*asked, cwd=repo)
+        wait(lambda: len(server.requests) == 1, process)
+        process.send_signal(signal.SIGINT)
+        end(process)
+        resumed = coderefine("resume", cwd=repo / "sub")
+    assert resumed.code == 0, resumed
+    assert (repo / "out.patch").is_file()
+    assert not (repo / "sub/out.patch").exists()

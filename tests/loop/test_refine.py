@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from coderefine.core import Limits, Situation, Stop
+from coderefine.loop.proof import PROOF_SEED
 from tests.support.loop import Script, run
 from tests.support.repo import git, make_repo, write
 
@@ -257,3 +260,30 @@ def test_a_patch_that_is_no_use_any_more_is_dropped(shop: Path) -> None:
 
     outcome = run(shop, Script([busy_user]), gates=("pytest",)).outcome
     assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 0)
+
+
+ORDERED = """\
+import shop
+
+MARKED = []
+
+
+def test_marks():
+    MARKED.append(shop.mark("x"))
+
+
+def test_is_marked():
+    assert MARKED == ["x"]
+"""
+
+
+def test_a_test_that_needs_another_before_it_is_not_excused_when_the_patch_breaks_it(tmp_path: Path) -> None:
+    """Alone it fails on any tree; the patch breaks it in company, under the seed of the proof only."""
+    mark = "\n\ndef mark(text):\n    return text\n"
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM + mark, "test_shop.py": TESTS, "test_order.py": ORDERED})
+    odd = subprocess.check_output((sys.executable, "-c", "print(hash('x'))"), env={"PYTHONHASHSEED": str(PROOF_SEED)})
+    unsteady = mark.replace("return text", f"return text if hash(text) != {int(odd)} else None")
+    ran = run(top, Script([{"shop.py": RIGHT + unsteady}]))
+    assert ran.outcome.attempts[1].cost.test_runs == 1
+    assert "test_is_marked" in ran.outcome.attempts[1].verdict.reason
+    assert (ran.outcome.best.number, ran.outcome.evidence.flaky) == (0, ())

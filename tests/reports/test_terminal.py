@@ -154,3 +154,9 @@ def test_flaky_tests_are_named_and_spoil_the_claim_that_all_checks_pass(outcome:
     text = terminal.outcome(end)
     assert "tests/test_cart.py::test_luck: failed, then passed on the same tree" in text
     assert text.splitlines()[-1] == "all checks pass, but for 1 flaky test"
+
+
+def test_a_fix_tells_what_a_critic_noted(outcome: Outcome) -> None:
+    noted = Check("pytest", notes=("left out of addopts: --cov",))
+    best = replace(outcome.best, checks=(*outcome.best.checks, noted))
+    assert "note      pytest: left out of addopts: --cov" in terminal.outcome(replace(outcome, best=best)).splitlines()
