@@ -79,11 +79,13 @@ class Search:
             self._listen(Event("note", f"search: {error}"))
             repairs = []
         self._seconds += time.monotonic() - began
-        patches = [self._patch(situation, repair) for repair in ordered(repairs)]
+        ranked = ordered(repairs)
+        patches = {id(repair): self._patch(situation, repair) for repair in ranked}
         self._say(repairs)
-        for number, patch in enumerate(patches):
-            self.alternatives = tuple(other for at, other in enumerate(patches) if at != number and repairs)
-            yield patch
+        for repair in ranked:
+            equal = (other for other in ranked if other is not repair and other.fixed == repair.fixed)
+            self.alternatives = tuple(patches[id(other)] for other in equal)
+            yield patches[id(repair)]
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
         statuses = {name: case.status for name, case in situation.best.cases.items()}

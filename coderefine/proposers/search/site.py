@@ -13,6 +13,11 @@ from coderefine.proposers.search.ingredients import BUILTINS, Local, World
 from coderefine.proposers.search.kinds import Kinds
 from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
 
+NEUTRAL: dict[type[ast.operator], str] = {
+    ast.Add: "0", ast.Sub: "0", ast.Mult: "1", ast.Div: "1", ast.FloorDiv: "1", ast.Pow: "1",
+}  # fmt: skip
+"""What an operation does nothing with, on its right."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -169,8 +174,12 @@ class Site:
         return self.module.code(node)
 
     def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
-        """Replace an expression, unless nothing would change."""
-        if text != self.module.code(node):
+        """Replace an expression, unless nothing would change; written as a person would (`x`, not `x - 0`)."""
+        parent = self.module.parents.get(node)
+        if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):
+            node, text = parent, self.module.code(parent.left)
+        bare = isinstance(parent, ast.Slice) and text == "None"
+        if text != self.module.code(node) and not bare:
             yield emit.expression(self.module, node, text, weight, boost)
 
     def tight(self, node: ast.AST) -> str:

@@ -16,11 +16,9 @@ from coderefine.runner.pool import Candidate, Judged, Plan, Pool
 MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 0.5, 3.0, 0.3
-"""After the first plausible patch the search goes on for this share of the time it took, within these seconds."""
+"""After the first repair (whole, or all that is wrong at its place) the search goes on for this share of the time it took, within these seconds."""
 MOST_SEEDS = 40
 """Confirmed partial repairs kept for being combined."""
-PARTIAL_PATIENCE = 4.0
-"""Seconds after the first partial repair during which a whole one may still be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +87,9 @@ class Trial:
     def _over(self) -> bool:
         if self._clock.left <= 0:
             return True
-        whole = [repair for repair in self.repairs if repair.whole]
-        if whole:
-            grace = min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * whole[0].at))
-            return self._clock.spent > whole[0].at + grace
         if self.repairs:
-            return self._clock.spent > self.repairs[0].at + max(PARTIAL_PATIENCE, 0.25 * self._clock.limit)
+            first = self.repairs[0].at
+            return self._clock.spent > first + min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first))
         return False
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
