@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +23,8 @@ else:
 GATES = ("pytest", "ruff", "radon")
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
+LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
+MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
 """Asked when a key or a server is given and no model is named."""
 
@@ -96,6 +99,11 @@ def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[st
     given = {**_from_file(root / "pyproject.toml"), **_from_environ(environ)}
     given |= {name: value for name, value in (flags or {}).items() if value is not None}
     return _with_model(_checked(replace(Config(), **given)), environ)
+
+
+def masked(text: str) -> str:
+    """`text` without the name and password of any address in it: what may be recorded and printed."""
+    return LOGIN.sub(MASKED, text)
 
 
 def _with_model(config: Config, environ: Mapping[str, str]) -> Config:

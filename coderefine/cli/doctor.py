@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from coderefine.config import Config, load
+from coderefine.config import Config, load, masked
 from coderefine.errors import CoderefineError
 from coderefine.project import Place, interpreter, locate
 
@@ -116,7 +116,7 @@ def _model(config: Config, *, ask: bool) -> Line:
 def _reached(config: Config) -> Line:
     from coderefine.llm.client import Client
 
-    where = config.base_url or "api.openai.com"
+    where = masked(config.base_url or "") or "api.openai.com"
     try:
         with Client(config) as client:
             names = client.models()

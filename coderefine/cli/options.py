@@ -20,7 +20,7 @@ GATES = (
     click.option("--network/--no-network", default=None, help="Let the project's tests use the network."),
 )
 LOOP = (
-    click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="Rounds with the model; 0: none, like --no-model."),
+    click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="Rounds with the model; 0: none."),
     click.option("--max-requests", type=click.IntRange(0), metavar="N", help="Requests to the model; 0: none."),
     click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Tokens, prompt and reply together."),
     click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars."),

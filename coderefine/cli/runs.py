@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coderefine.cli.delivery import Delivery
+from coderefine.config import MASKED
 from coderefine.errors import JournalError, SurroundingsError
 from coderefine.project import locate
 
@@ -80,11 +82,20 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     asked = meta.config
     record = Request(
         meta.argv,
-        {key: _frozen(value) for key, value in _table(asked["flags"]).items()},
+        _with_login({key: _frozen(value) for key, value in _table(asked["flags"]).items()}),
         Delivery(**_table(asked["delivery"])),  # type: ignore[arg-type]
         model=bool(asked["model"]),
     )
     return journal, tuple(str(repository.top / path) for path in meta.scope), record
+
+
+def _with_login(flags: dict[str, object]) -> dict[str, object]:
+    """A server's password is not recorded: then the address must be in the environment."""
+    if MASKED not in str(flags.get("base_url", "")):
+        return flags
+    if not any(os.environ.get(name) for name in ("CODEREFINE_BASE_URL", "OPENAI_BASE_URL")):
+        raise JournalError("the password in --base-url is not recorded: set CODEREFINE_BASE_URL and resume again")
+    return {key: value for key, value in flags.items() if key != "base_url"}
 
 
 def _ended(journal: Journal) -> str:

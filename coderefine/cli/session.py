@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from coderefine.cli.delivery import Delivery
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, critics, proposers, views
+from coderefine.config import masked
 from coderefine.core import Event, Outcome, Stop
 from coderefine.errors import PublishError, SurroundingsError
 
@@ -37,7 +38,8 @@ class Request:
 
     @property
     def record(self) -> Mapping[str, object]:
-        return {"flags": {**self.flags}, "delivery": asdict(self.delivery), "model": self.model}
+        flags = {key: masked(value) if isinstance(value, str) else value for key, value in self.flags.items()}
+        return {"flags": flags, "delivery": asdict(self.delivery), "model": self.model}
 
 
 def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | None = None) -> int:
@@ -81,7 +83,9 @@ def exit_code(outcome: Outcome) -> int:
 def _journal(repository: Repository, setup: Setup, asked: Request) -> Journal:
     from coderefine.journal import Journal, Meta
 
-    meta = Meta(argv=asked.argv, config=asked.record, head=repository.head().sha, scope=setup.place.scope)
+    meta = Meta(
+        argv=tuple(map(masked, asked.argv)), config=asked.record, head=repository.head().sha, scope=setup.place.scope
+    )
     return Journal.create(repository, meta)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from coderefine.config import Config
+from coderefine.config import Config, masked
 from coderefine.core import Verdict
 from coderefine.proc import SECRET
 
@@ -22,7 +22,7 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
     if config.base_url and urlsplit(config.base_url).scheme not in {"http", "https"}:
         return Verdict(
-            ok=False, reason=f"base-url must be set to an http:// or https:// address, not {config.base_url!r}"
+            ok=False, reason=f"base-url must be set to an http:// or https:// address, not {masked(config.base_url)!r}"
         )
     if environ.get(config.api_key_env) or _authorised(config.extra_headers) or _near(config.base_url):
         return Verdict(ok=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from coderefine.config import Config
+from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
 from coderefine.errors import ModelError, ReplayMissError
 from coderefine.llm import prices
@@ -234,7 +234,7 @@ class Client:
         with self._lock:
             if self._wire is None:
                 config = self._config
-                whom = Target(config.model or "", config.base_url or prices.OPENAI, config.api_key_env)
+                whom = Target(config.model or "", masked(config.base_url or prices.OPENAI), config.api_key_env)
                 server = Server(config.base_url, self._key, config.extra_headers)
                 self._wire = Wire(server, whom, stream=config.stream)
             return self._wire

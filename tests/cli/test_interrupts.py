@@ -117,3 +117,26 @@ def test_a_run_resumed_elsewhere_writes_its_patch_where_it_was_asked_to(repo: Pa
     assert resumed.code == 0, resumed
     assert (repo / "out.patch").is_file()
     assert not (repo / "sub/out.patch").exists()
+
+
+def test_the_password_of_a_server_is_neither_recorded_nor_printed(repo: Path) -> None:
+    with LlmServer([Reply(RIGHT, delay=60), RIGHT]) as server:
+        secret = server.url.replace("://", "://me:hunter22@")
+        process = start("fix", "--no-search", "--model", "m", "--base-url", secret, cwd=repo)
+        wait(lambda: len(server.requests) == 1, process)
+        process.send_signal(signal.SIGINT)
+        said = end(process)
+        files = [path for path in (repo / ".git/coderefine").rglob("*") if path.is_file()]
+        assert not [path for path in files if b"hunter22" in path.read_bytes()]
+        asked = coderefine("resume", cwd=repo)
+        resumed = coderefine("resume", cwd=repo, env={"CODEREFINE_BASE_URL": secret})
+    assert "CODEREFINE_BASE_URL" in asked.lines[0]
+    assert resumed.code == 0, resumed
+    assert "hunter22" not in f"{said}{asked}{resumed}"
+
+
+def test_an_unreachable_server_is_named_without_its_password(repo: Path) -> None:
+    url = "http://me:hunter22@127.0.0.1:9/v1"
+    said = coderefine("fix", "--no-search", "--model", "m", "--base-url", url, "--max-requests", "1", cwd=repo)
+    assert "127.0.0.1:9" in said.out
+    assert "hunter22" not in f"{said}"

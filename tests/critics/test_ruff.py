@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -110,7 +109,7 @@ def test_columns_of_a_crlf_file_with_a_bom_are_understood(tmp_path: Path) -> Non
 
 def test_notebooks_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     cell = '{"cell_type":"code","source":["import os"],"metadata":{},"outputs":[],"execution_count":null,"id":"a"}'
-    book = '{"cells":[%s],"metadata":{"language_info":{"name":"python"}},"nbformat":4,"nbformat_minor":5}' % cell
+    book = f'{{"cells":[{cell}],"metadata":{{"language_info":{{"name":"python"}}}},"nbformat":4,"nbformat_minor":5}}'
     said = check(make_repo(tmp_path / "repo", {"a.ipynb": book}))
     assert said.findings == ()
     assert said.notes == ("notebooks are not judged: a.ipynb",)
@@ -182,5 +181,5 @@ def test_more_findings_than_a_pipe_keeps(tmp_path: Path) -> None:
 
 def test_a_link_to_the_repository_makes_no_difference(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "import os\n"})
-    os.symlink(top, tmp_path / "link")
+    (tmp_path / "link").symlink_to(top)
     assert [finding.path for finding in check(tmp_path / "link").findings] == ["a.py"]

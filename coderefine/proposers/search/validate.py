@@ -16,7 +16,7 @@ from coderefine.runner.pool import Candidate, Judged, Plan, Pool
 MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 0.5, 3.0, 0.3
-"""After the first repair (whole, or all that is wrong at its place) the search goes on for this share of the time it took, within these seconds."""
+"""After the first repair the search goes on for this share of the time it took, within these seconds."""
 MOST_SEEDS = 40
 """Confirmed partial repairs kept for being combined."""
 
