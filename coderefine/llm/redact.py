@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
@@ -62,9 +62,8 @@ class Redactor:
             from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
             from detect_secrets.plugins.keyword import KeywordDetector
 
-            kinds: list[Any] = [
-                kind for kind in get_mapping_from_secret_type_to_class().values() if kind.__name__ not in NOISY
-            ]
+            known: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
+            kinds = [kind for kind in known.values() if kind.__name__ not in NOISY]
             self._patterns = tuple(_patterns(kind() for kind in kinds))
             self._keyword = KeywordDetector()
 
