@@ -15,7 +15,8 @@ FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 def main(argv: list[str] | None = None) -> None:
     """Run and exit: 0 checks pass, 1 findings remain, 2 usage or environment, 3 our bug, 130 interrupted."""
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        signal.signal(number, _interrupted)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
+            signal.signal(number, _interrupted)
     sys.exit(_guarded(argv))
 
 
