@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, disk, heat, live, reach, session, swap, warm, wire
+from . import child, disk, heat, live, reach, rehearse, session, swap, warm, wire
 
 Message = Dict[str, Any]
 
@@ -45,6 +45,7 @@ class Server:
         self._rewritten = rewritten()
         self._threads = threading.active_count()
         session.light(run)
+        rehearse.rehearse(run.session, run.items)
 
     def serve(self) -> None:
         child.settle()

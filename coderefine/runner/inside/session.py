@@ -35,6 +35,7 @@ class Session:
         self.broken: Dict[str, str] = {}
         self.fault = ""
         self.config: Any = None
+        self.session: Any = None
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.outcome == "failed":
@@ -54,6 +55,7 @@ class Session:
     def pytest_runtestloop(self, session: Any) -> bool:
         self.items = list(session.items)
         self.config = session.config
+        self.session = session
         self._work(self)
         return True
 

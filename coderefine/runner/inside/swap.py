@@ -9,7 +9,7 @@ import importlib.util
 import operator
 import types
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 CodeType = types.CodeType
 Pairs = List[Tuple[CodeType, CodeType]]
@@ -28,10 +28,14 @@ class NotHotError(Exception):
 
 
 class Block(NamedTuple):
-    """A statement at the top of a module: its first and last line, 1-based and inclusive, decorators included."""
+    """A statement at the top of a module or of a class there: its lines, 1-based and inclusive, decorators included.
+
+    `header` is the class statement it has to be compiled under; "" at the top.
+    """
 
     first: int
     last: int
+    header: str = ""
 
 
 class Source:
@@ -43,6 +47,7 @@ class Source:
         self.lines = self.text.split("\n")
         tree = ast.parse(self.text)
         self.blocks = [_block(node) for node in tree.body]
+        self._members = {_block(node): self._methods(node) for node in tree.body if isinstance(node, ast.ClassDef)}
         self._flags = 0
         self._compiled: Dict[Optional[Block], CodeType] = {}
         self._twins: Dict[int, CodeType] = {}
@@ -69,21 +74,34 @@ class Source:
 
     def _around(self, head: int, end: int) -> Optional[Block]:
         """The block that holds lines `head`..`end` (0-based, end exclusive), when it shares no line with another."""
-        around = [block for block in self.blocks if block.first <= max(end, head + 1) and head < block.last + 1]
-        if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
-            return None
-        return around[0]
+        block = _only(self.blocks, head, end)
+        return block and (_only(self._members.get(block, ()), head, end) or block)
+
+    def _methods(self, node: ast.ClassDef) -> List[Block]:
+        """The functions of a class: compiled alone under its name they are what they are within it."""
+        if getattr(node, "type_params", None):
+            return []
+        found = [_block(item) for item in node.body]
+        header = "class %s:" % node.name
+        good = [isinstance(item, ast.FunctionDef) and item.col_offset > 0 for item in node.body]
+        lines = [self.lines[block.first - 1].lstrip()[:4] for block in found]
+        return [
+            block._replace(header=header if fits and line[:1] in ("@", "d") else "-")
+            for block, fits, line in zip(found, good, lines)  # noqa: B905 - Python 3.9
+        ]
 
     def _compile_block(self, text: str, block: Block) -> Optional[CodeType]:
         """None when `text` is not exactly one statement at the block's place: the whole file must be compiled."""
         if text.rstrip().endswith("\\"):
             return None
         try:
-            code = self._compile("\n" * (block.first - 1) + text)
-            body = ast.parse(text).body
+            code = self._compile(_placed(text, block))
         except NotHotError:
             return None
-        return code if len(body) == 1 and _block(body[0]).first == 1 else None
+        body = ast.parse(_placed(text, block)).body
+        if block.header and len(body) == 1:
+            body = getattr(body[0], "body", [])
+        return code if len(body) == 1 and _block(body[0]).first == block.first else None
 
     def twin(self, old: CodeType) -> CodeType:
         """The code the import made where `old` of `pairs` stands.
@@ -96,7 +114,7 @@ class Source:
         if block not in self._compiled:
             text = self.text
             if block is not None:
-                text = "\n" * (block.first - 1) + "\n".join(self.lines[block.first - 1 : block.last])
+                text = _placed("\n".join(self.lines[block.first - 1 : block.last]), block)
             self._compiled[block] = self._compile(text)
             if block is not None:
                 self._pair_up(block)
@@ -104,7 +122,7 @@ class Source:
 
     def _pair_up(self, block: Block) -> None:
         whole = [code for code in _below(self._old(None)) if block.first <= code.co_firstlineno <= block.last]
-        alone = list(_below(self._compiled[block]))
+        alone = list(_below(self._compiled[block]))[1 if block.header else 0 :]
         if [code.co_name for code in whole] != [code.co_name for code in alone]:
             raise NotHotError("the file is laid out in an unusual way")
         self._twins.update((id(one), other) for one, other in zip(alone, whole))  # noqa: B905 - Python 3.9
@@ -131,6 +149,21 @@ def _below(code: CodeType) -> Iterator[CodeType]:
 def _block(node: ast.stmt) -> Block:
     first = min([node.lineno] + [item.lineno for item in getattr(node, "decorator_list", ())])
     return Block(first, node.end_lineno or node.lineno)
+
+
+def _only(blocks: Iterable[Block], head: int, end: int) -> Optional[Block]:
+    """The one of `blocks` that holds lines `head`..`end`; None when there is none, or one that cannot stand alone."""
+    around = [block for block in blocks if block.first <= max(end, head + 1) and head < block.last + 1]
+    if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
+        return None
+    return around[0] if around[0].header != "-" else None
+
+
+def _placed(text: str, block: Block) -> str:
+    """`text` where `block` stands, for the compiler."""
+    if not block.header:
+        return "\n" * (block.first - 1) + text
+    return "\n" * (block.first - 2) + block.header + "\n" + text
 
 
 def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
