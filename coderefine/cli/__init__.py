@@ -36,8 +36,9 @@ def _guarded(argv: list[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return USAGE
-    except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted; nothing was written", INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as interrupt:
+        said = interrupt if isinstance(interrupt, KeyboardInterrupt) else interrupt.__cause__  # click wraps it
+        return _say(str(said or "") or "interrupted; nothing was written", INTERRUPTED)
     except CoderefineError as error:
         return _say(str(error), error.exit_code)
     except BrokenPipeError:

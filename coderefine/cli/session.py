@@ -56,12 +56,27 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
         if said := recover(repository):
             screen.listen(Event("note", said))
         journal = earlier or _journal(repository, setup, asked)
-        outcome, delivered = _run(setup, asked, screen, journal)
-        prune(repository)
-    screen.outcome(outcome, delivered, journal.run)
+        with _owning_up(journal):
+            outcome, delivered = _run(setup, asked, screen, journal)
+            prune(repository)
+    with _owning_up(journal):
+        screen.outcome(outcome, delivered, journal.run)
     if delivered.refused:
         raise delivered.refused
     return exit_code(outcome)
+
+
+@contextlib.contextmanager
+def _owning_up(journal: Journal) -> Iterator[None]:
+    """An interrupt that came too late to stop the patch says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if journal.publication():
+            raise KeyboardInterrupt(
+                f"interrupted after the patch was written; undo: coderefine undo {journal.run}"
+            ) from None
+        raise
 
 
 def open_repository(setup: Setup) -> Repository:

@@ -25,7 +25,7 @@ from coderefine.publishers.identity import author_env
 from coderefine.publishers.index import Index, digest, parsed, shown
 from coderefine.publishers.message import PLAIN, RUN, Wording
 from coderefine.publishers.snapshot import Snapshot
-from coderefine.publishers.swap import publish
+from coderefine.publishers.swap import Hold, publish
 from coderefine.publishers.wrote import wrote
 
 
@@ -53,7 +53,7 @@ class Commit:
                 self.snapshot.journal,
                 plan,
                 lambda: self._verify(changes, index),
-                lambda now, lock: self._commit(now, message, index, lock),
+                lambda now, lock, hold: self._commit(now, message, index, lock, hold),
             )
         finally:
             index.release(plan.lock)
@@ -68,18 +68,20 @@ class Commit:
         index.acquire()
         self.snapshot.verify(changes)
 
-    def _commit(self, plan: Publication, message: str, index: Index, lock: int) -> Publication:
+    def _commit(self, plan: Publication, message: str, index: Index, lock: int, hold: Hold) -> Publication:
         repository = self.snapshot.repository
         try:
             with scratch(repository, index.path) as made:
                 made.read_tree(plan.tree or "")
                 commit_with_hooks(repository, made.index, message, author_env(self.wording.author), (lock,))
+            hold()
             commit = our_commit(self.snapshot.journal, plan)
             if commit is None:
                 raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
             done = replace(plan, commit=commit, changes=_found(repository.top, plan.changes))
             return finish_index(self.snapshot.journal, index, done)
         except BaseException:
+            hold()
             self._uncommit(plan, lock)
             raise
 

@@ -23,9 +23,12 @@ from coderefine.errors import PublishError
 from coderefine.git import Repository
 from coderefine.journal import Change, Journal, Publication, durable, flock
 from coderefine.publishers import disk
+from coderefine.publishers.deferred import deferred
 
-Act = Callable[[Publication, int], Publication]
-"""Takes the plan and the open marker: whatever it starts that moves a ref must hold that lock."""
+Hold = Callable[[], None]
+Act = Callable[[Publication, int, Hold], Publication]
+"""Takes the plan, the open marker (whatever it starts that moves a ref must hold that lock), and what to call before
+the step that cannot be taken back: from then on interrupts wait."""
 
 ORPHANS = 10.0
 """Seconds that git, started by a coderefine that was killed, is given to end."""
@@ -51,19 +54,26 @@ def publish(
     """
     top = journal.repository.top
     plan = replace(plan, temps=_temps(journal, plan), folders=(*plan.folders, *_folders(top, plan)))
-    with pending(journal) as lock:
+    with contextlib.ExitStack() as whole, pending(journal) as lock:
+
+        def hold() -> None:
+            whole.enter_context(deferred())
+
         journal.publishing(plan)
         try:
             check()
         except BaseException:
+            hold()
             give_up(journal, plan, undoing)
             raise
         acting = False
         try:
             _write(top, plan)
             acting = act is not None
-            done = act(plan, lock) if act else plan
+            done = act(plan, lock, hold) if act else plan
+            hold()
         except BaseException:
+            hold()
             abandon(journal, plan, undoing, acting=acting)
             raise
         settle(journal, done, undoing)

@@ -8,7 +8,7 @@ from coderefine.errors import PublishError
 from coderefine.journal import Change, Journal, Publication, Staged
 from coderefine.publishers import disk
 from coderefine.publishers.index import Index, digest, shown
-from coderefine.publishers.swap import publish
+from coderefine.publishers.swap import Hold, publish
 from coderefine.publishers.wrote import wrote
 
 
@@ -80,7 +80,7 @@ def _commit(journal: Journal, done: Publication) -> str:
             journal,
             plan,
             check,
-            lambda now, lock: _move_back(journal, now, index, lock),
+            lambda now, lock, hold: _move_back(journal, now, index, lock, hold),
             undoing=done,
         )
     finally:
@@ -88,8 +88,9 @@ def _commit(journal: Journal, done: Publication) -> str:
     return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {wrote(plan.changes)}"
 
 
-def _move_back(journal: Journal, plan: Publication, index: Index, lock: int) -> Publication:
+def _move_back(journal: Journal, plan: Publication, index: Index, lock: int, hold: Hold) -> Publication:
     """HEAD goes back by compare-and-swap, then the index: whatever is dirty or staged elsewhere stays so."""
+    hold()
     journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
     index.commit()
     return plan

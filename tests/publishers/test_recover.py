@@ -137,6 +137,52 @@ def test_interrupted_from_the_keyboard_nothing_is_left_to_mend(tmp_path: Path, h
             undo(Journal.load(repository))
 
 
+EVERY_LINE = """
+import os, signal, sys
+from pathlib import Path
+import git
+from coderefine.publishers import Commit, Files
+from tests.support.publishing import stage
+top, how, line = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+prepared = stage(top, {"m0.py": "new = 0\\n", "m1.py": None, "fresh/x.py": "x = 1\\n"})
+publisher = Files(prepared.snapshot) if how == "files" else Commit(prepared.snapshot)
+def watch(frame, event, _):
+    global line
+    if not any(part in frame.f_code.co_filename for part in ("coderefine/publishers", "coderefine/journal")):
+        return None
+    line -= event == "line"
+    if line == 0 and event == "line":
+        os.kill(os.getpid(), signal.SIGINT)
+    return watch
+sys.settrace(watch)
+publisher.publish(prepared.outcome)
+print("done" if line > 0 else "late")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["files", "commit"])
+def test_interrupted_at_any_line_of_ours_the_tree_is_whole(tmp_path: Path, how: str) -> None:
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n", "m1.py": "old = 1\n"})
+    repository = Repository.open(top)
+    start = git(top, "rev-parse", "HEAD")
+    for line in range(1, 3000, 5):
+        argv = (sys.executable, "-c", EVERY_LINE, str(top), how, str(line))
+        said = subprocess.run(argv, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True).stdout
+        new = (top / "m0.py").read_text() == "new = 0\n"
+        assert (top / "fresh/x.py").exists() == new != (top / "m1.py").exists(), line
+        assert not list(top.rglob(".coderefine-*")), line
+        assert not (top / ".git/index.lock").exists(), line
+        assert (git(top, "rev-parse", "HEAD") != start) == (how == "commit" and new), line
+        recover(repository)
+        assert ((top / "m0.py").read_text() == "new = 0\n") == new, line
+        if new:
+            undo(Journal.load(repository))
+        if b"done" in said:
+            return
+    raise AssertionError("never ended")
+
+
 def test_nothing_to_mend_costs_nothing(tmp_path: Path) -> None:
     top = prepared_repo(tmp_path)
     before = state(top)
