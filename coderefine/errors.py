@@ -59,6 +59,10 @@ class ModelError(CoderefineError):
     """The model's server gave a final no (401, 404, context length, content filter …)."""
 
 
+class TooLongError(ModelError):
+    """The request is longer than the model can read; a shorter one may do."""
+
+
 class BudgetError(CoderefineError):
     """A limit would be crossed by the next step. `which` names it: requests, tokens, cost, seconds …"""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +16,26 @@ LEAST_REPLY = 512
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Leave to send one request whose answer may have `reply_tokens` tokens."""
+    """Leave to send one request with at most `samples` answers of `reply_tokens` tokens each.
+
+    `usd`: what it may cost at most, None when the price is unknown.
+    """
 
     prompt_tokens: int
     reply_tokens: int
+    samples: int = 1
+    usd: float | None = 0.0
+
+    @property
+    def worst(self) -> Cost:
+        return Cost(1, self.prompt_tokens, self.reply_tokens * self.samples, self.usd or 0.0)
 
 
 class Budget:
     """What one run may still spend on its model. `spent` grows as requests are settled.
 
-    `reserve` → send → `settle`; nothing else lets a request out. `clock` gives seconds.
+    `reserve` → send → `settle`; nothing else lets a request out. What is under way counts at its worst, so that
+    requests side by side cannot cross a limit together. `clock` gives seconds.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -32,27 +43,73 @@ class Budget:
         self.spent = Cost()
         self._clock = clock
         self._began = clock()
+        self._held: list[Grant] = []
+        self._lock = threading.Lock()
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the time limit; None without one."""
         return None if self.limits.seconds is None else self.limits.seconds - (self._clock() - self._began)
 
-    def reserve(self, prompt_tokens: int, reply_tokens: int, price: Callable[[int, int], float | None]) -> Grant:
-        """Leave to send, the reply's cap lowered to what the tokens left allow.
+    def reserve(
+        self,
+        prompt_tokens: int,
+        reply_tokens: int,
+        price: Callable[[int, int], float | None],
+        *,
+        samples: int = 1,
+        hold: bool = False,
+    ) -> Grant:
+        """Leave to send, the reply's cap (and the number of samples) lowered to what the limits leave.
 
-        `price` says what (prompt tokens, reply tokens) would cost in dollars, None when unknown.
+        `price` says what (prompt tokens, reply tokens) would cost in dollars, None when unknown. `hold`: the
+        grant counts as spent until `settle` or `release` is called with it.
         Raises BudgetError naming the limit that the request could cross.
         """
-        self._check_requests()
-        self._check_seconds()
-        grant = Grant(prompt_tokens, self._reply_cap(prompt_tokens, reply_tokens))
-        self._check_usd(price(grant.prompt_tokens, grant.reply_tokens))
-        return grant
+        with self._lock:
+            self._check_requests()
+            self._check_seconds()
+            grant = self._granted(prompt_tokens, reply_tokens, price, samples)
+            if hold:
+                self._held.append(grant)
+            return grant
 
-    def settle(self, cost: Cost) -> None:
-        """Book what a request really cost."""
-        self.spent = self.spent + cost
+    def settle(self, cost: Cost, grant: Grant | None = None) -> None:
+        """Book what a request really cost, in place of what it was granted."""
+        with self._lock:
+            self.spent = self.spent + cost
+            self._let_go(grant)
+
+    def release(self, grant: Grant) -> None:
+        """The request came to nothing."""
+        with self._lock:
+            self._let_go(grant)
+
+    def _let_go(self, grant: Grant | None) -> None:
+        if grant in self._held:
+            self._held.remove(grant)
+
+    def _granted(
+        self, prompt_tokens: int, reply_tokens: int, price: Callable[[int, int], float | None], samples: int
+    ) -> Grant:
+        """As many samples as fit, at least one."""
+        room = self._room(prompt_tokens, reply_tokens)
+        least = min(reply_tokens, LEAST_REPLY)
+        samples = max(1, samples if room is None else min(samples, room // max(1, least)))
+        for number in range(samples, 0, -1):
+            cap = reply_tokens if room is None else min(reply_tokens, room // number)
+            usd = price(prompt_tokens, cap * number)
+            if number == 1:
+                self._check_usd(usd)
+            elif self._too_dear(usd):
+                continue
+            return Grant(prompt_tokens, cap, number, usd)
+        raise AssertionError("the last number returns or raises")
+
+    @property
+    def _used(self) -> Cost:
+        """Spent, or under way at its worst."""
+        return sum((grant.worst for grant in self._held), self.spent)
 
     def pause(self, seconds: float) -> None:
         """Raises BudgetError when a wait of `seconds` would outlast the time limit."""
@@ -64,33 +121,38 @@ class Budget:
 
     def _check_requests(self) -> None:
         limit = self.limits.requests
-        if limit is not None and self.spent.requests >= limit:
-            raise BudgetError("requests", f"{self.spent.requests} of {limit} requests are used (--max-requests)")
+        if limit is not None and self._used.requests >= limit:
+            raise BudgetError("requests", f"{self._used.requests} of {limit} requests are used (--max-requests)")
 
     def _check_seconds(self) -> None:
         left = self.seconds_left
         if left is not None and left <= 0:
             raise BudgetError("seconds", f"the {self.limits.seconds:.0f} s are over (--timeout)")
 
-    def _reply_cap(self, prompt_tokens: int, reply_tokens: int) -> int:
+    def _room(self, prompt_tokens: int, reply_tokens: int) -> int | None:
+        """Tokens left for answers; None without a limit."""
         limit = self.limits.tokens
         if limit is None:
-            return reply_tokens
-        room = limit - self.spent.tokens - prompt_tokens
+            return None
+        used = self._used.tokens
+        room = limit - used - prompt_tokens
         if room < min(reply_tokens, LEAST_REPLY):
             raise BudgetError(
                 "tokens",
-                f"{self.spent.tokens} of {limit} tokens are used and the next request needs about "
+                f"{used} of {limit} tokens are used and the next request needs about "
                 f"{prompt_tokens + min(reply_tokens, LEAST_REPLY)} (--max-tokens)",
             )
-        return min(reply_tokens, room)
+        return room
+
+    def _too_dear(self, price: float | None) -> bool:
+        limit = self.limits.usd
+        return limit is not None and price is not None and (self._used.usd or 0.0) + price > limit
 
     def _check_usd(self, price: float | None) -> None:
-        limit = self.limits.usd
-        if limit is None or price is None:
-            return
-        spent = self.spent.usd or 0.0
-        if spent + price > limit:
+        if self._too_dear(price):
+            spent = self._used.usd or 0.0
             raise BudgetError(
-                "cost", f"${spent:.4f} of ${limit:.2f} is used and the next request may cost ${price:.4f} (--max-cost)"
+                "cost",
+                f"${spent:.4f} of ${self.limits.usd:.2f} is used and the next request may cost ${price:.4f} "
+                "(--max-cost)",
             )

@@ -7,17 +7,17 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
-from coderefine.errors import ModelError, ReplayMissError
+from coderefine.errors import ModelError, ReplayMissError, TooLongError
 from coderefine.llm import prices
 from coderefine.llm.access import configured, known_secrets
-from coderefine.llm.budget import Budget
+from coderefine.llm.budget import Budget, Grant
 from coderefine.llm.failures import Target, TransientError, UnsupportedError, check_filter
 from coderefine.llm.redact import Redactor
 from coderefine.llm.request import Answer, Memory, Message, Request
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = 60.0
 """Seconds: a server that asks for a longer pause is told goodbye."""
+
+TOO_LONG = "too long"
+"""`Answer.finish` of a request that the model could not read: remembered, so that it is not sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,15 @@ class Backoff:
 
 
 Price = Callable[[str, str | None, int, int, int], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A request as it may leave, whom it goes to, and the key of its answer."""
+
+    request: Request
+    model: str
+    key: str
 
 
 class Client:
@@ -81,6 +93,8 @@ class Client:
         self._wire: Wire | None = None
         self._lock = threading.Lock()
         self._priceless: set[str] = set()
+        self._single: set[str] = set()
+        self._closed = False
         self.budget = Budget(limits or config.limits)
         self.sent = 0
 
@@ -103,19 +117,55 @@ class Client:
     def ask(self, request: Request) -> Answer:
         """The model's answer, placeholders already turned back into what they stand for.
 
-        Raises BudgetError before a limit is crossed, ModelError for a final no, ReplayMissError when only
-        recorded answers are allowed and this one was never recorded.
+        Raises BudgetError before a limit is crossed, ModelError for a final no (TooLongError when a shorter
+        request may do), ReplayMissError when only recorded answers are allowed and this one was never recorded.
         """
+        return self._fulfil(self._prepared(request))
+
+    def sample(self, request: Request, number: int) -> Iterator[Answer]:
+        """`number` answers to the same request, in an order that does not depend on time.
+
+        One request with its prompt paid once where the server can give several answers; the missing ones are asked
+        for side by side. Those not begun when the iterator is closed are never asked. Raises what `ask` raises.
+        """
+        model = request.model or self._config.model or ""
+        together = 1 if model in self._single else number
+        first = self.ask(replace(request, samples=together)).each
+        if len(first) < together:
+            self._single.add(model)
+        yield from first[:number]
+        if len(first) < number:
+            yield from self._side_by_side([self._prepared(request) for _ in range(number - len(first))])
+
+    def _side_by_side(self, wanted: list[_Prepared]) -> Iterator[Answer]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        pool = ThreadPoolExecutor(max_workers=len(wanted), thread_name_prefix="sample")
+        try:
+            for future in [pool.submit(self._fulfil, one) for one in wanted]:
+                yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _prepared(self, request: Request) -> _Prepared:
+        """`request` without secrets, with the key it is remembered by."""
         model = request.model or self._config.model or ""
         clean = replace(request, messages=tuple(self._clean(message) for message in request.messages))
         same = clean.key(model, 0)
         key = clean.key(model, self._asked[same])
         self._asked[same] += 1
+        return _Prepared(clean, model, key)
+
+    def _fulfil(self, asked: _Prepared) -> Answer:
         if self._show:
-            self._show(clean)
-        answer = self._recalled(key, clean, model) or self._send(key, clean, model)
+            self._show(asked.request)
+        answer = self._recalled(asked) or self._send(asked)
+        if answer.finish == TOO_LONG:
+            raise TooLongError(answer.text)
         check_filter(answer.finish)
-        return replace(answer, text=self._redactor.restore(answer.text))
+        restore = self._redactor.restore
+        others = tuple((restore(text), finish) for text, finish in answer.others)
+        return replace(answer, text=restore(answer.text), others=others)
 
     def redact(self, text: str) -> str:
         """`text` with secrets replaced: for what the model said and people will read."""
@@ -129,6 +179,7 @@ class Client:
             raise ModelError(self._redactor.scrub(str(error))) from None
 
     def close(self) -> None:
+        self._closed = True
         with self._lock:
             if self._wire:
                 self._wire.close()
@@ -145,32 +196,40 @@ class Client:
     def _clean(self, message: Message) -> Message:
         return replace(message, text=self._redactor.clean(message.text))
 
-    def _recalled(self, key: str, request: Request, model: str) -> Answer | None:
-        value = self._memory.recall(key) if self._memory else None
+    def _recalled(self, asked: _Prepared) -> Answer | None:
+        value = self._memory.recall(asked.key) if self._memory else None
         if value is None:
             return None
         answer = Answer.load(value)
-        self._settle(answer, f"{request.purpose} · {model} · recalled")
+        if answer.finish != TOO_LONG:
+            self._settle(answer, f"{asked.request.purpose} · {asked.model} · recalled")
         return answer
 
-    def _send(self, key: str, request: Request, model: str) -> Answer:
+    def _send(self, asked: _Prepared) -> Answer:
         if self._replay:
-            raise ReplayMissError(f"the replay asks for an answer that was never recorded ({request.purpose})")
+            raise ReplayMissError(
+                f"the replay needs an answer that was never recorded ({asked.request.purpose}, key {asked.key[:12]}): "
+                "the tree, the configuration or coderefine differs from the recorded run's"
+            )
         ready = self.ready
         if not ready:
             raise ModelError(ready.reason)
-        answer = self._persist(request, model)
+        try:
+            answer, grant = self._persist(asked.request, asked.model)
+        except TooLongError as error:
+            answer, grant = Answer(str(error), TOO_LONG), None
         if self._memory:
-            self._memory.remember(key, answer.dump())
-        self._settle(answer, f"{request.purpose} · {model}")
+            self._memory.remember(asked.key, answer.dump())
+        if grant:
+            self._settle(answer, f"{asked.request.purpose} · {asked.model}", grant)
         return answer
 
-    def _persist(self, request: Request, model: str) -> Answer:
+    def _persist(self, request: Request, model: str) -> tuple[Answer, Grant]:
         """Try until it is answered, the transport budget is used up, or the failure is final."""
         failed = 0
         while True:
             outcome = self._outcome(request, model)
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, tuple):
                 return outcome
             if isinstance(outcome, UnsupportedError):
                 self._connected().leave_out(outcome.part)
@@ -179,22 +238,32 @@ class Client:
             failed += 1
             self._wait(outcome, failed, request, model)
 
-    def _outcome(self, request: Request, model: str) -> Answer | UnsupportedError | TransientError:
+    def _outcome(self, request: Request, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
         try:
             return self._try(request, model)
         except (UnsupportedError, TransientError) as error:
             return error
         except ModelError as error:
-            raise ModelError(self._redactor.scrub(str(error))) from None
+            raise type(error)(self._redactor.scrub(str(error))) from None
 
-    def _try(self, request: Request, model: str) -> Answer:
-        grant = self.budget.reserve(request.tokens, request.reply_tokens, lambda p, c: self._cost(model, p, c))
-        self._listen(Event("request", _describe(request, model)))
-        wire = self._connected()
-        self.sent += 1
-        answer = wire.send(request, model, grant.reply_tokens, self.budget.seconds_left)
+    def _try(self, request: Request, model: str) -> tuple[Answer, Grant]:
+        grant = self.budget.reserve(
+            request.tokens,
+            request.reply_tokens,
+            lambda p, c: self._cost(model, p, c),
+            samples=request.samples,
+            hold=True,
+        )
+        try:
+            self._listen(Event("request", _describe(request, model)))
+            wire = self._connected()
+            self.sent += 1
+            answer = wire.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
+        except BaseException:
+            self.budget.release(grant)
+            raise
         usd = self._cost(model, answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens)
-        return replace(answer, usd=usd)
+        return replace(answer, usd=usd), grant
 
     def _wait(self, error: TransientError, failed: int, request: Request, model: str) -> None:
         """Book what a broken answer may have cost, then pause. Raises ModelError when it has to be the end."""
@@ -203,6 +272,8 @@ class Client:
             usd = self._cost(model, request.tokens, 0)
             self._book(Cost(requests=1, prompt_tokens=request.tokens, usd=usd), "answer lost")
         pause = self._backoff.pause(failed, error.after)
+        if self._closed:
+            raise ModelError("the run is over")
         if failed >= self._backoff.tries:
             raise ModelError(f"{said}; gave up after {failed} tries") from None
         if pause > LONGEST_WAIT:
@@ -218,11 +289,11 @@ class Client:
             self._note(f"the price of {model!r} is unknown: max-cost cannot be watched, max-tokens is")
         return usd
 
-    def _settle(self, answer: Answer, text: str) -> None:
-        self._book(Cost(1, answer.prompt_tokens, answer.completion_tokens, answer.usd), text)
+    def _settle(self, answer: Answer, text: str, grant: Grant | None = None) -> None:
+        self._book(Cost(1, answer.prompt_tokens, answer.completion_tokens, answer.usd), text, grant)
 
-    def _book(self, cost: Cost, text: str) -> None:
-        self.budget.settle(cost)
+    def _book(self, cost: Cost, text: str, grant: Grant | None = None) -> None:
+        self.budget.settle(cost, grant)
         self._listen(Event("spent", text, cost=self.spent))
 
     def _note(self, text: str) -> None:

@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coderefine.errors import ModelError
+from coderefine.errors import ModelError, TooLongError
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options", "response_format")
+OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options", "response_format", "n")
 """Parts of a request that some servers do not know; each is left out once a server says so."""
 
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
@@ -70,9 +70,12 @@ def judge(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
 
 def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> Exception:
     said = _said(error)
-    final = _final(error, said, target)
-    if final:
+    if final := _final(error, said, target):
         return ModelError(final)
+    if error.status_code == 413 or (error.status_code in (400, 422) and CONTEXT.search(f"{error.code} {said}")):
+        return TooLongError(
+            f"the request is longer than {target.model!r} can read; choose a model with a larger context: {said}"
+        )
     if error.status_code in TRANSIENT or error.status_code >= 500:
         return TransientError(f"the server answered {error.status_code}: {said}", retry_after(error.response.headers))
     part = _unsupported(error, said, sent)
@@ -99,10 +102,6 @@ def _final(error: APIStatusError, said: str, target: Target) -> str | None:
         ),
         (status == 403, f"the key in {target.key_name} may not use model {model!r} (403): {said}"),
         (status == 404, f"{target.url} knows no model {model!r} (404); check --model and base-url: {said}"),
-        (
-            status == 413 or (status in (400, 422) and bool(CONTEXT.search(whole))),
-            f"the request is longer than {model!r} can read; choose a model with a larger context: {said}",
-        ),
     )
     return next((line for holds, line in lines if holds), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from coderefine.errors import JournalError
@@ -34,7 +34,7 @@ class Schema:
 class Request:
     """One question. `purpose` is for people (edit, again, critique); `parts` are (name, characters) for them too.
 
-    `reply_tokens` caps the answer.
+    `reply_tokens` caps each answer; `samples` is how many different answers are wanted (the prompt is paid once).
     """
 
     purpose: str
@@ -44,6 +44,7 @@ class Request:
     schema: Schema | None = None
     reply_tokens: int = 8192
     parts: tuple[tuple[str, int], ...] = ()
+    samples: int = 1
 
     @property
     def chars(self) -> int:
@@ -58,7 +59,9 @@ class Request:
         """sha256 over what decides the answer; `ordinal` counts identical requests of one run from 0."""
         schema = [self.schema.name, self.schema.body] if self.schema else None
         said = [[message.role, message.text] for message in self.messages]
-        whole = json.dumps([model, said, self.temperature, schema, ordinal], sort_keys=True, ensure_ascii=True)
+        samples = [self.samples] if self.samples > 1 else []
+        decides = [model, said, self.temperature, schema, ordinal, *samples]
+        whole = json.dumps(decides, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
@@ -67,6 +70,7 @@ class Answer:
     """What the model said. `finish` is the server's word: stop, length, content_filter …
 
     Token counts are the server's own, or estimates when it sent none (`counted` is then False).
+    `others` are further samples of the same request, each (text, finish); the counts cover them all.
     """
 
     text: str
@@ -76,6 +80,12 @@ class Answer:
     cached_tokens: int = 0
     counted: bool = True
     usd: float | None = None
+    others: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def each(self) -> tuple[Answer, ...]:
+        """Every sample as an answer of its own; the first one carries the counts."""
+        return (replace(self, others=()), *(Answer(text, finish) for text, finish in self.others))
 
     def dump(self) -> str:
         """For the journal."""
@@ -85,8 +95,10 @@ class Answer:
     def load(cls, text: str) -> Answer:
         """The way back from `dump`. Raises JournalError when the record is damaged."""
         try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError) as error:
+            given = json.loads(text)
+            others = tuple((str(said), str(finish)) for said, finish in given.pop("others", ()))
+            return cls(**given, others=others)
+        except (ValueError, TypeError, AttributeError) as error:
             raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error
 
 

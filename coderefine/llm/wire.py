@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -48,14 +48,14 @@ class Wire:
         self._caps = CAPS if _is_openai(server.base_url) else CAPS[::-1]
         self._left_out: set[str] = set()
 
-    def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None) -> Answer:
+    def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None, samples: int = 1) -> Answer:
         """The answer to one request. Raises what `failures.judge` makes of an error.
 
-        `seconds`: what is left of the run's time.
+        `seconds`: what is left of the run's time. `samples`: answers wanted; fewer may come.
         """
         import openai
 
-        arguments = self._arguments(request, model, reply_tokens)
+        arguments = self._arguments(request, model, reply_tokens, samples)
         arguments["timeout"] = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
         try:
             with self._ending(seconds):
@@ -104,7 +104,7 @@ class Wire:
     def close(self) -> None:
         self._client.close()
 
-    def _arguments(self, request: Request, model: str, reply_tokens: int) -> dict[str, Any]:
+    def _arguments(self, request: Request, model: str, reply_tokens: int, samples: int) -> dict[str, Any]:
         cap = next((name for name in self._caps if name not in self._left_out), CAPS[0])
         given: dict[str, Any] = {
             "model": model,
@@ -112,6 +112,8 @@ class Wire:
             "temperature": request.temperature,
             cap: reply_tokens,
         }
+        if samples > 1:
+            given["n"] = samples
         if request.schema:
             schema = {"name": request.schema.name, "schema": request.schema.body, "strict": True}
             given["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -150,36 +152,35 @@ def _plain() -> DefaultHttpxClient:
 def _read(result: ChatCompletion, request: Request) -> Answer:
     """A whole answer. openai hands over whatever came, so its shape is checked here."""
     try:
-        choice = result.choices[0]
-        text = _text(choice.message)
-        finish = choice.finish_reason or "stop"
+        said = [(_text(choice.message), str(choice.finish_reason or "stop")) for choice in result.choices]
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise TransientError("the server sent no chat completion", billed=True) from error
-    return _counted(text, str(finish), getattr(result, "usage", None), request)
+    return _counted(said, getattr(result, "usage", None), request)
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
     """A streamed answer. Without a finish reason it was cut, however politely the connection ended."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    text, finish, usage = "", None, None
+    said: dict[int, tuple[str, str | None]] = {}
+    usage = None
     with stream:
         for chunk in stream:
-            said, ended = _piece(chunk)
-            text, finish = text + said, ended or finish
+            for number, piece, ended in _pieces(chunk):
+                text, finish = said.get(number, ("", None))
+                said[number] = text + piece, ended or finish
             usage = getattr(chunk, "usage", None) or usage
-            _check_end(len(text), deadline)
-    if finish is None:
+            _check_end(sum(len(text) for text, _ in said.values()), deadline)
+    whole = [(text, finish) for _, (text, finish) in sorted(said.items()) if finish is not None]
+    if not whole or len(whole) < len(said):
         raise TransientError("the stream was cut", billed=True)
-    return _counted(text, finish, usage, request)
+    return _counted(whole, usage, request)
 
 
-def _piece(chunk: ChatCompletionChunk) -> tuple[str, str | None]:
-    """Text and finish reason in one event; events without a choice (usage, keep-alive) have neither."""
-    choices = getattr(chunk, "choices", None)
-    if not choices:
-        return "", None
+def _pieces(chunk: ChatCompletionChunk) -> list[tuple[int, str, str | None]]:
+    """(which answer, text, finish reason) in one event; usage and keep-alive events have none."""
+    choices = getattr(chunk, "choices", None) or ()
     try:
-        return _text(choices[0].delta), choices[0].finish_reason
+        return [(choice.index or 0, _text(choice.delta), choice.finish_reason) for choice in choices]
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise TransientError("the server sent no chat completion", billed=True) from error
 
@@ -199,10 +200,15 @@ def _check_end(length: int, deadline: float | None) -> None:
         raise TransientError("the answer does not end", billed=True)
 
 
-def _counted(text: str, finish: str, usage: Any, request: Request) -> Answer:
+def _counted(said: Sequence[tuple[str, str]], usage: Any, request: Request) -> Answer:
+    """The samples as one answer. Raises TransientError when there is none."""
+    if not said:
+        raise TransientError("the server sent no chat completion", billed=True)
+    (text, finish), others = said[0], tuple(said[1:])
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     if not isinstance(prompt, int) or not isinstance(completion, int):
-        return Answer(text, finish, request.tokens, int(len(text) / CHARS_PER_TOKEN) + 1, counted=False)
+        estimate = sum(int(len(part) / CHARS_PER_TOKEN) + 1 for part, _ in said)
+        return Answer(text, finish, request.tokens, estimate, counted=False, others=others)
     details = getattr(usage, "prompt_tokens_details", None)
     cached = getattr(details, "cached_tokens", None)
-    return Answer(text, finish, prompt, completion, cached if isinstance(cached, int) else 0)
+    return Answer(text, finish, prompt, completion, cached if isinstance(cached, int) else 0, others=others)

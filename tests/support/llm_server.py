@@ -34,7 +34,8 @@ class Reply:
     """One answer. `text` is what the model says; the rest is how things go wrong.
 
     `delay`: seconds before the first byte. `cut`: close the connection after so many characters of `text`
-    (streaming) or bytes of the body. `raw`: send this body instead. `usage`: (prompt, completion) tokens;
+    (streaming) or bytes of the body. `raw`: send this body instead. `more`: further answers, of which as many
+    are sent as the request's `n` wants. `usage`: (prompt, completion) tokens;
     None counts four characters a token; `silent` leaves usage out.
     """
 
@@ -50,6 +51,11 @@ class Reply:
     refusal: str | None = None
     chunk: int = 16
     pause: float = 0.0
+    more: tuple[str, ...] = ()
+
+    def texts(self, seen: Seen) -> tuple[str, ...]:
+        """All answers to `seen`."""
+        return (self.text, *self.more)[: int(seen.body.get("n", 1))]
 
 
 def error(
@@ -231,16 +237,18 @@ class _Wire(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         self.end_headers()
-        text = reply.text if reply.cut is None else reply.text[: reply.cut]
-        for start in range(0, len(text), reply.chunk):
-            self._event(_delta({"content": text[start : start + reply.chunk]}))
-            time.sleep(reply.pause)
+        for number, whole in enumerate(reply.texts(seen)):
+            text = whole if reply.cut is None else whole[: reply.cut]
+            for start in range(0, len(text), reply.chunk):
+                self._event(_delta({"content": text[start : start + reply.chunk]}, number=number))
+                time.sleep(reply.pause)
         if reply.cut is not None:
             self._drop()
             return
         if reply.refusal:
             self._event(_delta({"refusal": reply.refusal}))
-        self._event(_delta({}, reply.finish))
+        for number in range(len(reply.texts(seen))):
+            self._event(_delta({}, reply.finish, number=number))
         if not reply.silent and seen.body.get("stream_options", {}).get("include_usage"):
             self._event({**_delta({}), "choices": [], "usage": _usage(seen, reply)})
         self._chunk(b"data: [DONE]\n\n")
@@ -259,24 +267,26 @@ class _Wire(BaseHTTPRequestHandler):
 
 
 def _usage(seen: Seen, reply: Reply) -> dict[str, int]:
-    prompt, completion = reply.usage or (seen.chars // 4, len(reply.text) // 4)
+    prompt, completion = reply.usage or (seen.chars // 4, sum(len(text) // 4 for text in reply.texts(seen)))
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def _completion(seen: Seen, reply: Reply) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    said = [{"role": "assistant", "content": text, "refusal": reply.refusal} for text in reply.texts(seen)]
     whole: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
         "model": seen.body.get("model", ""),
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish}],
+        "choices": [
+            {"index": number, "message": message, "finish_reason": reply.finish} for number, message in enumerate(said)
+        ],
     }
     return whole if reply.silent else {**whole, "usage": _usage(seen, reply)}
 
 
-def _delta(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": dict(delta), "finish_reason": finish}
+def _delta(delta: Mapping[str, Any], finish: str | None = None, *, number: int = 0) -> dict[str, Any]:
+    choice = {"index": number, "delta": dict(delta), "finish_reason": finish}
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "", "choices": [choice]}
 
 
