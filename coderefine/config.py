@@ -23,6 +23,8 @@ else:
 GATES = ("pytest", "ruff", "radon")
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
+POLICIES = ("coderefine", "retry", "warming", "self-refine")
+"""Ways to spend the budget on a model (proposers/model/policies)."""
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
 MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
@@ -52,6 +54,7 @@ class Config:
     `timeout`, `test_timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out".
     `network`: the tests may use it; `pass_env`: names or globs of variables they see although they look like secrets.
     `test_timeout` is what one test may take as long as its usual time is not known.
+    `models`: from cheap to strong, when one is not enough; `samples`: answers per round, 0 as the policy has it.
     """
 
     python: str | None = None
@@ -72,7 +75,10 @@ class Config:
     search: bool = True
     search_time: float = 30.0
     model: str | None = None
+    models: tuple[str, ...] = ()
     critic_model: str | None = None
+    policy: str = POLICIES[0]
+    samples: int = 0
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float = 0.2
@@ -97,7 +103,8 @@ def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[st
     """
     environ = os.environ if environ is None else environ
     given = {**_from_file(root / "pyproject.toml"), **_from_environ(environ)}
-    given |= {name: value for name, value in (flags or {}).items() if value is not None}
+    told = {name: value for name, value in (flags or {}).items() if value is not None}
+    given |= {"models": (), **told} if "model" in told else told
     return _with_model(_checked(replace(Config(), **given)), environ)
 
 
@@ -107,7 +114,9 @@ def masked(text: str) -> str:
 
 
 def _with_model(config: Config, environ: Mapping[str, str]) -> Config:
-    """A key or a server without a model name means the default model."""
+    """The first of several models is the model; a key or a server without a name means the default one."""
+    if config.models:
+        return replace(config, model=config.models[0])
     if config.model is None and (environ.get(config.api_key_env) or config.base_url):
         return replace(config, model=DEFAULT_MODEL)
     return config
@@ -123,6 +132,7 @@ def _checked(config: Config) -> Config:
     for name, value, allowed in (
         ("sandbox", config.sandbox, SANDBOXES),
         ("view", config.view, VIEWS),
+        ("policy", config.policy, POLICIES),
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

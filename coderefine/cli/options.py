@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import click
 
+from coderefine.config import POLICIES
+
 Function = TypeVar("Function", bound=Callable[..., object])
 Decorator = Callable[[Function], Function]
 
@@ -28,6 +30,8 @@ LOOP = (
     click.option("--search/--no-search", default=None, help="Use the offline search engine."),
     click.option("--search-time", type=click.FloatRange(0), metavar="SECONDS", help="Its share of the time."),
     click.option("--model", metavar="NAME", help="Model to ask when the offline rungs are spent."),
+    click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per round (default: as the policy)."),
+    click.option("--policy", type=click.Choice(POLICIES), help="How the model is asked (default coderefine)."),
     click.option("--base-url", metavar="URL", help="OpenAI-compatible server."),
     click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),
     click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),

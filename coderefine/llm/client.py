@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -122,7 +122,7 @@ class Client:
         """
         return self._fulfil(self._prepared(request))
 
-    def sample(self, request: Request, number: int) -> Iterator[Answer]:
+    def sample(self, request: Request, number: int) -> Generator[Answer, None, None]:
         """`number` answers to the same request, in an order that does not depend on time.
 
         One request with its prompt paid once where the server can give several answers; the missing ones are asked

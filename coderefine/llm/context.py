@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding
-from coderefine.llm.evidence import Witness, leading, tell
+from coderefine.llm.evidence import MOST, Witness, leading, tell
 from coderefine.llm.excerpt import excerpt, imports
 from coderefine.llm.outline import at_lines, called, narrow, outline, used
 from coderefine.llm.steady import cut
@@ -47,16 +47,22 @@ class Context:
         return "\n".join(part for part in (self.code, self.tests, self.evidence) if part)
 
 
-def gather(findings: Sequence[Finding], cases: Mapping[str, Case], repository: Repository) -> Context:
-    """The context for clearing `findings`. Only the last part depends on anything but source text."""
+def gather(
+    findings: Sequence[Finding], cases: Mapping[str, Case], repository: Repository, room: float = 1.0
+) -> Context:
+    """The context for clearing `findings`. Only the last part depends on anything but source text.
+
+    `room`: the share of the usual size that there is room for, at most 1.
+    """
     witness = Witness(repository.top, cases, repository.text)
     sources = _sources(leading(findings, witness), cases, repository)
     clues = _clues(findings, cases, sources)
     files = _files(findings, cases, sources, repository)
     mark = _mark((*files.values(), *sources.values()))
-    code = _fit((_fenced("file", path, _shown(path, text, clues), mark) for path, text in files.items()), CODE)
-    tests = _fit((_fenced("tests", path, text, mark) for path, text in sources.items() if text), TESTS)
-    evidence = _fenced("result", "", tell(findings, witness), mark)
+    shown = {path: _shown(path, text, clues, room) for path, text in files.items()}
+    code = _fit((_fenced("file", path, text, mark) for path, text in shown.items()), int(CODE * room))
+    tests = _fit((_fenced("tests", path, text, mark) for path, text in sources.items() if text), int(TESTS * room))
+    evidence = _fenced("result", "", cut(tell(findings, witness), int(MOST * room)), mark)
     return Context(code, tests, evidence, tuple(files))
 
 
@@ -150,13 +156,13 @@ def _candidates(name: str, path: str, prefix: str) -> Iterator[str]:
             yield (base / f"{tail}{ending}").as_posix()
 
 
-def _shown(path: str, text: str, clues: _Clues) -> str:
+def _shown(path: str, text: str, clues: _Clues, room: float) -> str:
     """`text` whole when it is short, else outlined around what the clues point at."""
-    if len(text) <= WHOLE:
+    if len(text) <= WHOLE * room:
         return text
     keep = at_lines(text, clues.lines.get(path, frozenset())) | called(text, clues.names)
     drawn = outline(text, keep)
-    return drawn if len(drawn) <= CODE // 2 else narrow(text, keep)
+    return drawn if len(drawn) <= CODE * room / 2 else narrow(text, keep)
 
 
 def _mark(texts: Iterable[str]) -> str:

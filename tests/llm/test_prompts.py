@@ -9,13 +9,16 @@ EXPECTED = {
     "critic": set(),
     "critique": set(),
     "cut": set(),
+    "feedback": set(),
     "first": set(),
     "fresh": set(),
     "other": set(),
     "quality": set(),
+    "refine": set(),
     "repair": {"number", "reason"},
     "same": {"number", "reason"},
     "system": set(),
+    "version": {"number", "code", "reason", "feedback"},
 }
 
 

@@ -80,7 +80,7 @@ WRONG = edit("    return amount - percent\n")
 
 
 def wrong(number: int) -> str:
-    return edit(f"    return amount - percent - {number}\n")
+    return edit(f"    return amount - percent - {number + 100}\n")
 
 
 @dataclass
@@ -260,23 +260,105 @@ def test_breadth_then_critique_then_repair_then_fresh_start(opened: Open) -> Non
         if "response_format" in seen.body:
             return Reply('{"cause": "percent", "mistake": "units", "plan": "divide by a hundred"}')
         asked.append(seen)
-        return Reply(wrong(len(asked)))
+        first, *more = (wrong(10 * len(asked) + number) for number in range(seen.body.get("n", 1)))
+        return Reply(first, more=tuple(more))
 
     asked: list[Seen] = []
     with opened(script, Config(critic_model="wise")) as (bench, model, it):
-        best = bench.drive(model)
+        best = bench.drive(model, most=11)
         assert best.number == 0
-        assert len(asked) == 6
+        assert [seen.body.get("n", 1) for seen in asked] == [1, 3, 2, 3, 3]
         critics = [seen for seen in it.server.requests if "response_format" in seen.body]
         assert [seen.body["model"] for seen in critics] == ["wise"]
-        assert it.server.requests.index(critics[0]) == 3
-        assert "divide by a hundred" not in asked[2].prompt
-        assert "plan: divide by a hundred" in asked[3].prompt
-        assert "Start afresh" in asked[5].prompt
-        assert asked[5].prompt.count("\n#") == 5
+        assert it.server.requests.index(critics[0]) == 2
+        assert "divide by a hundred" not in asked[1].prompt
+        assert "plan: divide by a hundred" in asked[2].prompt
+        assert "Start afresh" in asked[3].prompt
+        assert asked[3].prompt.count("\n#") == 6
         heat = [seen.body["temperature"] for seen in asked]
-        assert heat[0] < heat[1] < heat[2]
+        assert heat[0] < heat[1] < heat[4]
         assert "wise" not in [seen.body["model"] for seen in asked]
+
+
+def test_harder_rounds_go_to_stronger_models(opened: Open) -> None:
+    def script(seen: Seen) -> Reply:
+        if "response_format" not in seen.body:
+            asked.append(seen.body["model"])
+        first, *more = (wrong(10 * len(asked) + number) for number in range(seen.body.get("n", 1)))
+        return Reply(first, more=tuple(more))
+
+    asked: list[str] = []
+    with opened(script, Config(models=("small", "middle", "large"))) as (bench, model, it):
+        bench.drive(model, most=15)
+        assert asked == ["small", "small", "middle", "middle", "middle", "large", "large"]
+        critics = [seen.body["model"] for seen in it.server.requests if "response_format" in seen.body]
+        assert set(critics) == {"large"}
+
+
+def test_samples_are_asked_in_every_round_and_end_with_the_first_that_is_right(opened: Open) -> None:
+    with opened([Reply(WRONG, more=(RIGHT, wrong(3), wrong(4)))], Config(samples=4)) as (bench, model, it):
+        assert bench.drive(model).number == 2
+        assert [seen.body["n"] for seen in it.server.requests] == [4]
+
+
+def test_a_prompt_that_is_too_long_is_shortened_and_stays_short(opened: Open) -> None:
+    def script(seen: Seen) -> Reply:
+        if seen.chars > 2_300:
+            return error(400, "maximum context length is 700 tokens", code="context_length_exceeded")
+        return Reply(RIGHT)
+
+    long = CART + "".join(f"\n\ndef other_{n}(amount):\n    return amount + {n}\n" for n in range(60))
+    with opened(script, files={**PROJECT, "cart.py": long}) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        sizes = [seen.chars for seen in it.server.requests]
+        assert sizes == sorted(sizes, reverse=True)
+        assert 2 <= len(sizes) <= 4
+
+
+def test_a_model_that_can_read_nothing_ends_the_run_with_the_servers_word(opened: Open) -> None:
+    refusal = error(400, "maximum context length is 10 tokens", code="context_length_exceeded")
+    with opened([refusal]) as (bench, model, it), pytest.raises(ModelError, match="larger context"):
+        bench.drive(model)
+    assert len(it.server.requests) == 3
+
+
+class TestPolicies:
+    def test_retry_asks_the_same_again(self, opened: Open) -> None:
+        with opened([WRONG, wrong(1), wrong(2), RIGHT], Config(policy="retry")) as (bench, model, it):
+            assert bench.drive(model).number == 4
+            assert len(set(prompts(it.server.requests))) == 1
+            assert len({seen.body["temperature"] for seen in it.server.requests}) == 1
+
+    def test_warming_asks_the_same_warmer(self, opened: Open) -> None:
+        with opened([WRONG, wrong(1), wrong(2), RIGHT], Config(policy="warming")) as (bench, model, it):
+            assert bench.drive(model).number == 4
+            assert len(set(prompts(it.server.requests))) == 1
+            heat = [seen.body["temperature"] for seen in it.server.requests]
+            assert heat == sorted(set(heat))
+
+    def test_self_refine_appends_all_versions_and_feedback(self, opened: Open) -> None:
+        def script(seen: Seen) -> Reply:
+            if "Do not write the code" in seen.prompt:
+                return Reply("It lacks the hundred.")
+            asked.append(seen)
+            old = "percent" if len(asked) == 1 else f"percent - {100 + len(asked) - 1}"
+            return Reply(
+                edit(
+                    f"    return amount - percent - {100 + len(asked)}\n",
+                    f"    return amount - {'amount * ' * (len(asked) == 1)}{old}\n",
+                )
+            )
+
+        asked: list[Seen] = []
+        with opened(script, Config(policy="self-refine")) as (bench, model, _):
+            bench.drive(model, most=3)
+            assert len(bench.attempts) == 4
+            last = asked[-1].prompt
+            assert last.count("It lacks the hundred.") == len(asked) - 1
+            assert "percent - 101" in last
+            assert "percent - 102" in last
+            sizes = [seen.chars for seen in asked]
+            assert sizes == sorted(sizes)
 
 
 def test_progress_starts_the_plan_over_on_the_better_tree(opened: Open) -> None:

@@ -1,40 +1,51 @@
-"""The order in which a model is asked: breadth before depth."""
+"""What a policy is made of: moves in order, and what of the past each question repeats."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Base(Enum):
-    """The tree that a move edits: the best so far, a failed attempt that got part of the way, the untouched one."""
+    """The tree that a move edits: the best so far, a failed attempt that got part of the way, the untouched one,
+    or what the last answer left behind, good or bad."""
 
     BEST = "best"
     FAILED = "failed"
     START = "start"
+    LAST = "last"
+
+
+class History(Enum):
+    """What a question repeats of the past: nothing, a line per failed attempt, or every attempt in full."""
+
+    NONE = "none"
+    LEDGER = "ledger"
+    TRANSCRIPT = "transcript"
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One step. `prompt` is its question's file, `warmth` is added to the configured temperature,
-    `critique`: ask the critic first what went wrong."""
+    """One round. `prompt` is its question's file, `warmth` is added to the configured temperature,
+    `critique`: ask the critic first what went wrong. `samples`: answers wanted. `tier`: which of the configured
+    models is asked, 0 the cheapest; the last one stands for all above it. `correct`: a reply that cannot be read is
+    answered once with what is wrong.
+    """
 
-    prompt: str
+    prompt: str = "first"
     base: Base = Base.BEST
     warmth: float = 0.0
     critique: bool = False
+    samples: int = 1
+    tier: int = 0
+    correct: bool = True
 
 
-PLAN = (
-    Move("first"),
-    Move("other", warmth=0.3),
-    Move("other", warmth=0.6),
-    Move("repair", Base.FAILED, critique=True),
-    Move("repair", Base.FAILED, warmth=0.2),
-    Move("fresh", Base.START, warmth=0.5),
-)
-"""One candidate, two different ones, a critique, at most two repairs of one lineage, a fresh start.
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`moves` starts over whenever the best improves."""
 
-Ten samples with one repair each beat two with ten (Olausson et al. 2023, "Is Self-Repair a Silver Bullet?"),
-and warmer retries with fresh starts match deeper debugging at a fraction of its price (Kapoor et al. 2024).
-"""
+    name: str
+    moves: Callable[[], Iterator[Move]]
+    history: History = History.LEDGER

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from coderefine.config import Config
 from coderefine.core import Cost, Event, Listen, Proposals, Situation, Views
 from coderefine.llm.client import Client
 from coderefine.project import Place, Protection
-from coderefine.proposers.model.plan import PLAN
+from coderefine.proposers.model.policies import policy
 from coderefine.proposers.model.talk import Talk
 
 
@@ -29,24 +31,24 @@ class Model:
         return self._client.spent
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Patches until the model has nothing new to say; the plan starts over whenever the best improves.
+        """Patches until the model has nothing new to say; the policy starts over whenever the best improves.
 
         Raises BudgetError before a limit is crossed and ModelError for a server's final no.
         """
         del views  # text is read from the user's tree and laid under the patch in memory; nothing is run
-        talk = Talk(self._place, self._config, self._client, self._protection)
-        improved = True
-        while improved:
-            improved = False
+        chosen = policy(self._config.policy)
+        talk = Talk(self._place, self._config, self._client, self._protection, chosen)
+        while True:
             best = situation.best.number
             talk.forget()
-            for move in PLAN:
-                patch = talk.patch(move, situation)
-                if patch is not None:
-                    situation = yield patch
-                elif talk.hopeless:
+            for move in chosen.moves():
+                with closing(talk.patches(move, situation)) as patches:
+                    for patch in patches:
+                        situation = yield patch
+                if talk.hopeless:
                     self._listen(Event("note", "the model has nothing usable to say"))
                     return
                 if situation.best.number != best:
-                    improved = True
                     break
+            else:
+                return

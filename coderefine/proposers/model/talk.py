@@ -1,16 +1,17 @@
-"""One conversation with a model: a question, its answer as a patch, and one chance to correct it."""
+"""One conversation with a model: questions, their answers as patches, and one chance to correct each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
 
 from coderefine.config import Config
-from coderefine.core import Attempt, Case, Finding, Patch, Severity, Situation, Status
-from coderefine.errors import ReplyError
+from coderefine.core import Patch, Situation
+from coderefine.errors import ReplyError, TooLongError
 from coderefine.llm.client import Client
-from coderefine.llm.context import Context, Repository, gather
+from coderefine.llm.context import Context
 from coderefine.llm.edits import Tree, apply
 from coderefine.llm.prompts import render
 from coderefine.llm.reply import NothingToApplyError, parse_reply
@@ -18,12 +19,17 @@ from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
 from coderefine.project import Place, Protection
-from coderefine.proposers.model.ledger import ORIGIN, failed, ledger, outcome
-from coderefine.proposers.model.plan import Base, Move
+from coderefine.proposers.model.ground import Ground, begun, ground, standing
+from coderefine.proposers.model.ledger import ORIGIN, ledger, outcome
+from coderefine.proposers.model.plan import History, Move, Policy
+from coderefine.proposers.model.question import Asking, Past, section
 from coderefine.proposers.model.tree import Overlay
 
-STRIKES = 2
-"""Empty replies in a row, or calls in a row without a usable edit, after which asking on is waste."""
+PARROT = 3
+"""Equal unusable replies in a row after which asking on is waste: the model does not hear what it is told."""
+
+BARREN = 12
+"""Unusable replies in a row, however different, after which asking on is waste."""
 
 ECHO = 3_000
 """Characters of a faulty reply that go back with the request to correct it."""
@@ -31,118 +37,115 @@ ECHO = 3_000
 LESSON = 300
 """Characters of what was wrong with an unusable reply that the next question repeats."""
 
-HOTTEST = 1.2
-"""Temperature beyond which models lose the thread."""
+NARROWEST = 0.15
+"""Share of the usual prompt below which there is nothing left to cut."""
 
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What a question stands on: the patch its edits come on top of, and what the tools say about that tree."""
-
-    patch: Patch
-    findings: tuple[Finding, ...]
-    cases: Mapping[str, Case]
-    ask: str
-
-
 class Talk:
-    """Asks, reads and counts failures. Nothing in a question depends on time, place or chance."""
+    """Asks, reads and counts failures. Lives as long as one run's proposals."""
 
-    def __init__(self, place: Place, config: Config, client: Client, protection: Protection) -> None:
+    def __init__(self, place: Place, config: Config, client: Client, protection: Protection, policy: Policy) -> None:
         self._place = place
         self._config = config
         self._client = client
-        self._protection = protection
-        self._start = Overlay(place.top, Patch())
-        self._advice = ""
-        self._fault = ""
-        self._empty = 0
+        self._asking = Asking(place, config, protection)
+        self._past = Past(policy.history)
+        self._told = 0
+        self._said = ""
+        self._same = 0
         self._barren = 0
 
     @property
     def hopeless(self) -> bool:
         """Whether the model has shown that it has nothing usable to say."""
-        return self._empty >= STRIKES or self._barren >= STRIKES
+        return self._same >= PARROT or self._barren >= BARREN
 
     def forget(self) -> None:
         """The tree has improved: what was advised about the old one no longer counts."""
-        self._advice = ""
+        self._past = replace(self._past, advice="")
 
-    def patch(self, move: Move, situation: Situation) -> Patch | None:
-        """The patch that `move` brings, None when the model gave none. Raises what `Client.ask` raises."""
+    def patches(self, move: Move, situation: Situation) -> Generator[Patch, None, None]:
+        """The patches that `move` brings, none when no answer was usable. Raises what `Client.ask` raises."""
+        if self._past.history is History.TRANSCRIPT:
+            self._retell(situation)
         if move.critique:
-            self._advice = self._critique(situation)
-        ground = self._ground(move, situation)
-        request, shown = self._request(move, ground, situation)
-        for _ in range(2):
-            answer = self._client.ask(request)
+            self._past = replace(self._past, advice=self._critique(situation))
+        base = ground(move, situation, self._asking.start, self._asking.writable)
+        known = [attempt.patch.files for attempt in situation.attempts]
+        faulty: tuple[Request, Answer, ReplyError] | None = None
+        for request, answer, shown in self._answers(move, base, situation):
             try:
-                return self._accepted(self._read(answer, ground, shown, situation))
+                patch = self._accepted(self._read(answer, base, shown, situation))
             except ReplyError as fault:
-                self._empty = self._empty + 1 if isinstance(fault, NothingToApplyError) else 0
-                self._fault = f"an earlier reply was unusable: {cut(str(fault), LESSON)}"
-                request = _again(request, answer, fault)
+                self._unusable(answer, fault)
+                faulty = faulty or (request, answer, fault)
+            else:
+                if patch.files not in known:
+                    known.append(patch.files)
+                    yield patch
             if self.hopeless:
-                return None
+                return
+        if faulty and move.correct and len(known) == len(situation.attempts):
+            yield from self._corrected(*faulty, base, situation)
+
+    def _answers(self, move: Move, base: Ground, situation: Situation) -> Iterator[tuple[Request, Answer, Context]]:
+        """Each answer with its question; one that is longer than the model can read is asked again, shorter."""
+        while True:
+            request, shown = self._asking.edit(move, base, situation, self._past)
+            try:
+                with closing(self._client.sample(request, self._config.samples or move.samples)) as answers:
+                    yield from ((request, answer, shown) for answer in answers)
+            except TooLongError:
+                if self._asking.room / 2 < NARROWEST:
+                    raise
+                self._asking = replace(self._asking, room=self._asking.room / 2)
+            else:
+                return
+
+    def _corrected(
+        self, request: Request, answer: Answer, fault: ReplyError, base: Ground, situation: Situation
+    ) -> Iterator[Patch]:
+        """What comes of telling the model once why its reply is unusable; a useless one is not worth it."""
+        if isinstance(fault, NothingToApplyError):
+            return
+        try:
+            again = self._client.ask(_again(request, answer, fault))
+        except TooLongError:
+            return
+        try:
+            yield self._accepted(self._read(again, base, self._asking.context(base), situation))
+        except ReplyError as second:
+            self._unusable(again, second)
+
+    def _unusable(self, answer: Answer, fault: ReplyError) -> None:
+        self._same = self._same + 1 if answer.text == self._said else 1
+        self._said = answer.text
         self._barren += 1
-        return None
+        lesson = f"an earlier reply was unusable: {cut(str(fault), LESSON)}"
+        versions = self._past.versions
+        if self._past.history is History.TRANSCRIPT:
+            versions = (*versions, f"A reply: {cut(answer.text, ECHO)}\nFeedback: {lesson}")
+        self._past = replace(self._past, fault=lesson, versions=versions)
 
     def _accepted(self, patch: Patch) -> Patch:
-        self._empty = self._barren = 0
-        self._fault = ""
+        self._same = self._barren = 0
+        self._past = replace(self._past, fault="")
         return patch
 
-    def _ground(self, move: Move, situation: Situation) -> Ground:
-        best = situation.best
-        if move.base is Base.START:
-            findings = situation.findings if best.number == 0 else _hard(situation.baseline, situation)
-            return Ground(Patch(), findings, situation.baseline.cases, render("fresh"))
-        lineage = _promising(situation) if move.base is Base.FAILED else None
-        if lineage:
-            ask = render("repair", number=str(lineage.number), reason=outcome(lineage, self._start))
-            return Ground(lineage.patch, _hard(lineage, situation), lineage.cases, ask)
-        name = "first" if move.prompt == "first" or not failed(situation) else "other"
-        if name == "first" and not any(finding.critic == "pytest" for finding in situation.findings):
-            name = "quality"
-        return Ground(best.patch, situation.findings, best.cases, render(name))
-
-    def _request(self, move: Move, ground: Ground, situation: Situation) -> tuple[Request, Context]:
-        context = self._context(ground)
-        history = "\n".join(part for part in (ledger(situation, self._start), self._fault) if part)
-        tried = _section("tried", history) + _section("advice", self._advice)
-        user = f"{context}\n{tried}{ground.ask}"
-        system = render("system")
-        parts = {"system": system, "code": context.code, "tests": context.tests, "evidence": context.evidence}
-        sizes = tuple((name, len(text)) for name, text in {**parts, "tried": tried, "ask": ground.ask}.items() if text)
-        temperature = min(HOTTEST, round(self._config.temperature + move.warmth, 2))
-        messages = (Message("system", system), Message("user", user))
-        return Request("edit", messages, temperature, parts=sizes), context
-
-    def _context(self, ground: Ground) -> Context:
-        overlay = Overlay(self._place.top, ground.patch)
-        repository = Repository(
-            self._place.top,
-            self._place.prefix,
-            overlay.text,
-            self._protection.is_test,
-            lambda path: self._protection.reason(path) is None,
-        )
-        return gather(ground.findings, ground.cases, repository)
-
-    def _read(self, answer: Answer, ground: Ground, shown: Context, situation: Situation) -> Patch:
+    def _read(self, answer: Answer, base: Ground, shown: Context, situation: Situation) -> Patch:
         """The patch in `answer`. Raises ReplyError with what to tell the model."""
         if answer.finish == "length":
             raise ReplyError(render("cut"))
         reply = parse_reply(answer.text)
-        overlay = Overlay(self._place.top, ground.patch)
+        overlay = Overlay(self._place.top, base.patch)
         files = apply(reply.blocks, Tree(overlay.read, self._outside, shown.shown))
         summary = self._client.redact(_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
-        patch = ground.patch.then(files, origin=ORIGIN, summary=summary)
+        patch = base.patch.then(files, origin=ORIGIN, summary=summary)
         for attempt in situation.attempts:
             if attempt.patch.files == patch.files:
-                number, reason = str(attempt.number), outcome(attempt, self._start)
+                number, reason = str(attempt.number), outcome(attempt, self._asking.start)
                 raise NothingToApplyError(render("same", number=number, reason=reason))
         return patch
 
@@ -153,52 +156,40 @@ class Talk:
 
     def _critique(self, situation: Situation) -> str:
         """What the critic model thinks went wrong; empty when it has nothing to say in the form asked for."""
-        ground = Ground(situation.best.patch, situation.findings, situation.best.cases, render("critique"))
-        tried = _section("tried", ledger(situation, self._start))
-        user = f"{self._context(ground)}\n{tried}{ground.ask}"
+        base = Ground(situation.best.patch, situation.findings, situation.best.cases, render("critique"))
+        tried = section("tried", ledger(situation, self._asking.start))
+        user = f"{self._asking.context(base)}\n{tried}{base.ask}"
         messages = (Message("system", render("critic")), Message("user", user))
-        request = Request("critique", messages, 0.2, self._config.critic_model, DIAGNOSIS, reply_tokens=2048)
+        model = self._config.critic_model or (self._config.models[-1] if self._config.models else None)
         try:
-            said = ask_json(self._client, request)
-        except ReplyError:
+            said = ask_json(self._client, Request("critique", messages, 0.2, model, DIAGNOSIS, reply_tokens=2048))
+        except (ReplyError, TooLongError):
             return ""
         return "\n".join(f"{name}: {cut(str(said[name]), 600)}" for name in ("cause", "mistake", "plan"))
+
+    def _retell(self, situation: Situation) -> None:
+        """Add every attempt since the last question in full, with the model's own feedback on it (the plain loop)."""
+        for attempt in situation.attempts[self._told :]:
+            if attempt.patch.origin == ORIGIN:
+                base = standing(attempt, situation, self._asking.writable)
+                shown = self._asking.context(base)
+                reason = outcome(attempt, self._asking.start)
+                told = {"number": str(attempt.number), "code": f"{shown.code}\n{shown.evidence}", "reason": reason}
+                so_far = "\n\n".join((*self._past.versions, render("version", **told, feedback="")))
+                feedback = self._client.ask(self._feedback(begun(situation), so_far)).text
+                versions = (*self._past.versions, render("version", **told, feedback=feedback))
+                self._past = replace(self._past, versions=versions)
+        self._told = len(situation.attempts)
+
+    def _feedback(self, base: Ground, versions: str) -> Request:
+        user = f"{self._asking.context(base)}\n{section('versions', versions)}{render('feedback')}"
+        return Request("feedback", (Message("system", render("system")), Message("user", user)), 0.2)
 
 
 def _again(request: Request, answer: Answer, fault: ReplyError) -> Request:
     said = cut(answer.text, ECHO) or "(nothing)"
     told = (Message("assistant", said), Message("user", render("again", problem=str(fault))))
     return replace(request, purpose="again", messages=(*request.messages, *told))
-
-
-def _section(name: str, text: str) -> str:
-    return f"=== {name}\n{text}\n=== end\n" if text else ""
-
-
-def _hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
-    """The hard findings of `attempt`, flaky tests left out."""
-    return tuple(
-        finding
-        for finding in attempt.findings
-        if finding.severity is Severity.HARD and finding.symbol not in situation.flaky
-    )
-
-
-def _promising(situation: Situation) -> Attempt | None:
-    """The failed attempt that repairs the most tests of the best tree, the newest among equals; None without any.
-
-    Older ones than the best lack what it gained.
-    """
-    wanted = [test for test, case in situation.best.cases.items() if case.status.bad]
-    rated = [(_repaired(attempt, wanted), attempt.number, attempt) for attempt in failed(situation)]
-    rated = [item for item in rated if item[1] > situation.best.number]
-    best = max(rated, key=lambda item: item[:2], default=None)
-    return best[2] if best and best[0] > 0 else None
-
-
-def _repaired(attempt: Attempt, wanted: Sequence[str]) -> int:
-    cases = attempt.cases
-    return sum(1 for test in wanted if test in cases and cases[test].status is Status.PASSED)
 
 
 def _sentence(prose: str, most: int = 100) -> str:

@@ -1,0 +1,94 @@
+"""A question in words: context, what was tried, and what is asked; nothing in it depends on time, place or chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coderefine.config import Config
+from coderefine.core import Patch, Situation
+from coderefine.llm.context import Context, Repository, gather
+from coderefine.llm.prompts import render
+from coderefine.llm.request import Message, Request
+from coderefine.project import Place, Protection
+from coderefine.proposers.model.ground import Ground, begun
+from coderefine.proposers.model.ledger import ledger
+from coderefine.proposers.model.plan import History, Move
+from coderefine.proposers.model.tree import Overlay
+
+HOTTEST = 1.2
+"""Temperature beyond which models lose the thread."""
+
+REPLY = 8192
+"""Tokens an answer may have."""
+
+SHORTEST = 1024
+"""Tokens an answer needs to hold an edit, however little room there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a question repeats: `fault` of the last unusable reply, `advice` of the critic, `versions` in full."""
+
+    history: History
+    fault: str = ""
+    advice: str = ""
+    versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How questions about one project are put. `room`: the share of the usual size that the model can read."""
+
+    place: Place
+    config: Config
+    protection: Protection
+    room: float = 1.0
+
+    @property
+    def start(self) -> Overlay:
+        return Overlay(self.place.top, Patch())
+
+    @property
+    def writable(self) -> Callable[[str], bool]:
+        return lambda path: self.protection.reason(path) is None
+
+    def edit(self, move: Move, ground: Ground, situation: Situation, past: Past) -> tuple[Request, Context]:
+        """The question that `move` asks, and what it shows."""
+        context = self.context(begun(situation) if past.history is History.TRANSCRIPT else ground)
+        tried = self._tried(situation, past)
+        system = render("system")
+        named = {"system": system, "code": context.code, "tests": context.tests, "evidence": context.evidence}
+        sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": ground.ask}.items() if text)
+        messages = (Message("system", system), Message("user", f"{context}\n{tried}{ground.ask}"))
+        temperature = min(HOTTEST, round(self.config.temperature + move.warmth, 2))
+        model = self._model(move)
+        return Request("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
+
+    def context(self, ground: Ground) -> Context:
+        overlay = Overlay(self.place.top, ground.patch)
+        repository = Repository(self.place.top, self.place.prefix, overlay.text, self.protection.is_test, self.writable)
+        return gather(ground.findings, ground.cases, repository, self.room)
+
+    @property
+    def reply(self) -> int:
+        return max(SHORTEST, int(REPLY * self.room))
+
+    def _model(self, move: Move) -> str | None:
+        models = self.config.models
+        return models[min(move.tier, len(models) - 1)] if models else None
+
+    def _tried(self, situation: Situation, past: Past) -> str:
+        if past.history is History.TRANSCRIPT:
+            kept = past.versions[-max(1, round(len(past.versions) * self.room)) :]
+            return section("versions", "\n\n".join(kept))
+        if past.history is History.NONE:
+            return ""
+        lines = ledger(situation, self.start).split("\n")
+        kept_lines = lines[-max(1, round(len(lines) * self.room)) :]
+        history = "\n".join(part for part in (*kept_lines, past.fault) if part)
+        return section("tried", history) + section("advice", past.advice)
+
+
+def section(name: str, text: str) -> str:
+    return f"=== {name}\n{text}\n=== end\n" if text else ""
