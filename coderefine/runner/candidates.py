@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from coderefine.core import Status
 
+Codes = tuple[str, ...]
+"""How a program answers a row of calls: a code each; see inside/probe.py for `!` and `~`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -13,12 +13,12 @@ from coderefine.config import Config
 from coderefine.core import Coverage, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
 from coderefine.runner.reach import Reach
 from coderefine.runner.sandbox import Bounds, steps
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
 from coderefine.runner.wire import Message
-from coderefine.runner.worker import Stage, Task, Worker
+from coderefine.runner.worker import ANSWER, Stage, Task, Worker
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
@@ -144,6 +144,37 @@ class Pool:
             return {}
         answer = self._watched(places, sorted(functions))
         return Reach.of([self.tests[place] for place in places], answer["told"].get("reach")).lines()
+
+    def probe(self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float) -> Mapping[int, Codes]:
+        """How `candidates` answer the calls that `tests` make, and calls near them; by candidate number.
+
+        0 is the unchanged program. Candidates that cannot be hot are absent; everything is when the probe died.
+        `seconds` of wall time are shared by all; an answer cut short is a shorter tuple.
+        """
+        places = self._quick([self._places[name] for name in tests if name in self._places], seconds)
+        worker = self._workers[0]
+        if worker.down:
+            worker.restart()
+        worker.server.hot.send(
+            {
+                "kind": "probe",
+                "candidates": {str(one.number): encoded(one.files) for one in candidates},
+                "tests": places,
+                "seconds": seconds,
+                "limit": LEAST + 3 * seconds,
+            }
+        )
+        answer = worker.server.hot.wait(3 * seconds + ANSWER)
+        return {int(number or 0): tuple(codes) for number, codes in answer["codes"].items()}
+
+    def _quick(self, places: Sequence[int], seconds: float) -> list[int]:
+        """Those of `places` that take `seconds` together, in this order; without the ones that end their process."""
+        kept, spent = [], 0.0
+        for place in self._harmless(places):
+            spent += self._seconds.get(self.tests[place], 0.0)
+            if spent <= seconds:
+                kept.append(place)
+        return kept
 
     def _watched(self, places: Sequence[int], functions: Sequence[tuple[str, int, str]]) -> Message:
         worker = self._workers[0]

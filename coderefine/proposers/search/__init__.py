@@ -10,7 +10,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Situation, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.proposers.search.choose import ordered
+from coderefine.proposers.search.choice import Behaviour, Chosen, choose, worth
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
@@ -19,12 +19,14 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.cold import HANG, run_tests
-from coderefine.runner.pool import Pool, open_pool
+from coderefine.runner.pool import Candidate, Pool, open_pool
 
 DEADLY = (HANG, "Exit", "Crash")
 """What the cold run calls the end of a test that took its process along."""
 MOST_SITES = 400
 """Statements looked at: the most suspicious ones."""
+MOST_COMPARED, COMPARING = 16, 1.0
+"""Plausible repairs that are compared by behaviour, and seconds for it."""
 
 
 class Search:
@@ -74,20 +76,19 @@ class Search:
         limit = self._config.search_time - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
         try:
-            repairs = self._search(situation, views, clock)
+            ranked = self._search(situation, views, clock)
         except (RunnerError, CriticError) as error:
             self._listen(Event("note", f"search: {error}"))
-            repairs = []
+            ranked = []
         self._seconds += time.monotonic() - began
-        ranked = ordered(repairs)
         patches = {id(repair): self._patch(situation, repair) for repair in ranked}
-        self._say(repairs)
         for repair in ranked:
             equal = (other for other in ranked if other is not repair and other.fixed == repair.fixed)
             self.alternatives = tuple(patches[id(other)] for other in equal)
             yield patches[id(repair)]
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
+        """Repairs, best first."""
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
         deadly = frozenset(case.id for case in failing if case.failure and case.failure.exception in DEADLY)
@@ -108,20 +109,46 @@ class Search:
                 self._tell,
                 lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()),
             )
+            proposals = iter(Enumeration(sites))
             try:
-                trial.run(iter(Enumeration(sites)))
+                trial.run(proposals)
+                chosen = self._chosen(trial.repairs, pool, failing)
+                if chosen.doubtful and clock.left > 0:
+                    trial.go_on(proposals)
+                    chosen = self._chosen(trial.repairs, pool, failing)
             finally:
                 self._runs += trial.tried
-        return trial.repairs
+        self._say(chosen.ways, chosen.compared)
+        return chosen.repairs
+
+    def _chosen(self, repairs: list[Repair], pool: Pool, failing: list[Case]) -> Chosen:
+        """Best first, compared by how they behave beyond the tests."""
+        likely = sorted((repair for repair in repairs if repair.whole), key=worth, reverse=True)[:MOST_COMPARED]
+        behaviour = self._behaviour(likely, pool, failing) if likely else {}
+        rest = [repair for repair in repairs if repair not in likely]
+        return choose([*likely, *rest], behaviour)
+
+    def _behaviour(self, repairs: list[Repair], pool: Pool, failing: list[Case]) -> Behaviour:
+        """-1 and the places of `repairs` to what they answer; empty when that cannot be seen."""
+        candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
+        first = [case.id for case in failing]
+        tests = [*first, *(name for name in pool.tests if name not in set(first))]
+        try:
+            return {number - 1: codes for number, codes in pool.probe(candidates, tests, COMPARING).items()}
+        except RunnerError:
+            return {}
 
     def _tell(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
 
-    def _say(self, repairs: list[Repair]) -> None:
-        whole = [repair for repair in repairs if repair.whole]
-        if len(whole) > 1:
+    def _say(self, ways: int, count: int) -> None:
+        if ways > 1:
             self._listen(
-                Event("note", f"search: {len(whole)} plausible patches; the one shown is plausible, not proven unique")
+                Event(
+                    "note",
+                    f"search: {count} plausible patches that behave in {ways} ways; "
+                    "the one shown is plausible, not proven unique",
+                )
             )
 
     def _sites(

@@ -15,8 +15,10 @@ from coderefine.runner.pool import Candidate, Judged, Plan, Pool
 
 MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""
-LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 0.5, 3.0, 0.3
+LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
 """After the first repair the search goes on for this share of the time it took, within these seconds."""
+DOUBT = 3.0
+"""Seconds more for a better one when something speaks against the best."""
 MOST_SEEDS = 40
 """Confirmed partial repairs kept for being combined."""
 
@@ -70,6 +72,12 @@ class Trial:
         self.repairs: list[Repair] = []
         self.tried = 0
         self._shown = 0.0
+        self._more = 0.0
+
+    def go_on(self, proposals: Iterator[Proposed]) -> None:
+        """What was found is doubtful: search a little longer for something better."""
+        self._more = self._clock.spent - self.repairs[0].at + DOUBT
+        self.run(proposals)
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge until something plausible is found and its grace is over, or time or proposals run out."""
@@ -89,7 +97,7 @@ class Trial:
             return True
         if self.repairs:
             first = self.repairs[0].at
-            return self._clock.spent > first + min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first))
+            return self._clock.spent > first + max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
         return False
 
     def candidate(self, proposed: Proposed) -> Candidate | None:

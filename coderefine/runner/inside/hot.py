@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -9,7 +10,7 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, disk, heat, live, reach, rehearse, session, swap, warm, wire
+from . import child, disk, heat, live, probe, reach, rehearse, session, swap, warm, wire
 
 Message = Dict[str, Any]
 
@@ -66,6 +67,8 @@ class Server:
                 self._learn(message)
                 heat.warm_up(message["patterns"])
                 child.settle()
+            elif message["kind"] == "probe":
+                self._said.say("probed", codes=self._probe(message))
             else:
                 self._said.say("judged", **self._judge(message))
 
@@ -150,6 +153,46 @@ class Server:
             return b""
         found = reach.packed(done.hits, done.unsure, top)
         return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
+
+    def _probe(self, message: Message) -> Dict[str, List[str]]:
+        """Codes of the answers to the same calls, by candidate number; "" is the unchanged program.
+
+        Candidates that are not hot are left out; so are all when the child dies.
+        """
+        edits = {}
+        for number, files in message["candidates"].items():
+            with contextlib.suppress(swap.NotHotError):
+                edits[number] = self._edit(disk.decoded(files))
+        self._board.clear()
+        self._tree.put({})
+        limits = self._limits._replace(cpu=message["limit"])
+        try:
+            ended = child.fork(lambda tell: tell(self._compare(message, edits)), limits)
+        finally:
+            self._tree.restore({})
+            self._tree.sweep(self._job["scratch"])
+        if not ended.ok:
+            session.forget_output(self._run)
+        codes: Dict[str, List[str]] = json.loads(ended.extra) if ended.extra else {}
+        return codes
+
+    def _compare(self, message: Message, edits: "Dict[str, Edit]") -> bytes:
+        """In the child: record calls while the tests run, then have every candidate answer them."""
+        recorder = probe.Recorder(self._functions.running, lambda path: path in self._rewritten)
+        recorder.start()
+        self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
+        recorder.stop()
+        calls = probe.near(recorder.calls)
+        share = message["seconds"] / (len(edits) + 1)
+        codes = {"": probe.answers(calls, time.monotonic() + share)}
+        for number, edit in edits.items():
+            before = [(function, function.__code__) for function, _ in edit.targets]
+            for function, code in edit.targets:
+                function.__code__ = code
+            codes[number] = probe.answers(calls, time.monotonic() + share)
+            for function, code in before:
+                function.__code__ = code
+        return json.dumps(codes).encode("ascii")
 
     def _watched(self, path: str) -> bool:
         """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""

@@ -6,7 +6,7 @@ import gc
 import sys
 import threading
 import types
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .swap import NotHotError, Pairs, Source, same
 
@@ -91,6 +91,11 @@ class Functions:
                 self._by_key.setdefault(key(thing.__code__), []).append(thing)
             elif kind in _SUSPENDED:
                 ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))
+
+    def running(self, code: types.CodeType) -> Optional[types.FunctionType]:
+        """The one live function that runs `code`; None for none or several (closures differ in what they hold)."""
+        found = [function for function in self._by_key.get(key(code), ()) if function.__code__ is code]
+        return found[0] if len(found) == 1 else None
 
     def targets(self, pairs: Pairs, source: Source) -> List[Target]:
         """(function object, its new code) for all functions that run an old code of `pairs`.

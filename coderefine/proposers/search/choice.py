@@ -1,0 +1,97 @@
+"""Chooses among plausible repairs: those that behave alike vote together, those that crash near the tests lose."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coderefine.proposers.search.validate import Repair
+from coderefine.runner.candidates import Codes
+
+SHORTCUT = 2.0
+"""Taken off the score of a repair that removes behaviour, on top of what ranking took off."""
+TEMPER = 2.5
+"""Scores of equal repairs are added as exp(score / TEMPER): the higher, the more the number of voices counts."""
+SLIP, CRASH = 1.5, 6.0
+"""Taken off for a call that crashes now and did not before, and times the share of such calls."""
+EMPTY = 1.0
+"""Taken off repairs that behave like one which only removes behaviour."""
+ACCIDENTS = frozenset(
+    "!" + name
+    for name in (
+        "AttributeError",
+        "IndexError",
+        "KeyError",
+        "NameError",
+        "RecursionError",
+        "TypeError",
+        "UnboundLocalError",
+        "ZeroDivisionError",
+    )
+) | {"~"}
+"""Answers that nobody writes on purpose: exceptions of slips, and no end."""
+Behaviour = Mapping[int, Codes]
+"""By place in the list of repairs; -1 is the unchanged program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Repairs, best first. `doubtful`: something speaks against the first. `compared` whole ones behave in `ways`."""
+
+    repairs: list[Repair]
+    doubtful: bool = False
+    ways: int = 0
+    compared: int = 0
+
+
+def choose(repairs: Sequence[Repair], behaviour: Behaviour) -> Chosen:
+    """Whole repairs first, best first; partial ones by the number of tests they pass."""
+    groups = clusters(repairs, behaviour)
+    doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
+    shared = {place: _shared(group, repairs) for group in groups for place in group}
+    places = sorted(doubts, key=lambda place: (doubts[place] - shared[place], -worth(repairs[place])))
+    places.sort(key=lambda place: (not repairs[place].whole, -len(repairs[place].fixed)))
+    whole = [group for group in groups if repairs[group[0]].whole]
+    doubtful = bool(places) and doubts[places[0]] > 0
+    return Chosen([repairs[place] for place in places], doubtful, len(whole), sum(map(len, whole)))
+
+
+def _shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
+    """What repairs of one behaviour are worth together."""
+    best = max(worth(repairs[place]) for place in group)
+    return best + TEMPER * math.log(sum(math.exp((worth(repairs[place]) - best) / TEMPER) for place in group))
+
+
+def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
+    """What speaks against repairs of one behaviour, in units of the score; 0 for nothing."""
+    slips = crashes(group[0], behaviour)
+    empty = len(group) > 1 and any(repairs[place].proposed.scored.operator.shortcut for place in group)
+    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty
+
+
+def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:
+    """Places of repairs that fix the same tests and answer all calls alike; unknown behaviour is like no other."""
+    found: dict[Hashable, list[int]] = defaultdict(list)
+    for place, repair in enumerate(repairs):
+        codes = behaviour.get(place)
+        found[(repair.whole, repair.fixed, codes) if codes else place].append(place)
+    return list(found.values())
+
+
+def crashes(place: int, behaviour: Behaviour) -> float:
+    """Share of the calls that the unchanged program answers with a value and this repair with an accident."""
+    before, after = behaviour.get(-1, ()), behaviour.get(place, ())
+    pairs = list(zip(before, after, strict=False))
+    slips = sum(new in ACCIDENTS and old[:1] not in ("!", "~") for old, new in pairs)
+    return slips / len(pairs) if pairs else 0.0
+
+
+def worth(repair: Repair) -> float:
+    scored = repair.proposed.scored
+    return scored.score - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
+
+
+def _size(repair: Repair) -> int:
+    return sum(abs(len(part.text)) + part.end - part.start for part in repair.proposed.scored.edit.parts)

@@ -1,0 +1,65 @@
+"""Values near a given one, of the same type: what a function might be called with next."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Callable, Dict, List
+
+MOST = 7
+"""Variants of one value."""
+
+
+def variants(value: Any, dice: random.Random) -> List[Any]:
+    """At most MOST values like `value`, without itself; none for types we know nothing of."""
+    make = MAKERS.get(type(value))
+    found = make(value, dice) if make else []
+    kept = [one for one in found if type(one) is type(value) and one != value]
+    return kept if len(kept) <= MOST else dice.sample(kept, MOST)
+
+
+def _of_int(value: int, dice: random.Random) -> List[Any]:
+    return [value + 1, value - 1, 0, 1, -value, value * 2, dice.randrange(2, 50)]
+
+
+def _of_float(value: float, dice: random.Random) -> List[Any]:
+    return [value + 1, value - 0.5, 0.0, -value, value * 2, round(dice.uniform(0, 20), 2)]
+
+
+def _of_text(value: Any, dice: random.Random) -> List[Any]:
+    cut = dice.randrange(len(value) + 1)
+    return [value[:0], value[:-1], value[1:], value + value, value[::-1], value.upper(), value[:cut] + value[cut + 1 :]]
+
+
+def _of_row(value: Any, dice: random.Random) -> List[Any]:
+    found = [value[:0], value[:1], value[:-1], value[1:], value[::-1], value + value[:1]]
+    for _ in range(2):
+        if value:
+            at = dice.randrange(len(value))
+            found += [value[:at] + type(value)([one]) + value[at + 1 :] for one in variants(value[at], dice)[:1]]
+    return found
+
+
+def _of_dict(value: Dict[Any, Any], dice: random.Random) -> List[Any]:
+    found: List[Any] = [{}]
+    for key in list(value)[:3]:
+        found.append({other: item for other, item in value.items() if other != key})
+        found += [{**value, key: one} for one in variants(value[key], dice)[:1]]
+    return found
+
+
+def _of_set(value: Any, _: random.Random) -> List[Any]:
+    return [type(value)(), *(value - {one} for one in sorted(value, key=repr)[:2])]
+
+
+MAKERS: Dict[type, Callable[[Any, random.Random], List[Any]]] = {
+    bool: lambda value, _: [not value],
+    int: _of_int,
+    float: _of_float,
+    str: _of_text,
+    bytes: _of_text,
+    list: _of_row,
+    tuple: _of_row,
+    dict: _of_dict,
+    set: _of_set,
+    frozenset: _of_set,
+}

@@ -1,0 +1,100 @@
+"""Which of several plausible repairs is shown first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+
+from coderefine.proposers.search.choice import Behaviour, choose
+from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.operators import TABLE
+from coderefine.proposers.search.rank import Scored
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Part
+from coderefine.proposers.search.validate import Repair
+
+PLAIN = next(operator for operator in TABLE if not operator.shortcut)
+EMPTYING = next(operator for operator in TABLE if operator.shortcut)
+
+
+@dataclass(frozen=True)
+class Given:
+    """One repair: its score, and how it answers."""
+
+    score: float
+    codes: tuple[str, ...] = ()
+    emptying: bool = False
+    fixed: str = "t"
+    whole: bool = True
+
+    @property
+    def repair(self) -> Repair:
+        edit = Edit((Part(0, 0, "x"),))
+        scored = Scored(self.score, edit, EMPTYING if self.emptying else PLAIN, cast(Site, None))
+        return Repair(Proposed(scored, ""), frozenset(self.fixed), whole=self.whole, at=0.0)
+
+
+BEFORE = ("a", "b", "c", "d")
+
+
+def first(*given: Given) -> int:
+    repairs = [one.repair for one in given]
+    behaviour: Behaviour = {-1: BEFORE, **{place: one.codes for place, one in enumerate(given) if one.codes}}
+    return repairs.index(choose(repairs, behaviour).repairs[0])
+
+
+SAME, OTHER = ("a", "b", "c", "x"), ("a", "b", "y", "x")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ((Given(-5.0), Given(-4.0)), 1),
+        ((Given(-5.0, SAME), Given(-4.0, OTHER)), 1),
+        ((Given(-4.5, SAME), Given(-4.7, SAME), Given(-4.0, OTHER)), 0),
+        ((Given(-4.7, SAME), Given(-4.5, SAME), Given(-4.0, OTHER)), 1),
+        ((Given(-9.0, SAME), Given(-9.1, SAME), Given(-4.0, OTHER)), 2),
+        ((Given(-4.0, ("!TypeError", "b", "c", "x")), Given(-5.5, SAME)), 1),
+        ((Given(-4.0, ("~", "b", "c", "x")), Given(-5.5, SAME)), 1),
+        ((Given(-4.0, ("!ValueError", "b", "c", "x")), Given(-5.5, SAME)), 0),
+        ((Given(-4.0, SAME), Given(-4.5, SAME, emptying=True), Given(-4.9, OTHER)), 2),
+        ((Given(-2.0, fixed="t", whole=False), Given(-9.0, fixed="tu")), 1),
+        ((Given(-2.0, fixed="t", whole=False), Given(-9.0, fixed="tu", whole=False)), 1),
+    ],
+    ids=[
+        "the better score",
+        "of two behaviours the better score",
+        "two voices beat one",
+        "the better of the two that agree",
+        "two far-fetched ones do not beat a good one",
+        "a crash near the tests",
+        "no end near the tests",
+        "an exception on purpose is no crash",
+        "like one that only removes behaviour",
+        "whole before partial",
+        "more tests before fewer",
+    ],
+)
+def test_first(given: tuple[Given, ...], wanted: int) -> None:
+    assert first(*given) == wanted
+
+
+def test_what_crashed_before_may_crash() -> None:
+    before: Behaviour = {-1: ("!TypeError", "b"), 0: ("!TypeError", "x")}
+    assert not choose([Given(-4.0).repair], before).doubtful
+
+
+def test_doubt_is_told() -> None:
+    crash: Behaviour = {-1: ("a", "b"), 0: ("!IndexError", "x")}
+    assert choose([Given(-4.0).repair], crash).doubtful
+    assert not choose([Given(-4.0).repair], {}).doubtful
+    assert not choose([], {}).doubtful
+
+
+def test_ways_are_counted() -> None:
+    found = choose(
+        [Given(-4.0).repair, Given(-5.0).repair, Given(-6.0).repair], {-1: BEFORE, 0: SAME, 1: OTHER, 2: SAME}
+    )
+    assert (found.ways, found.compared) == (2, 3)

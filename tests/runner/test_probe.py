@@ -1,0 +1,144 @@
+"""Programs that the tests cannot tell apart are told apart by calls near those of the tests."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.project import interpreter, locate
+from coderefine.runner.inside.vary import variants
+from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
+
+MEDIAN = """
+def median(values):
+    ordered = list(values)
+    return ordered[len(ordered) // 2]
+
+
+class Counter:
+    def __init__(self):
+        self.counts = {}
+
+    def add(self, word, by=1):
+        self.counts[word] = self.counts.get(word, 0) + by
+        return self
+
+
+def ticks(n):
+    while n:
+        yield n
+        n -= 1
+"""
+TESTS = """
+from stats import Counter, median, ticks
+
+def test_median():
+    assert median([3, 1, 2]) == 2
+
+def test_sorted():
+    assert median([1, 2, 3]) == 2
+
+def test_counter():
+    assert Counter().add("a").add("b", by=2).counts == {"a": 1, "b": 2}
+
+def test_ticks():
+    assert list(ticks(3)) == [3, 2, 1]
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    top = make_repo(tmp_path_factory.mktemp("probe") / "p", {"stats.py": MEDIAN, "test_stats.py": TESTS})
+    place = locate([top], top)
+    config = Config(python=sys.executable)
+    with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        with open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as opened:
+            opened.baseline()
+            yield opened
+
+
+def codes(pool: Pool, *edits: tuple[str, str]) -> list[tuple[str, ...]]:
+    """Of the unchanged program and of each edit."""
+    assert all(old in MEDIAN for old, _ in edits)
+    candidates = [
+        Candidate(number, {"stats.py": MEDIAN.replace(old, new).encode()}) for number, (old, new) in enumerate(edits, 1)
+    ]
+    found = pool.probe(candidates, pool.tests, 5.0)
+    return [found[number] for number in range(len(edits) + 1)]
+
+
+def test_equal_programs_answer_alike_and_others_do_not(pool: Pool) -> None:
+    base, same, other, lucky = codes(
+        pool,
+        ("list(values)", "sorted(list(values))"),
+        ("list(values)", "sorted(values)"),
+        ("len(ordered) // 2]", "len(ordered) // 2 + 1 - 1 * (ordered[0] == 1)]"),
+    )
+    assert same == other
+    assert len(base) > 20
+    assert len({base, same, lucky}) == 3
+
+
+def test_an_accident_near_the_tests_is_seen(pool: Pool) -> None:
+    base, crashing = codes(pool, ("len(ordered) // 2]", "(len(ordered) + 1) // 2]"))
+    assert "!IndexError" in crashing
+    assert crashing.count("!IndexError") > base.count("!IndexError")
+
+
+def test_what_a_method_leaves_in_its_object_counts(pool: Pool) -> None:
+    base, changed, same = codes(
+        pool, ("get(word, 0) + by", "get(word, 1) + by"), ("get(word, 0) + by", "get(word, 0)  + by")
+    )
+    assert base != changed
+    assert base == same
+
+
+def test_an_endless_call_is_an_answer(pool: Pool) -> None:
+    base, endless = codes(pool, ("    ordered = list", "    while len(values) == 2:\n        pass\n    ordered = list"))
+    assert "~" in endless
+    assert "~" not in base
+    assert len(endless) == len(base)
+
+
+def test_generators_answer_with_what_they_yield(pool: Pool) -> None:
+    base, other = codes(pool, ("n -= 1", "n -= 1 + (n > 5)"))
+    assert base != other
+
+
+def test_the_tree_and_the_pool_are_as_before(pool: Pool) -> None:
+    before = dict(pool.baseline())
+    codes(pool, ("list(values)", "open('left.txt', 'w').write('x') and list(values)"))
+    (judged,) = pool.judge(
+        [Candidate(1, {"stats.py": MEDIAN.replace("list(", "sorted(").encode()})], Plan(first=pool.tests, then=())
+    )
+    assert judged.plausible
+    assert dict(pool.baseline()) == before
+    assert codes(pool)[0] == codes(pool)[0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, 7, -3, 2.5, "", "word", b"ab", True, [], [3, 1], (1, "a"), {}, {"a": 1}, set(), {1, 2}, frozenset("ab")],
+    ids=repr,
+)
+def test_variants_are_others_of_the_same_type(value: object) -> None:
+    found = variants(value, random.Random(1))
+    assert found or value in ([], (), {}, set(), "", b"")
+    assert all(type(one) is type(value) and one != value for one in found)
+    assert found == variants(value, random.Random(1))
+
+
+def test_nothing_is_known_of_other_types() -> None:
+    assert variants(Path(), random.Random(1)) == []
+    assert variants(None, random.Random(1)) == []
