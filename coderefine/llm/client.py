@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
-from coderefine.errors import ModelError, ReplayMissError, TooLongError
+from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongError
 from coderefine.llm import prices
 from coderefine.llm.access import configured, known_secrets
 from coderefine.llm.budget import Budget, Grant
@@ -122,6 +122,10 @@ class Client:
         """
         return self._fulfil(self._prepared(request))
 
+    def gives_one(self, model: str | None) -> bool:
+        """Whether `model` (None: the configured one) has been seen to give one answer where several were wanted."""
+        return (model or self._config.model or "") in self._single
+
     def sample(self, request: Request, number: int) -> Generator[Answer, None, None]:
         """`number` answers to the same request, in an order that does not depend on time.
 
@@ -138,12 +142,19 @@ class Client:
             yield from self._side_by_side([self._prepared(request) for _ in range(number - len(first))])
 
     def _side_by_side(self, wanted: list[_Prepared]) -> Iterator[Answer]:
-        from concurrent.futures import ThreadPoolExecutor
+        from concurrent.futures import ThreadPoolExecutor, wait
 
         pool = ThreadPoolExecutor(max_workers=len(wanted), thread_name_prefix="sample")
         try:
-            for future in [pool.submit(self._fulfil, one) for one in wanted]:
-                yield future.result()
+            asked = [pool.submit(self._fulfil, one) for one in wanted]
+            for future, one in zip(asked, wanted, strict=True):
+                try:
+                    answer = future.result()
+                except BudgetError:
+                    # The others were counted at their worst: once they are paid there may be room.
+                    wait(asked)
+                    answer = self._fulfil(one)
+                yield answer
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

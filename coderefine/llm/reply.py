@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from coderefine.errors import ReplyError
 
 SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b.*$")
+SEARCHED = re.compile(SEARCH.pattern, re.MULTILINE)
 DIVIDER = re.compile(r"^ *={5,9} *$")
 REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
@@ -18,6 +19,16 @@ FORMAT = (
     "Answer with one sentence of diagnosis and then edits, each exactly so:\n"
     "path/to/file.py\n<<<<<<< SEARCH\nlines as they are\n=======\nlines as they should be\n>>>>>>> REPLACE"
 )
+
+
+CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
+"""The line above each of several repairs in one reply."""
+
+
+def candidates(text: str) -> tuple[str, ...]:
+    """The repairs in a reply that was asked for several, in order; the whole text when it marks none."""
+    parts = [part for part in CANDIDATE.split(THOUGHT.sub("", text)) if SEARCHED.search(part)]
+    return tuple(parts) or (text,)
 
 
 class NothingToApplyError(ReplyError):

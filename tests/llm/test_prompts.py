@@ -17,6 +17,7 @@ EXPECTED = {
     "refine": set(),
     "repair": {"number", "reason"},
     "same": {"number", "reason"},
+    "several": {"number"},
     "system": set(),
     "version": {"number", "code", "reason", "feedback"},
 }

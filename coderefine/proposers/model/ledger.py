@@ -17,8 +17,10 @@ ORIGIN = "model"
 LAST = 8
 """Attempts remembered in a prompt, the newest ones."""
 
-CHANGE = 240
-REASON = 200
+CHANGE = 160
+REASON = 120
+ROOM = 2_400
+"""Characters of a ledger that nobody limits."""
 
 
 def failed(situation: Situation) -> tuple[Attempt, ...]:
@@ -29,10 +31,17 @@ def failed(situation: Situation) -> tuple[Attempt, ...]:
     return tuple(item for item in situation.attempts if item.patch.origin == ORIGIN and not item.verdict)
 
 
-def ledger(situation: Situation, start: Overlay) -> str:
-    """A line for each of the last failed attempts; empty without any. `start` is the tree without a patch."""
+def ledger(situation: Situation, start: Overlay, room: int = ROOM) -> str:
+    """A line for each of the last failed attempts that fit into `room` characters; empty without any.
+
+    `start` is the tree without a patch.
+    """
     known = frozenset(_changes(situation.best.patch, start))
-    lines = [_line(attempt, start, known) for attempt in failed(situation)[-LAST:]]
+    lines: list[str] = []
+    for attempt in failed(situation)[: -LAST - 1 : -1]:
+        lines.insert(0, _line(attempt, start, known))
+        if sum(map(len, lines)) + len(lines) > room:
+            return "\n".join(lines[1:] or [cut(lines[0], room).replace("\n", " ")])
     return "\n".join(lines)
 
 

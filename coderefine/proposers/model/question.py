@@ -10,6 +10,7 @@ from coderefine.core import Patch, Situation
 from coderefine.llm.context import Context, Repository, gather
 from coderefine.llm.prompts import render
 from coderefine.llm.request import Message, Request
+from coderefine.llm.steady import cut
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.ground import Ground, begun
 from coderefine.proposers.model.ledger import ledger
@@ -26,11 +27,28 @@ SHORTEST = 1024
 """Tokens an answer needs to hold an edit, however little room there is."""
 
 
+GROWTH = 1.09
+"""A question may be this many times as long as the one before."""
+
+SMALL, STEP = 3_000, 400
+"""One up to `SMALL` characters may grow by `STEP` all the same: it has the room."""
+
+LEAST = 200
+"""Characters that the account of what was tried may have in any case: one attempt has to fit."""
+
+MARKS = 72
+"""Characters of the lines that set the account off."""
+
+
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a question repeats: `fault` of the last unusable reply, `advice` of the critic, `versions` in full."""
+    """What a question repeats: `fault` of the last unusable reply, `advice` of the critic, `versions` in full.
+
+    `size`: characters of the question before.
+    """
 
     history: History
+    size: int = 0
     fault: str = ""
     advice: str = ""
     versions: tuple[str, ...] = ()
@@ -53,16 +71,21 @@ class Asking:
     def writable(self) -> Callable[[str], bool]:
         return lambda path: self.protection.reason(path) is None
 
-    def edit(self, move: Move, ground: Ground, situation: Situation, past: Past) -> tuple[Request, Context]:
-        """The question that `move` asks, and what it shows."""
+    def edit(
+        self, move: Move, ground: Ground, situation: Situation, past: Past, together: int = 1
+    ) -> tuple[Request, Context]:
+        """The question that `move` asks, and what it shows. `together`: repairs wanted in one reply."""
         context = self.context(begun(situation) if past.history is History.TRANSCRIPT else ground)
-        tried = self._tried(situation, past)
         system = render("system")
+        longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
+        room = longest - len(system) - len(str(context)) - len(ground.ask) - MARKS
+        tried = self._tried(situation, past, max(LEAST, room))
+        several = f"\n{render('several', number=str(together))}" if together > 1 else ""
         named = {"system": system, "code": context.code, "tests": context.tests, "evidence": context.evidence}
         sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": ground.ask}.items() if text)
-        messages = (Message("system", system), Message("user", f"{context}\n{tried}{ground.ask}"))
+        messages = (Message("system", system), Message("user", f"{context}\n{tried}{ground.ask}{several}"))
         temperature = min(HOTTEST, round(self.config.temperature + move.warmth, 2))
-        model = self._model(move)
+        model = self.model(move)
         return Request("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
 
     def context(self, ground: Ground) -> Context:
@@ -74,20 +97,22 @@ class Asking:
     def reply(self) -> int:
         return max(SHORTEST, int(REPLY * self.room))
 
-    def _model(self, move: Move) -> str | None:
+    def model(self, move: Move) -> str | None:
+        """Who is asked; None for the configured one."""
         models = self.config.models
         return models[min(move.tier, len(models) - 1)] if models else None
 
-    def _tried(self, situation: Situation, past: Past) -> str:
+    def _tried(self, situation: Situation, past: Past, room: int) -> str:
+        """What is repeated of the past; a ledger in at most `room` characters, the newest attempts first."""
         if past.history is History.TRANSCRIPT:
             kept = past.versions[-max(1, round(len(past.versions) * self.room)) :]
             return section("versions", "\n\n".join(kept))
         if past.history is History.NONE:
             return ""
-        lines = ledger(situation, self.start).split("\n")
-        kept_lines = lines[-max(1, round(len(lines) * self.room)) :]
-        history = "\n".join(part for part in (*kept_lines, past.fault) if part)
-        return section("tried", history) + section("advice", past.advice)
+        advice = cut(past.advice, room // 2)
+        lines = ledger(situation, self.start, room - len(advice) - len(past.fault))
+        history = "\n".join(part for part in (lines, past.fault) if part)
+        return section("tried", history) + section("advice", advice)
 
 
 def section(name: str, text: str) -> str:

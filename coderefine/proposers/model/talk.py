@@ -14,7 +14,7 @@ from coderefine.llm.client import Client
 from coderefine.llm.context import Context
 from coderefine.llm.edits import Tree, apply
 from coderefine.llm.prompts import render
-from coderefine.llm.reply import NothingToApplyError, parse_reply
+from coderefine.llm.reply import NothingToApplyError, candidates, parse_reply
 from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
@@ -34,7 +34,7 @@ BARREN = 12
 ECHO = 3_000
 """Characters of a faulty reply that go back with the request to correct it."""
 
-LESSON = 300
+LESSON = 160
 """Characters of what was wrong with an unusable reply that the next question repeats."""
 
 NARROWEST = 0.15
@@ -93,16 +93,24 @@ class Talk:
     def _answers(self, move: Move, base: Ground, situation: Situation) -> Iterator[tuple[Request, Answer, Context]]:
         """Each answer with its question; one that is longer than the model can read is asked again, shorter."""
         while True:
-            request, shown = self._asking.edit(move, base, situation, self._past)
+            together = self._together(move)
+            request, shown = self._asking.edit(move, base, situation, self._past, together)
             try:
-                with closing(self._client.sample(request, self._config.samples or move.samples)) as answers:
-                    yield from ((request, answer, shown) for answer in answers)
+                number = 1 if together > 1 else self._config.samples or move.samples
+                with closing(self._client.sample(request, number)) as answers:
+                    self._past = replace(self._past, size=request.chars)
+                    yield from ((request, one, shown) for answer in answers for one in _apart(answer, together))
             except TooLongError:
                 if self._asking.room / 2 < NARROWEST:
                     raise
                 self._asking = replace(self._asking, room=self._asking.room / 2)
             else:
                 return
+
+    def _together(self, move: Move) -> int:
+        """How many repairs one reply should hold: several, where the server does not give several replies."""
+        alone = self._client.gives_one(self._asking.model(move))
+        return move.samples if alone and not self._config.samples else 1
 
     def _corrected(
         self, request: Request, answer: Answer, fault: ReplyError, base: Ground, situation: Situation
@@ -184,6 +192,13 @@ class Talk:
     def _feedback(self, base: Ground, versions: str) -> Request:
         user = f"{self._asking.context(base)}\n{section('versions', versions)}{render('feedback')}"
         return Request("feedback", (Message("system", render("system")), Message("user", user)), 0.2)
+
+
+def _apart(answer: Answer, number: int) -> Iterator[Answer]:
+    """Each of the repairs in `answer` as an answer of its own; only the last of them can have been cut."""
+    parts = candidates(answer.text) if number > 1 else (answer.text,)
+    for place, part in enumerate(parts, 1):
+        yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
 
 
 def _again(request: Request, answer: Answer, fault: ReplyError) -> Request:

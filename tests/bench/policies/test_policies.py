@@ -1,0 +1,27 @@
+"""The comparison in small: the default is never behind, and nobody spends anything after success."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from coderefine.config import POLICIES
+from tests.bench.policies.run import Terms, compare, growth
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("chance", [0.15, 0.6])
+def test_the_default_solves_at_least_as_much_as_any_other(chance: float, single: bool) -> None:
+    scores = compare(Terms(8, 12_000, (chance,), single=single))
+    solved = {score.policy: score.solved for score in scores}
+    assert solved["coderefine"] == max(solved.values())
+    assert solved["coderefine"] > 0
+    assert [score.after for score in scores] == [0] * len(POLICIES)
+
+
+def test_a_prompt_grows_by_less_than_a_tenth_per_round() -> None:
+    sizes = growth("coderefine")
+    assert len(sizes) == 6
+    assert all(new < 1.1 * old for old, new in pairwise(sizes)), sizes
+    assert growth("self-refine", 4)[-1] > 1.5 * sizes[3]
