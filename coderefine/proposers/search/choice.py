@@ -59,15 +59,20 @@ def choose(repairs: Sequence[Repair], behaviour: Behaviour) -> Chosen:
 
 
 def _shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """What repairs of one behaviour are worth together."""
+    """What repairs of one behaviour are worth together; those that remove behaviour have no voice beside others."""
     best = max(worth(repairs[place]) for place in group)
-    return best + TEMPER * math.log(sum(math.exp((worth(repairs[place]) - best) / TEMPER) for place in group))
+    voices = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
+    return best + TEMPER * math.log(sum(math.exp((voice - best) / TEMPER) for voice in voices))
+
+
+def _emptying(repair: Repair) -> bool:
+    return bool(repair.proposed.scored.operator.shortcut)
 
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
     """What speaks against repairs of one behaviour, in units of the score; 0 for nothing."""
     slips = crashes(group[0], behaviour)
-    empty = len(group) > 1 and any(repairs[place].proposed.scored.operator.shortcut for place in group)
+    empty = len(group) > 1 and any(_emptying(repairs[place]) for place in group)
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty
 
 

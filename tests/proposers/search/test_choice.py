@@ -12,7 +12,7 @@ from coderefine.proposers.search.enumeration import Proposed
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.rank import Scored
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Part
+from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.validate import Repair
 
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
@@ -31,7 +31,7 @@ class Given:
 
     @property
     def repair(self) -> Repair:
-        edit = Edit((Part(0, 0, "x"),))
+        edit = Edit((Replacement(0, 0, "x"),))
         scored = Scored(self.score, edit, EMPTYING if self.emptying else PLAIN, cast(Site, None))
         return Repair(Proposed(scored, ""), frozenset(self.fixed), whole=self.whole, at=0.0)
 
