@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 
 from coderefine.config import POLICIES
+from coderefine.reports.formats import NAMES
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Decorator = Callable[[Function], Function]
@@ -38,7 +39,7 @@ LOOP = (
     click.option("--show-prompts", is_flag=True, help="Print every request before it is sent."),
 )
 OUTPUT = (
-    click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Report format."),
+    click.option("--format", "format_", type=click.Choice(NAMES), default="text", help="Report format."),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no report; the exit code speaks."),
 )
 PATHS = click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")

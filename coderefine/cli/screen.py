@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from coderefine.core import Check, Listen, Outcome
+from coderefine.core import EMPTY, Check, Listen, Outcome
 from coderefine.reports.progress import choose
 from coderefine.reports.terminal import colour, columns
 
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 class Delivered:
     """What was handed over: a line that says so, and the diff. `pipe`: the diff itself is the output.
 
-    `refused`: why the patch could not be written.
+    `refused`: why the patch could not be written. `before`: what the patched files held when the run began.
     """
 
     line: str = ""
     diff: bytes = b""
     pipe: bool = False
     refused: PublishError | None = None
+    before: Mapping[str, bytes | None] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """`format_` is text or json. `diff`: show the patch in the report of a run too."""
+    """`format_` is text, json or one of reports.formats. `diff`: show the patch in the report of a run too."""
 
     listen: Listen
     format_: str
@@ -45,6 +46,10 @@ class Screen:
 
         if self.format_ == "json":
             sys.stdout.write(json.checks(checks))
+        elif self.format_ != "text":
+            from coderefine.reports.formats import named
+
+            _raw(named(self.format_).checks(checks))
         elif not self.quiet:
             sys.stdout.write(terminal.checks(checks, coloured=_coloured(sys.stdout), width=columns(os.environ)))
 
@@ -56,6 +61,12 @@ class Screen:
         if self.format_ == "json":
             text = delivered.diff.decode("utf-8", "replace")
             sys.stdout.write(json.outcome(outcome, lines, run=run, diff=text))
+            return
+        if self.format_ != "text":
+            from coderefine.reports.formats import named
+            from coderefine.reports.told import Told
+
+            _raw(named(self.format_).outcome(Told(outcome, lines, run, delivered.diff, delivered.before)))
             return
         if delivered.pipe:
             self._pipe(delivered)
@@ -93,9 +104,16 @@ class Screen:
 @contextlib.contextmanager
 def screen(*, quiet: bool, format_: str, diff: bool = False) -> Iterator[Screen]:
     """The screen of one command; its live line is gone when the report is due."""
-    with choose(sys.stderr, os.environ, quiet=quiet or format_ == "json") as listen:
+    with choose(sys.stderr, os.environ, quiet=quiet or format_ != "text") as listen:
         yield Screen(listen, format_, quiet, diff)
 
 
 def _coloured(stream: TextIO) -> bool:
     return colour(stream, os.environ)
+
+
+def _raw(text: str) -> None:
+    """To stdout as it is: a patch may hold any bytes."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()

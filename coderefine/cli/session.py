@@ -12,7 +12,7 @@ from coderefine.cli.delivery import Delivery
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, critics, proposers, views
 from coderefine.config import masked
-from coderefine.core import Event, Outcome, Stop
+from coderefine.core import Event, Outcome, Stop, Views
 from coderefine.errors import PublishError, SurroundingsError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coderefine.git import Repository
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
+    from coderefine.loop.state import Parts
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
@@ -55,7 +56,7 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
     with lock(repository):
         if said := recover(repository):
             screen.listen(Event("note", said))
-        journal = earlier or _journal(repository, setup, asked)
+        journal = earlier or new_journal(repository, setup, asked)
         with _owning_up(journal):
             outcome, delivered = _run(setup, asked, screen, journal)
             prune(repository)
@@ -95,7 +96,7 @@ def exit_code(outcome: Outcome) -> int:
     return EXITS.get(outcome.stop, 0 if outcome.clean else 1)
 
 
-def _journal(repository: Repository, setup: Setup, asked: Request) -> Journal:
+def new_journal(repository: Repository, setup: Setup, asked: Request) -> Journal:
     from coderefine.journal import Journal, Meta
 
     meta = Meta(
@@ -110,7 +111,7 @@ def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tupl
 
     originals = Originals(setup.place.top)
     snapshot = Snapshot(journal, journal.repository.head(), originals)
-    with _client(setup, asked, screen, journal) as client:
+    with reachable(setup, asked, screen, journal) as client:
         outcome = _refined(setup, client, journal, originals)
     journal.finish(outcome)
     return outcome, _delivered(setup, asked, outcome, snapshot)
@@ -118,26 +119,30 @@ def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tupl
 
 def _refined(setup: Setup, client: Client | None, journal: Journal, originals: Originals) -> Outcome:
     from coderefine.loop.refine import refine
+
+    with views(setup) as opened:
+        return refine(assembled(setup, opened, client, journal, originals))
+
+
+def assembled(setup: Setup, opened: Views, client: Client | None, journal: Journal, originals: Originals) -> Parts:
+    """What a run of the loop is made of."""
     from coderefine.loop.state import Parts
     from coderefine.loop.strength import Strength
 
-    with views(setup) as opened:
-        return refine(
-            Parts(
-                views=opened,
-                critics=critics(setup),
-                proposers=proposers(setup, client),
-                original=originals.__getitem__,
-                reason=setup.protection.reason,
-                scope=setup.place.scope,
-                roots=_roots(setup),
-                limits=setup.config.limits,
-                strength=Strength(setup.place, setup.interpreter, setup.config),
-                listen=setup.listen,
-                record=journal.attempt,
-                edited=originals.edited,
-            )
-        )
+    return Parts(
+        views=opened,
+        critics=critics(setup),
+        proposers=proposers(setup, client),
+        original=originals.__getitem__,
+        reason=setup.protection.reason,
+        scope=setup.place.scope,
+        roots=_roots(setup),
+        limits=setup.config.limits,
+        strength=Strength(setup.place, setup.interpreter, setup.config),
+        listen=setup.listen,
+        record=journal.attempt,
+        edited=originals.edited,
+    )
 
 
 def _roots(setup: Setup) -> tuple[str, ...]:
@@ -147,7 +152,7 @@ def _roots(setup: Setup) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _client(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> Iterator[Client | None]:
+def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> Iterator[Client | None]:
     """The model's client while it is wanted and can be reached; openai loads behind the first test run."""
     from coderefine.llm.access import configured
 
@@ -170,14 +175,19 @@ def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapsho
     if not outcome.best.number:
         return Delivered()
     diff = Diff(snapshot).text(outcome)
+    before = {path: snapshot.originals[path] for path in outcome.best.patch.files}
     if outcome.stop is Stop.INTERRUPTED:
         again = f"coderefine resume {snapshot.journal.run}"
-        return Delivered(f"nothing was written; the best patch so far is kept: {again} goes on with it", diff)
+        said = f"nothing was written; the best patch so far is kept: {again} goes on with it"
+        return Delivered(said, diff, before=before)
     if asked.delivery.diff:
-        return Delivered(diff=diff, pipe=True)
+        return Delivered(diff=diff, pipe=True, before=before)
     try:
-        return Delivered(asked.delivery.publisher(snapshot, setup.config).publish(outcome), diff)
+        return Delivered(asked.delivery.publisher(snapshot, setup.config).publish(outcome), diff, before=before)
     except PublishError as error:
         return Delivered(
-            f"nothing; the patch is kept: coderefine show {snapshot.journal.run} --diff", diff, refused=error
+            f"nothing; the patch is kept: coderefine show {snapshot.journal.run} --diff",
+            diff,
+            refused=error,
+            before=before,
         )

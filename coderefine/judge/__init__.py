@@ -2,6 +2,7 @@
 
 from coderefine.judge.admit import admit, exact_for
 from coderefine.judge.evidence import changed_statements, covered, evidence
+from coderefine.judge.hunks import Hunk, hunks, pieces
 from coderefine.judge.ledger import ledger_line
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.normal import digest, digests, normal, parse
@@ -11,6 +12,7 @@ from coderefine.judge.size import diff_size
 from coderefine.judge.weigh import listed, weigh
 
 __all__ = [
+    "Hunk",
     "Mutant",
     "Score",
     "admit",
@@ -24,12 +26,14 @@ __all__ = [
     "exact_for",
     "flipped",
     "gone",
+    "hunks",
     "ledger_line",
     "listed",
     "lost",
     "mutants",
     "normal",
     "parse",
+    "pieces",
     "publishable",
     "score",
     "unheard",

@@ -1,0 +1,36 @@
+"""Report formats by name: each is a module with `checks(said)` and `outcome(told)`, both giving the whole text.
+
+Undecodable bytes of a patch travel as surrogates: write the text with `surrogateescape`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from coderefine.core import Check
+from coderefine.reports.told import Told
+
+MODULES = {
+    "sarif": "coderefine.reports.sarif",
+    "rdjson": "coderefine.reports.rdjson",
+    "gitlab": "coderefine.reports.gitlab",
+    "junit": "coderefine.reports.junit",
+    "github": "coderefine.reports.github",
+    "patch": "coderefine.reports.patch",
+}
+NAMES = ("text", "json", *MODULES)
+
+
+class Format(Protocol):
+    """How a format's module looks from outside."""
+
+    def checks(self, said: Sequence[Check]) -> str: ...
+
+    def outcome(self, told: Told) -> str: ...
+
+
+def named(name: str) -> Format:
+    """The format called `name`, one of MODULES."""
+    return cast(Format, importlib.import_module(MODULES[name]))

@@ -1,0 +1,45 @@
+"""Workflow commands of GitHub Actions: each line becomes an annotation of the file view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from coderefine.core import Check, Finding
+from coderefine.reports.rows import evidence
+from coderefine.reports.told import Told, blocking, found, last, line, rule, words
+
+
+def checks(said: Sequence[Check]) -> str:
+    """A line for each hard finding."""
+    return "".join(_commands(found(said)))
+
+
+def outcome(told: Told) -> str:
+    """What is left, and a notice that says what the patch does and on what evidence."""
+    text = "".join(_commands(blocking(told.end.remaining)))
+    if told.end.best.number:
+        said = f"{told.end.best.patch.summary}: {evidence(told.end.evidence)}"
+        text += f"::notice title={_property('coderefine proved a patch')}::{_data(said)}\n"
+    return text
+
+
+def _commands(findings: Iterable[Finding]) -> Iterator[str]:
+    for finding in findings:
+        level = "error" if finding.critic == "pytest" else "warning"
+        pairs = {
+            "file": finding.path,
+            "line": str(line(finding)),
+            "endLine": str(last(finding)),
+            "title": rule(finding),
+        }
+        told = ",".join(f"{key}={_property(value)}" for key, value in pairs.items())
+        yield f"::{level} {told}::{_data(words(finding))}\n"
+
+
+def _data(text: str) -> str:
+    """As @actions/core escapes a message."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

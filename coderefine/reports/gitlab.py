@@ -1,0 +1,36 @@
+"""GitLab's code quality report: a list of issues whose fingerprints are unique and survive moved lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from coderefine.core import Check, Finding
+from coderefine.reports.fingerprint import fingerprints
+from coderefine.reports.told import Told, blocking, found, last, line, rule, words
+
+
+def checks(said: Sequence[Check]) -> str:
+    """The hard findings."""
+    return _dumped(found(said))
+
+
+def outcome(told: Told) -> str:
+    """What is left after the patch."""
+    return _dumped(blocking(told.end.remaining))
+
+
+def _dumped(findings: Iterable[Finding]) -> str:
+    return json.dumps([_issue(finding, mark) for finding, mark in fingerprints(findings)], indent=2) + "\n"
+
+
+def _issue(finding: Finding, mark: str) -> dict[str, object]:
+    return {
+        "type": "issue",
+        "check_name": rule(finding),
+        "description": words(finding),
+        "categories": ["Bug Risk" if finding.critic == "pytest" else "Style"],
+        "severity": "critical" if finding.critic == "pytest" else "minor",
+        "fingerprint": mark,
+        "location": {"path": finding.path, "lines": {"begin": line(finding), "end": last(finding)}},
+    }

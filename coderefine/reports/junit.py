@@ -1,0 +1,71 @@
+"""JUnit XML: a suite per gate; pytest's tests as they ran, every other gate's findings as failed cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from coderefine.core import Case, Check, Finding, Status
+from coderefine.reports.told import Told, blocking, rule, words
+
+ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold: control characters and lone surrogates."""
+
+
+def checks(said: Sequence[Check]) -> str:
+    """All gates as they spoke."""
+    root = ElementTree.Element("testsuites", name="coderefine")
+    for check in said:
+        _suite(root, check)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def outcome(told: Told) -> str:
+    """The gates on the tree with the patch."""
+    return checks(told.end.best.checks or told.end.baseline.checks)
+
+
+def _suite(root: ElementTree.Element, check: Check) -> None:
+    suite = ElementTree.SubElement(root, "testsuite", name=check.critic, time=f"{check.seconds:.3f}")
+    for case in check.cases.values():
+        _test(suite, case)
+    loose = [finding for finding in blocking(check.findings) if finding.symbol not in check.cases]
+    for finding in loose:
+        _remark(suite, finding)
+    if not check.cases and not loose:
+        ElementTree.SubElement(suite, "testcase", classname=check.critic, name="clean", time=f"{check.seconds:.3f}")
+    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(len(list(suite.iter(tag)))))
+
+
+def _test(suite: ElementTree.Element, case: Case) -> None:
+    module, _, name = case.id.partition("::")
+    element = ElementTree.SubElement(suite, "testcase", classname=_legal(module), name=_legal(name or module))
+    element.set("time", f"{case.seconds:.4f}")
+    if case.path:
+        element.set("file", _legal(case.path))
+        element.set("line", str(case.line))
+    if case.status in (Status.SKIPPED, Status.XFAILED):
+        ElementTree.SubElement(element, "skipped", message=case.status.value)
+    elif case.status.bad:
+        message = case.failure.message if case.failure else case.status.value
+        body = case.failure.assertion if case.failure else ""
+        _problem(element, "error" if case.status is Status.ERROR else "failure", message, body, case.status.value)
+
+
+def _remark(suite: ElementTree.Element, finding: Finding) -> None:
+    element = ElementTree.SubElement(
+        suite, "testcase", classname=_legal(finding.path), name=_legal(f"{finding.where} {finding.rule}"), time="0"
+    )
+    _problem(element, "failure", words(finding), finding.evidence, rule(finding))
+
+
+def _problem(element: ElementTree.Element, tag: str, message: str, body: str, kind: str) -> None:
+    child = ElementTree.SubElement(element, tag, message=_legal(message), type=_legal(kind))
+    child.text = _legal(body)
+
+
+def _legal(text: str) -> str:
+    return ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,76 @@
+"""Reviewdog's diagnostic format (rdjson): columns count UTF-8 bytes from 1, a range's end is exclusive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from coderefine.core import Check, Finding
+from coderefine.judge import Hunk, hunks
+from coderefine.reports.told import Told, blocking, found, last, line, rule, words
+
+Json = dict[str, object]
+
+
+def checks(said: Sequence[Check]) -> str:
+    """A diagnostic for each hard finding."""
+    return _dumped([_diagnostic(finding) for finding in found(said)])
+
+
+def outcome(told: Told) -> str:
+    """What is left, then a diagnostic with a suggestion for each piece of the patch. Apply all or none."""
+    left = [_diagnostic(finding) for finding in blocking(told.end.remaining)]
+    pieces = [
+        _suggestion(told, hunk, told.before[path] or b"")
+        for path, after in sorted(told.end.best.patch.files.items())
+        for hunk in hunks(path, told.before.get(path), after)
+        if _textual(hunk)
+    ]
+    return _dumped(left + pieces)
+
+
+def _textual(hunk: Hunk) -> bool:
+    try:
+        b"".join((*hunk.old, *hunk.new)).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _dumped(diagnostics: list[Json]) -> str:
+    source = {"name": "coderefine", "url": "https://pypi.org/project/coderefine/"}
+    return json.dumps({"source": source, "diagnostics": diagnostics}, indent=2) + "\n"
+
+
+def _diagnostic(finding: Finding) -> Json:
+    span = {"start": {"line": line(finding)}, "end": {"line": last(finding)}}
+    return {
+        "message": words(finding),
+        "location": {"path": finding.path, **({"range": span} if finding.span else {})},
+        "severity": "ERROR" if finding.critic == "pytest" else "WARNING",
+        "code": {"value": rule(finding)},
+    }
+
+
+def _suggestion(told: Told, hunk: Hunk, before: bytes) -> Json:
+    span, text = _edit(hunk, before)
+    return {
+        "message": f"proved by coderefine: {told.end.best.patch.summary or 'part of the patch'}",
+        "location": {"path": hunk.path, "range": span},
+        "severity": "INFO",
+        "code": {"value": "coderefine/patch"},
+        "suggestions": [{"range": span, "text": text}],
+    }
+
+
+def _edit(hunk: Hunk, before: bytes) -> tuple[Json, str]:
+    """(range, text) in whole lines: up to column 1 of the next line, or to the end of a last line without line end."""
+    lines = before.splitlines(keepends=True)
+    end = _at(hunk.last + 1, 1)
+    if hunk.last == len(lines) and lines and not lines[-1].endswith(b"\n"):
+        end = _at(hunk.last, len(lines[-1]) + 1)
+    return {"start": _at(hunk.first, 1), "end": end}, b"".join(hunk.new).decode("utf-8")
+
+
+def _at(row: int, column: int) -> Json:
+    return {"line": row, "column": column}

@@ -1,0 +1,115 @@
+"""SARIF 2.1.0 (OASIS), as GitHub code scanning and editors read it; a proved repair goes along as `fixes`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from coderefine import __version__
+from coderefine.core import Check, Finding
+from coderefine.judge import Hunk, hunks
+from coderefine.reports.fingerprint import fingerprints
+from coderefine.reports.told import Told, blocking, cleared, found, last, line, rule, words
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+Json = dict[str, object]
+
+
+def checks(said: Sequence[Check]) -> str:
+    """One run whose results are the hard findings; a gate that did not finish makes the run unsuccessful."""
+    return _dumped([_result(finding, mark, []) for finding, mark in fingerprints(found(said))], said)
+
+
+def outcome(told: Told) -> str:
+    """What is left, and what the patch clears: the latter each with the whole patch as its fix, proved as a whole."""
+    fix = _fix(told)
+    gone = {id(finding) for finding in cleared(told.end)}
+    both = (*cleared(told.end), *blocking(told.end.remaining))
+    results = [_result(item, mark, fix if id(item) in gone else []) for item, mark in fingerprints(both)]
+    return _dumped(results, told.end.best.checks or told.end.baseline.checks)
+
+
+def _dumped(results: list[Json], said: Sequence[Check]) -> str:
+    rules = sorted({str(result["ruleId"]) for result in results})
+    for result in results:
+        result["ruleIndex"] = rules.index(str(result["ruleId"]))
+    run = {
+        "tool": {"driver": _driver(rules)},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The top of the git repository."}}},
+        "invocations": [{"executionSuccessful": bool(said) and all(check.complete for check in said)}],
+        "results": results,
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _driver(rules: Sequence[str]) -> Json:
+    return {
+        "name": "coderefine",
+        "semanticVersion": __version__,
+        "informationUri": "https://pypi.org/project/coderefine/",
+        "rules": [_rule(name) for name in rules],
+    }
+
+
+def _rule(name: str) -> Json:
+    critic, _, code = name.partition("/")
+    text = f"{critic} reports {code}."
+    return {"id": name, "name": _pascal(name), "shortDescription": {"text": text}, "help": {"text": text}}
+
+
+def _pascal(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.replace("/", "-").replace("_", "-").split("-"))
+
+
+def _result(finding: Finding, mark: str, fix: list[Json]) -> Json:
+    region = {"startLine": line(finding), "endLine": last(finding)} if finding.span else {"startLine": 1}
+    place: Json = {"physicalLocation": {"artifactLocation": _artifact(finding.path), "region": region}}
+    if finding.symbol:
+        place["logicalLocations"] = [{"fullyQualifiedName": finding.symbol}]
+    result: Json = {
+        "ruleId": rule(finding),
+        "level": "error" if finding.critic == "pytest" else "warning",
+        "message": {"text": words(finding)},
+        "locations": [place],
+        "partialFingerprints": {"coderefine/v1": mark},
+    }
+    return {**result, "fixes": fix} if fix else result
+
+
+def _artifact(path: str) -> Json:
+    return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
+
+
+def _fix(told: Told) -> list[Json]:
+    """The whole patch as one fix; none when part of it cannot be told in lines of text (a new file, a binary)."""
+    changes = []
+    for path, after in sorted(told.end.best.patch.files.items()):
+        before = told.before.get(path)
+        if before == after:
+            continue
+        pieces = hunks(path, before, after)
+        if not pieces or not _textual(pieces):
+            return []
+        changes.append({"artifactLocation": _artifact(path), "replacements": [_replacement(hunk) for hunk in pieces]})
+    text = told.end.best.patch.summary or "the proved patch"
+    return [{"description": {"text": text}, "artifactChanges": changes}] if changes else []
+
+
+def _textual(pieces: Sequence[Hunk]) -> bool:
+    try:
+        for hunk in pieces:
+            b"".join((*hunk.old, *hunk.new)).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _replacement(hunk: Hunk) -> Json:
+    """Whole lines: up to column 1 of the next line, or to the end of a last line without line end."""
+    end = {"endLine": hunk.last + 1, "endColumn": 1}
+    if hunk.old and not hunk.old[-1].endswith(b"\n"):
+        end = {"endLine": hunk.last, "endColumn": len(hunk.old[-1].decode("utf-8")) + 1}
+    region = {"startLine": hunk.first, "startColumn": 1, **end}
+    return {"deletedRegion": region, "insertedContent": {"text": b"".join(hunk.new).decode("utf-8")}}

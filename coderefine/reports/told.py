@@ -1,0 +1,62 @@
+"""What the formats for other programs are told, and the facts they share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from coderefine.core import Check, Finding, Outcome, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The end of a run. `diff` is the unified diff of the patch, `before` the patched files' content at the start."""
+
+    end: Outcome
+    wrote: tuple[str, ...] = ()
+    run: str = ""
+    diff: bytes = b""
+    before: Mapping[str, bytes | None] = field(default_factory=dict)
+
+
+def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The hard findings: what is outside the asked paths is nobody's remark here."""
+    return tuple(finding for finding in findings if finding.severity is Severity.HARD)
+
+
+def found(said: Iterable[Check]) -> tuple[Finding, ...]:
+    """All hard findings of `said`."""
+    return blocking(finding for check in said for finding in check.findings)
+
+
+def cleared(end: Outcome) -> tuple[Finding, ...]:
+    """Hard findings of the start that the best attempt no longer has; as many of one identity as went away."""
+    left = Counter(finding.identity for finding in end.best.findings)
+    gone = []
+    for finding in blocking(end.baseline.findings) if end.best.number else ():
+        if left[finding.identity]:
+            left[finding.identity] -= 1
+        else:
+            gone.append(finding)
+    return tuple(gone)
+
+
+def rule(finding: Finding) -> str:
+    """`ruff/F401`."""
+    return f"{finding.critic}/{finding.rule}"
+
+
+def words(finding: Finding) -> str:
+    """The message on one line; a test says its name first."""
+    first = (finding.message.strip().splitlines() or [finding.rule])[0] or finding.rule
+    return f"{finding.symbol.split('::', 1)[1]}: {first}" if "::" in finding.symbol else first
+
+
+def line(finding: Finding) -> int:
+    """The first line; 1 for a remark on the whole file."""
+    return finding.span.first if finding.span else 1
+
+
+def last(finding: Finding) -> int:
+    return max(finding.span.last, finding.span.first) if finding.span else 1
