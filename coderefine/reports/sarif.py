@@ -55,8 +55,8 @@ def _driver(rules: Sequence[str]) -> Json:
 
 def _rule(name: str) -> Json:
     critic, _, code = name.partition("/")
-    text = f"{critic} reports {code}."
-    return {"id": name, "name": _pascal(name), "shortDescription": {"text": text}, "help": {"text": text}}
+    text = {"text": f"{critic} reports {code}."}
+    return {"id": name, "name": _pascal(name), "shortDescription": text, "fullDescription": text, "help": text}
 
 
 def _pascal(name: str) -> str:
