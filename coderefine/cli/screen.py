@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from coderefine.core import EMPTY, Check, Listen, Outcome
@@ -29,7 +29,7 @@ class Delivered:
     diff: bytes = b""
     pipe: bool = False
     refused: PublishError | None = None
-    before: Mapping[str, bytes | None] = EMPTY
+    before: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
