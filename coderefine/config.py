@@ -25,10 +25,26 @@ SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Ways to spend the budget on a model (proposers/model/policies)."""
+CRITERIA = ("readability", "performance", "security", "api-design")
+"""The built-in sets of criteria (llm/criteria)."""
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
 MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
 """Asked when a key or a server is given and no model is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What a review looks for, in plain language; without `text`, the built-in set of that name.
+
+    `paths`: folders and globs it is about (none: all); `weight`: its share in the total; `source`: who asked for it.
+    """
+
+    name: str
+    text: str = ""
+    paths: tuple[str, ...] = ()
+    weight: float = 1.0
+    source: str = "built in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,7 @@ class Config:
     critic_model: str | None = None
     policy: str = POLICIES[0]
     samples: int = 0
+    criteria: tuple[Criterion, ...] = ()
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float = 0.2
@@ -102,8 +119,12 @@ def load(root: Path, environ: Mapping[str, str] | None = None, flags: Mapping[st
     Raises ConfigError naming the file, the key and the nearest known one.
     """
     environ = os.environ if environ is None else environ
-    given = {**_from_file(root / "pyproject.toml"), **_from_environ(environ)}
+    written = _from_file(root / "pyproject.toml")
     told = {name: value for name, value in (flags or {}).items() if value is not None}
+    given = {**written, **_from_environ(environ)}
+    for source in (given, told):
+        if "criteria" in source:
+            source["criteria"] = _chosen(source["criteria"], written.get("criteria", ()))
     given |= {"models": (), **told} if "model" in told else told
     return _with_model(_checked(replace(Config(), **given)), environ)
 
@@ -209,6 +230,8 @@ def _typed(name: str, value: object, where: str) -> object:
     kind = _kinds()[key]
     if key == "commands":
         return _commands(value, where)
+    if key == "criteria" and isinstance(value, dict):
+        return tuple(_criterion(str(item), told, where) for item, told in value.items())
     if "tuple" in str(kind):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
@@ -271,3 +294,36 @@ def _command(table: Mapping[str, Any], where: str) -> Command:
         key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()
     }
     return Command(**given)
+
+
+def _chosen(asked: Any, written: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    """What `--criteria` names: criteria of the file, built-in sets, or sentences of its own."""
+    return tuple(one if isinstance(one, Criterion) else _named(str(one), written) for one in asked)
+
+
+def _named(told: str, written: tuple[Criterion, ...]) -> Criterion:
+    known = {criterion.name: criterion for criterion in written}
+    if told in known:
+        return known[told]
+    if told in CRITERIA:
+        return Criterion(told)
+    if len(told.split()) > 1:
+        return Criterion("-".join(re.findall(r"[a-z]+", told.lower())[:4]) or "asked", told, source="asked for")
+    raise ConfigError(f"criteria: there is no set {told!r}{_hint(told, {*CRITERIA, *known})}; or write a sentence")
+
+
+def _criterion(name: str, told: object, where: str) -> Criterion:
+    """One entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
+    table: dict[str, Any] = told if isinstance(told, dict) else {"text": "" if told is True else told}
+    for key in table:
+        if key not in ("text", "paths", "weight"):
+            raise ConfigError(f"{where}: criteria.{name} has no key {key!r}{_hint(key, {'text', 'paths', 'weight'})}")
+    text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
+    if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):
+        raise ConfigError(
+            f"{where}: criteria.{name} must be true (a built-in set), a sentence, or a table of text (a sentence), "
+            "paths (a list of globs) and weight (a number above 0)"
+        )
+    if not text and name not in CRITERIA:
+        raise ConfigError(f"{where}: criteria.{name} needs a text: it is no built-in set{_hint(name, set(CRITERIA))}")
+    return Criterion(name, text, tuple(paths), float(weight), f"built in, chosen in {where}" if not text else where)

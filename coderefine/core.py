@@ -123,7 +123,8 @@ class Check:
     """What one critic said about one tree.
 
     `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
-    `tool` names the program and version that spoke.
+    `tool` names the program and version that spoke. `scores` by criterion and their weighted mean `total`
+    (1 poor, 5 nothing to add) are a review's; None: it gave none.
     """
 
     critic: str
@@ -135,6 +136,8 @@ class Check:
     gate: bool = True
     tool: str = ""
     notes: tuple[str, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+    total: float | None = None
 
     @property
     def failing(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from coderefine.config import POLICIES
+from coderefine.config import CRITERIA, POLICIES
 from coderefine.reports.formats import NAMES
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -31,6 +31,13 @@ LOOP = (
     click.option("--search/--no-search", default=None, help="Use the offline search engine."),
     click.option("--search-time", type=click.FloatRange(0), metavar="SECONDS", help="Its share of the time."),
     click.option("--model", metavar="NAME", help="Model to ask when the offline rungs are spent."),
+    click.option(
+        "--criteria",
+        multiple=True,
+        metavar="NAME|TEXT",
+        help=f"Let the model review by these too (repeatable): {', '.join(CRITERIA)}, a name from the configuration, "
+        "or a sentence.",
+    ),
     click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per round (default: as the policy)."),
     click.option("--policy", type=click.Choice(POLICIES), help="How the model is asked (default coderefine)."),
     click.option("--base-url", metavar="URL", help="OpenAI-compatible server."),
@@ -59,10 +66,14 @@ def options(*groups: tuple[Decorator[Callable[..., object]], ...]) -> Decorator[
 
 def flags(given: dict[str, object]) -> dict[str, object]:
     """Command-line values as config keys: what was not given is left out, `A,B` becomes a tuple."""
-    return {name: _value(value) for name, value in given.items() if value not in (None, ())}
+    return {name: _value(name, value) for name, value in given.items() if value not in (None, ())}
 
 
-def _value(value: object) -> object:
-    if isinstance(value, tuple):
+SENTENCES = frozenset({"criteria"})
+"""Options whose values may hold commas."""
+
+
+def _value(name: str, value: object) -> object:
+    if isinstance(value, tuple) and name not in SENTENCES:
         return tuple(part for item in value for part in str(item).split(",") if part)
     return value

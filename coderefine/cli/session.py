@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
 from coderefine.cli.screen import Delivered
-from coderefine.cli.wiring import Setup, critics, proposers, views
+from coderefine.cli.wiring import Setup, advice, critics, proposers, views
 from coderefine.config import masked
 from coderefine.core import Event, Outcome, Stop, Views
 from coderefine.errors import PublishError, SurroundingsError
@@ -142,6 +142,7 @@ def assembled(setup: Setup, opened: Views, client: Client | None, journal: Journ
         listen=setup.listen,
         record=journal.attempt,
         edited=originals.edited,
+        advice=advice(setup, client),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load
-from coderefine.core import Critic, Listen, Proposer, Views
+from coderefine.core import Critic, Event, Listen, Proposer, Views
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -61,6 +61,18 @@ def critics(parts: Setup) -> tuple[Critic, ...]:
     from coderefine.critics import build
 
     return build(parts.place, parts.interpreter, parts.config, parts.listen)
+
+
+def advice(parts: Setup, client: Client | None) -> tuple[Critic, ...]:
+    """Who is heard once the gates are content: the review, when there are criteria and a model to apply them."""
+    if not parts.config.criteria:
+        return ()
+    if client is None:
+        parts.listen(Event("note", "criteria need a model: nothing is reviewed"))
+        return ()
+    from coderefine.critics.review import Review
+
+    return (Review(parts.place, parts.config, client, parts.protection),)
 
 
 def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:

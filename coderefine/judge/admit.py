@@ -17,7 +17,7 @@ from coderefine.judge.size import lines_of
 from coderefine.judge.specimens import Specimen, specimens
 
 SCANS = (comments.suppressions, bans.banned, snooping.snooping, tampering.tampering)
-BY_OUTCOME = ("pytest", "radon", "review")
+BY_OUTCOME = ("pytest", "radon")
 MOST_LINES, MOST_BYTES = 2000, 2_000_000
 ROOTS = (".", "src")
 

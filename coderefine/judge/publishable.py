@@ -33,14 +33,28 @@ def publishable(
         return Verdict(ok=False, reason=against)
     fixed = flipped(candidate, baseline, flaky)
     cleared = _cleared(candidate, baseline, scope)
-    if not fixed and not cleared:
+    praised = _praised(candidate, baseline)
+    if not fixed and not cleared and not praised:
         return Verdict(ok=False, reason="nothing that was asked for is better than at the start")
-    return Verdict(ok=True, reason=_praise(len(fixed), len(cleared)))
+    return Verdict(ok=True, reason=_praise(len(fixed), len(cleared), praised))
 
 
-def _praise(tests: int, findings: int) -> str:
+def _praise(tests: int, findings: int, review: str) -> str:
     parts = [(tests, "test", "repaired"), (findings, "finding", "cleared")]
-    return ", ".join(f"{count} {noun}{'s' if count > 1 else ''} {verb}" for count, noun, verb in parts if count)
+    told = [f"{count} {noun}{'s' if count > 1 else ''} {verb}" for count, noun, verb in parts if count]
+    return ", ".join([*told, review] if review else told)
+
+
+def _praised(candidate: Attempt, baseline: Attempt) -> str:
+    """By how much a review of both likes the candidate better; empty when it does not."""
+    for check in candidate.checks:
+        was = baseline.check(check.critic) if not check.gate else None
+        if was is None or was.total is None or check.total is None:
+            continue
+        if (check.total, -len(check.findings)) > (was.total, -len(was.findings)):
+            remarks = f"{len(was.findings)} → {len(check.findings)} remarks"
+            return f"{check.critic} {was.total:.1f} → {check.total:.1f}, {remarks}"
+    return ""
 
 
 def _objections(

@@ -11,6 +11,8 @@ from coderefine.judge.paths import within
 from coderefine.judge.size import diff_size
 
 TESTS, LINT, COMPLEXITY = "pytest", "ruff", "radon"
+BEST = 5.0
+"""The highest total of a review."""
 PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
 
 
@@ -20,7 +22,8 @@ class Score:
 
     `silent`: gates of the baseline that gave no answer. `lost`: tests that passed and no longer do,
     vanished ones included. `bad`: tests failing or in error, plus failing ones that vanished. `command`, `ruff`:
-    hard findings. `radon`: sum of the hard findings' weights. `review`: findings of advisers. `size`: lines.
+    hard findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers' totals.
+    `remarks`: their findings. `size`: lines.
     """
 
     silent: int
@@ -29,7 +32,8 @@ class Score:
     command: int
     ruff: int
     radon: float
-    review: int
+    review: float
+    remarks: int
     size: int
 
 
@@ -53,7 +57,8 @@ def score(
         command=sum(finding.critic not in (LINT, COMPLEXITY) for finding in counted),
         ruff=sum(finding.critic == LINT for finding in counted),
         radon=sum(finding.weight for finding in counted if finding.critic == COMPLEXITY),
-        review=sum(len(check.findings) for check in attempt.checks if not check.gate),
+        review=sum(round(BEST - check.total, 3) for check in attempt.checks if check.total is not None),
+        remarks=sum(len(check.findings) for check in attempt.checks if not check.gate),
         size=diff_size(attempt.patch, originals),
     )
 

@@ -13,7 +13,8 @@ WORDS = {
     "command": "findings of command gates",
     "ruff": "ruff findings",
     "radon": "complexity above the limit",
-    "review": "remarks of the review",
+    "review": "points lost in the review",
+    "remarks": "remarks of the review",
     "size": "changed lines",
 }
 

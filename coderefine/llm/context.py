@@ -58,11 +58,11 @@ def gather(
     sources = _sources(leading(findings, witness), cases, repository)
     clues = _clues(findings, cases, sources)
     files = _files(findings, cases, sources, repository)
-    mark = _mark((*files.values(), *sources.values()))
+    sign = mark((*files.values(), *sources.values()))
     shown = {path: _shown(path, text, clues, room) for path, text in files.items()}
-    code = _fit((_fenced("file", path, text, mark) for path, text in shown.items()), int(CODE * room))
-    tests = _fit((_fenced("tests", path, text, mark) for path, text in sources.items() if text), int(TESTS * room))
-    evidence = _fenced("result", "", cut(tell(findings, witness), int(MOST * room)), mark)
+    code = _fit((fenced("file", path, text, sign) for path, text in shown.items()), int(CODE * room))
+    tests = _fit((fenced("tests", path, text, sign) for path, text in sources.items() if text), int(TESTS * room))
+    evidence = fenced("result", "", cut(tell(findings, witness), int(MOST * room)), sign)
     return Context(code, tests, evidence, tuple(files))
 
 
@@ -165,12 +165,13 @@ def _shown(path: str, text: str, clues: _Clues, room: float) -> str:
     return drawn if len(drawn) <= CODE * room / 2 else narrow(text, keep)
 
 
-def _mark(texts: Iterable[str]) -> str:
+def mark(texts: Iterable[str]) -> str:
     """A mark that the delimited text cannot contain, since it depends on it."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:6]
 
 
-def _fenced(kind: str, path: str, text: str, mark: str) -> str:
+def fenced(kind: str, path: str, text: str, mark: str) -> str:
+    """`text` between lines that say what it is and bear `mark`."""
     head = f"=== {kind} {path}".rstrip()
     return f"{head} [{mark}]\n{text.rstrip()}\n=== end [{mark}]"
 

@@ -12,7 +12,7 @@ from coderefine.core import Ask, Attempt, Check, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import fails_anyway
-from coderefine.loop.state import State, tests
+from coderefine.loop.state import State, advice_on, tests
 from coderefine.loop.trial import SEED
 
 PROOF_SEED = 2
@@ -41,7 +41,7 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
         checks = critique(state.parts.views, state.parts.critics, Patch(), _baseline_ask(state))
     except CriticError as error:
         return replace(attempt, verdict=Verdict(ok=False, reason=f"the tree changed meanwhile: {error}"))
-    state.attempts[0] = replace(state.baseline, checks=checks)
+    state.attempts[0] = replace(state.baseline, checks=(*checks, *advice_on(state.baseline)))
     state.parts.record(state.baseline)
     proved = _proved(state, attempt)
     if proved.verdict and (more := state.parts.edited(state.looked)):
@@ -81,7 +81,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
         checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
     except CriticError as error:
         return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
-    again = replace(attempt, checks=checks)
+    again = replace(attempt, checks=(*checks, *advice_on(attempt)))
     _excuse(state, again, ask)
     before = {path: _digest(_given(state, attempt, path)) for path in after}
     verdict = judge.publishable(

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from coderefine.core import Ask, Attempt, Cost, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
+from coderefine.loop.advice import content
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import find_flaky
 from coderefine.loop.ladder import Ladder
@@ -52,7 +53,7 @@ def _judge_baseline(state: State) -> None:
 def _climb(state: State) -> End:
     ladder = Ladder(state.parts.proposers, state.parts.views)
     try:
-        while not state.clean(state.best):
+        while not content(state):
             if limit := _limit(state):
                 return limit
             patch = ladder.next(state.situation)

@@ -51,6 +51,7 @@ class Parts:
     `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
     `strength` measures how much the tests notice of a proved patch (None: not measured).
     `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
+    `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     """
 
@@ -67,6 +68,7 @@ class Parts:
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = _forget
     edited: Callable[[int], tuple[str, ...]] = _untouched
+    advice: Sequence[Critic] = ()
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class State:
             best=self.best,
             baseline=self.baseline,
             attempts=tuple(self.attempts),
-            findings=self.left(self.best),
+            findings=self.left(self.best) or advised(self.best),
             scope=self.parts.scope,
             flaky=self.flaky,
             seconds_left=self.seconds_left,
@@ -157,7 +159,7 @@ class State:
             stop=stop,
             why=why,
             evidence=replace(self.evidence, flaky=tuple(sorted(self.flaky))),
-            remaining=self.left(best),
+            remaining=self.left(best) or advised(best),
             attempts=tuple(self.attempts),
             cost=replace(cost, seconds=time.monotonic() - self.began),
         )
@@ -169,3 +171,13 @@ class State:
 def tests(attempt: Attempt) -> Check | None:
     """The check that ran tests, if any did."""
     return next((check for check in attempt.checks if check.cases), None)
+
+
+def advised(attempt: Attempt) -> tuple[Finding, ...]:
+    """What the advisers remarked on `attempt`."""
+    return tuple(finding for check in attempt.checks if not check.gate for finding in check.findings)
+
+
+def advice_on(attempt: Attempt) -> tuple[Check, ...]:
+    """The advisers' checks of `attempt`: they are paid for once, and carried along."""
+    return tuple(check for check in attempt.checks if not check.gate)

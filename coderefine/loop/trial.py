@@ -7,8 +7,9 @@ from dataclasses import replace
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
 from coderefine.errors import CriticError
+from coderefine.loop.advice import heard
 from coderefine.loop.critique import critique
-from coderefine.loop.state import State, tests
+from coderefine.loop.state import State, advice_on, tests
 
 SEED = 0
 SLOW_SUITE = 5.0
@@ -62,6 +63,10 @@ def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | 
     ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED, timeout=state.patience)
     checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
     attempt = Attempt(number, patch, checks, cost=Cost(test_runs=1))
+    if not only and advice_on(state.best):
+        attempt = heard(state, replace(attempt, verdict=_weighed(state, attempt)))
+        if not advice_on(attempt):
+            return attempt
     return replace(attempt, verdict=_weighed(state, attempt))
 
 

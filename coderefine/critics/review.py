@@ -1,0 +1,132 @@
+"""The model's review: advice by criteria in plain language. It never outvotes a gate and never declares success."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from coderefine.config import Config, Criterion
+from coderefine.core import Ask, Check, Finding, Severity, Span, View
+from coderefine.critics.files import python_files
+from coderefine.critics.scope import inside
+from coderefine.critics.symbols import Symbols
+from coderefine.errors import CriticError, ReplyError
+from coderefine.llm.client import Client
+from coderefine.llm.context import fenced, mark, text_of
+from coderefine.llm.criteria import expanded
+from coderefine.llm.prompts import render
+from coderefine.llm.request import Message, Request
+from coderefine.llm.review import HIGHEST, SCHEMA, Opinion, applies, opinion
+from coderefine.llm.structured import ask_json
+from coderefine.project import Place, Protection
+
+MOST = 30_000
+"""Characters of code that one review reads; files beyond it are left out, and said to be."""
+
+
+class Review:
+    """Asks the critic model about the files in scope. What it read first it reads again in the same run, so that
+    two reviews can be compared."""
+
+    name = "review"
+    gate = False
+
+    def __init__(self, place: Place, config: Config, client: Client, protection: Protection) -> None:
+        self._place = place
+        self._config = config
+        self._client = client
+        self._protection = protection
+        self._criteria = expanded(config.criteria)
+        self._read: tuple[str, ...] = ()
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Soft findings, a score by criterion and their total.
+
+        Raises CriticError when the answer is none, and what `Client.ask` raises.
+        """
+        began = time.monotonic()
+        texts, left_out = self._texts(view, ask)
+        criteria = tuple(one for one in self._criteria if any(applies(one, path) for path in texts))
+        if not criteria:
+            return Check(self.name, gate=False, notes=("no criterion is about any of the files",))
+        try:
+            said = ask_json(self._client, self._request(criteria, texts))
+        except ReplyError as error:
+            raise CriticError(f"the review cannot be read: {error}") from error
+        found = opinion(said, criteria, texts)
+        return Check(
+            self.name,
+            tuple(_findings(found, texts)),
+            seconds=time.monotonic() - began,
+            gate=False,
+            tool=self._model,
+            notes=tuple(self._notes(found, criteria, left_out)),
+            scores=found.scores,
+            total=found.total(criteria),
+        )
+
+    @property
+    def _model(self) -> str:
+        config = self._config
+        return config.critic_model or (config.models[-1] if config.models else config.model) or ""
+
+    def _texts(self, view: View, ask: Ask) -> tuple[Mapping[str, str], int]:
+        """The files to read, and how many there was no room for: those of the first review, then changed ones."""
+        paths = [path for path in python_files(view, self._place) if self._wanted(path, ask)]
+        first = {path: place for place, path in enumerate((*self._read, *sorted(ask.changed or ())))}
+        paths.sort(key=lambda path: (first.get(path, len(first)), path))
+        texts: dict[str, str] = {}
+        for path in paths:
+            text = text_of(view.read(path))
+            if text and (not texts or sum(map(len, texts.values())) + len(text) <= MOST):
+                texts[path] = text
+        self._read = self._read or tuple(texts)
+        return dict(sorted(texts.items())), len(paths) - len(texts)
+
+    def _wanted(self, path: str, ask: Ask) -> bool:
+        ours = inside(path, ask.scope) and not self._protection.is_test(path) and not self._protection.reason(path)
+        return ours and any(applies(criterion, path) for criterion in self._criteria)
+
+    def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Request:
+        sign = mark(texts.values())
+        code = "\n".join(fenced("file", path, text, sign) for path, text in texts.items())
+        asked = "\n".join(_told(criterion) for criterion in criteria)
+        system, user = render("reviewer"), render("review", code=code, criteria=asked)
+        sizes = (("system", len(system)), ("code", len(code)), ("criteria", len(asked)))
+        messages = (Message("system", system), Message("user", user))
+        return Request("review", messages, 0.0, self._model, SCHEMA, reply_tokens=4096, parts=sizes)
+
+    def _notes(self, found: Opinion, criteria: Sequence[Criterion], left_out: int) -> Iterator[str]:
+        """The audit line: whose criteria decided, what came out, and what was not counted."""
+        whose = dict.fromkeys(f"{one.name.split('/')[0]} ({one.source})" for one in criteria)
+        total = found.total(criteria)
+        score = f"{total:.1f} of {HIGHEST:g}" if total is not None else "no score"
+        yield f"decided by the criteria {', '.join(whose)}: {score}, given by {self._model}"
+        if found.missing:
+            yield f"not scored, and not counted: {', '.join(found.missing)}"
+        if found.dropped:
+            yield f"{found.dropped} finding{'s' * (found.dropped > 1)} dropped: no such code, path or criterion"
+        if left_out:
+            yield f"{left_out} file{'s' * (left_out > 1)} not read for want of room: give narrower paths"
+
+
+def _told(criterion: Criterion) -> str:
+    only = f" (only in {', '.join(criterion.paths)})" if criterion.paths else ""
+    return f"- {criterion.name}: {criterion.text}{only}"
+
+
+def _findings(found: Opinion, texts: Mapping[str, str]) -> Iterator[Finding]:
+    for remark in found.remarks:
+        symbol = Symbols.of(texts[remark.path]).at(remark.line)
+        yield Finding(
+            "review",
+            remark.criterion.name,
+            remark.path,
+            remark.problem,
+            Span(remark.line, remark.line) if remark.line else None,
+            symbol,
+            remark.quote,
+            remark.advice,
+            Severity.SOFT,
+            remark.criterion.weight,
+        )

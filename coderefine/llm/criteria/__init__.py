@@ -1,0 +1,33 @@
+"""What a review looks for: built-in sets as files of `- name: text` lines, beside what the configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+from coderefine.config import Criterion
+
+ENTRY = re.compile(r"^- ([\w-]+): (.+)$", re.MULTILINE)
+
+
+def expanded(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
+    """`criteria` with each built-in set in place of its name: `readability` becomes `readability/naming` …"""
+    return tuple(dict.fromkeys(one for criterion in criteria for one in _members(criterion)))
+
+
+def _members(criterion: Criterion) -> Iterator[Criterion]:
+    if criterion.text:
+        yield criterion
+        return
+    for name, text in built_in(criterion.name):
+        yield replace(criterion, name=f"{criterion.name}/{name}", text=text)
+
+
+@cache
+def built_in(name: str) -> tuple[tuple[str, str], ...]:
+    """(name, text) of the criteria in the built-in set `name`."""
+    text = (files(__package__) / f"{name}.md").read_text("utf-8")
+    return tuple((entry[1], entry[2]) for entry in ENTRY.finditer(text))

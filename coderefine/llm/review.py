@@ -1,0 +1,122 @@
+"""What a model says about code by given criteria: read from JSON, checked against the code, added up by us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from coderefine.config import Criterion
+from coderefine.llm.outline import functions, parsed
+from coderefine.llm.request import Schema
+from coderefine.llm.structured import record
+
+LOWEST, HIGHEST = 1.0, 5.0
+
+_TEXT = {"type": "string"}
+
+
+def _items(**fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": dict(record("", **fields).body)}
+
+
+SCHEMA: Schema = record(
+    "review",
+    scores=_items(criterion=_TEXT, score={"type": "number"}),
+    findings=_items(criterion=_TEXT, path=_TEXT, symbol=_TEXT, quote=_TEXT, problem=_TEXT, advice=_TEXT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding whose place exists: `line` is 1-based, 0 for the file as a whole."""
+
+    criterion: Criterion
+    path: str
+    line: int
+    quote: str
+    problem: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """`scores` by criterion, those that were given; `missing` the others; `dropped` counts findings thrown away."""
+
+    scores: Mapping[str, float]
+    remarks: tuple[Remark, ...]
+    missing: tuple[str, ...]
+    dropped: int
+
+    def total(self, criteria: Sequence[Criterion]) -> float | None:
+        """The weighted mean of the scores given; None when there is none."""
+        weights = {criterion.name: criterion.weight for criterion in criteria if criterion.name in self.scores}
+        whole = sum(weights.values())
+        return sum(self.scores[name] * weight for name, weight in weights.items()) / whole if whole else None
+
+
+def applies(criterion: Criterion, path: str) -> bool:
+    """Whether `criterion` is about `path`."""
+    return not criterion.paths or any(_under(path, glob) for glob in criterion.paths)
+
+
+def _under(path: str, glob: str) -> bool:
+    plain = glob.rstrip("/")
+    return fnmatchcase(path, glob) or path == plain or path.startswith(f"{plain}/")
+
+
+def opinion(said: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:
+    """`said` (as SCHEMA has it) about `texts` by path; what it says of other code or other criteria is dropped."""
+    known = {criterion.name: criterion for criterion in criteria}
+    scores: dict[str, float] = {}
+    for item in said["scores"]:
+        name = _name(item["criterion"], known)
+        if name and LOWEST <= item["score"] <= HIGHEST:
+            scores.setdefault(name, float(item["score"]))
+    remarks = tuple(dict.fromkeys(_remarks(said["findings"], known, texts)))
+    missing = tuple(name for name in known if name not in scores)
+    return Opinion(scores, remarks, missing, len(said["findings"]) - len(remarks))
+
+
+def _remarks(
+    found: Sequence[Mapping[str, str]], known: Mapping[str, Criterion], texts: Mapping[str, str]
+) -> Iterator[Remark]:
+    for item in found:
+        name, path = _name(item["criterion"], known), item["path"].strip().removeprefix("./")
+        if name is None or path not in texts or not applies(known[name], path) or not item["problem"].strip():
+            continue
+        line = _line(texts[path], item["quote"], item["symbol"])
+        if line is not None:
+            quote, problem, advice = (item[key].strip() for key in ("quote", "problem", "advice"))
+            yield Remark(known[name], path, line, quote, problem, advice)
+
+
+def _name(said: str, known: Mapping[str, Criterion]) -> str | None:
+    """The criterion that is meant: its name, or the last part of it when that is one criterion's alone."""
+    said = said.strip()
+    if said in known:
+        return said
+    ends = [name for name in known if name.rsplit("/", 1)[-1] == said]
+    return ends[0] if len(ends) == 1 else None
+
+
+def _line(text: str, quote: str, symbol: str) -> int | None:
+    """The line that is quoted, the one inside `symbol` if there are several; None when there is no such code."""
+    lines = text.split("\n")
+    spans = [(part.first, part.last) for part in functions(text) if part.name.endswith(symbol.strip()) and symbol]
+    spans += [(number, number) for number in _classes(text, symbol.strip())]
+    wanted = next((line.strip() for line in quote.split("\n") if line.strip()), "")
+    hits = [number for number, line in enumerate(lines, 1) if wanted and line.strip() == wanted]
+    if hits:
+        return next((hit for hit in hits if any(first <= hit <= last for first, last in spans)), hits[0])
+    return spans[0][0] if spans and not wanted else None
+
+
+def _classes(text: str, name: str) -> Iterator[int]:
+    import ast
+
+    tree = parsed(text)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            yield node.lineno
