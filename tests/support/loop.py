@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.config import Config
-from coderefine.core import Attempt, Cost, Event, Limits, Outcome, Proposals, Situation, Views
+from coderefine.core import Attempt, Cost, Critic, Event, Limits, Outcome, Proposals, Proposer, Situation, Views
 from coderefine.critics import build
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
@@ -52,7 +52,9 @@ class Ran:
     recorded: list[Attempt]
 
 
-def run(top: Path, *proposers: Script, limits: Limits = Limits(), **settings: object) -> Ran:
+def run(
+    top: Path, *proposers: Proposer, limits: Limits = Limits(), advice: Sequence[Critic] = (), **settings: object
+) -> Ran:
     """refine() on the repository at `top`, the way `coderefine fix` wires it."""
     place = locate([top], top)
     config = Config(**settings)  # type: ignore[arg-type]
@@ -74,6 +76,7 @@ def run(top: Path, *proposers: Script, limits: Limits = Limits(), **settings: ob
                 listen=events.append,
                 record=recorded.append,
                 edited=originals.edited,
+                advice=advice,
             )
         )
     return Ran(outcome, events, recorded)
