@@ -83,12 +83,17 @@ class Status(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One traceback frame; `path` repo-relative when inside the repository, absolute otherwise."""
+    """One traceback frame; `path` repo-relative when inside the repository, absolute otherwise.
+
+    `span`: line, column, last line, end column (columns in UTF-8 bytes, as `ast` counts) of the expression that was
+    running; empty before Python 3.11.
+    """
 
     path: str
     line: int
     function: str
     locals: Mapping[str, str] = field(default_factory=dict)
+    span: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ def failure(record: Mapping[str, Any]) -> Failure:
         record["message"],
         record["exception"],
         record["assertion"],
-        tuple(Frame(path, line, function, values) for path, line, function, values in record["frames"]),
+        tuple(
+            Frame(path, line, function, values, tuple(span)) for path, line, function, values, span in record["frames"]
+        ),
         record["output"],
     )
 

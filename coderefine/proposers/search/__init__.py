@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -15,6 +16,7 @@ from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
 from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, test_sources
+from coderefine.proposers.search.running import Span, running
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
@@ -163,7 +165,7 @@ class Search:
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests))
         world = World({**free, **{path: module for path, module in modules.items() if self._free(path)}})
-        return _as_sites(free, found, world, Hints.of(failing)), found.spectrum
+        return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
 
     def _coverage(self, pool: Pool, names: list[str]) -> Coverage:
         """Lines by test from the servers; empty where these tests cannot be watched in a fork."""
@@ -229,7 +231,13 @@ def _quick_first(failing: list[Case], pool: Pool) -> list[str]:
     return [case.id for case in (*front, *(case for case in known if case not in front))]
 
 
-def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World, hints: Hints) -> list[Site]:
+def _as_sites(
+    modules: Mapping[str, Module],
+    found: Suspects,
+    world: World,
+    hints: Hints,
+    spans: Mapping[ast.stmt, frozenset[Span]],
+) -> list[Site]:
     locals_: dict[tuple[str, object], Local] = {}
     sites = []
     best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
@@ -239,7 +247,7 @@ def _as_sites(modules: Mapping[str, Module], found: Suspects, world: World, hint
         key = (module.path, function)
         if key not in locals_:
             locals_[key] = Local(module, function, world, found.seen.get(function, {}) if function else {})
-        sites.append(Site(locals_[key], stmt, weight, found.raised, hints))
+        sites.append(Site(locals_[key], stmt, weight, found.raised, hints, spans.get(stmt, frozenset())))
     return sites
 
 

@@ -34,6 +34,8 @@ UNUSED = 1.5
 """Added to edits that read a name which nothing reads so far."""
 ECHO = 1.5
 """Taken off edits that repeat a line of the function."""
+RUNNING = 1.0
+"""Added to edits within the expression that raised."""
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 _TOTAL = sum(operator.prior for operator in TABLE)
@@ -73,7 +75,8 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
             + math.log(edit.weight / total)
             + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
             + _use(site, edit)
-            + _echo(site, edit),
+            + _echo(site, edit)
+            + _running(site, edit),
             edit,
             operator,
             site,
@@ -88,6 +91,11 @@ def _use(site: Site, edit: Edit) -> float:
     """Reward for a repair that makes use of a name that is bound here and read nowhere."""
     unused = site.local.unused
     return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
+
+
+def _running(site: Site, edit: Edit) -> float:
+    first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
+    return RUNNING if any(start <= first and last <= end for start, end in site.running) else 0.0
 
 
 def _echo(site: Site, edit: Edit) -> float:

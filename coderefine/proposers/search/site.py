@@ -21,13 +21,17 @@ NEUTRAL: dict[type[ast.operator], str] = {
 
 @dataclass(frozen=True)
 class Site:
-    """A statement. `raised`: names of the exceptions that failing tests ended with. `suspicion` is in 0..1."""
+    """A statement. `raised`: names of the exceptions that failing tests ended with. `suspicion` is in 0..1.
+
+    `running`: character spans of the expressions that raised them here.
+    """
 
     local: Local
     stmt: ast.stmt
     suspicion: float = 1.0
     raised: frozenset[str] = frozenset()
     hints: Hints = field(default_factory=Hints)
+    running: frozenset[tuple[int, int]] = frozenset()
     memo: dict[str, dict[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -81,7 +81,7 @@ class Trial:
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge until something plausible is found and its grace is over, or time or proposals run out."""
-        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, thorough=True)
+        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, thorough=False)
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)
@@ -144,7 +144,7 @@ class Trial:
                 or self._clock.left <= 0
             ):
                 continue
-            plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=True)
+            plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=False)
             for judged in self._pool.judge([Candidate(number, files)], plan):
                 if judged.plausible:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
@@ -163,7 +163,7 @@ class Trial:
         files = merged(one, two)
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return
-        for judged in self._pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=True)):
+        for judged in self._pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=False)):
             if judged.plausible:
                 self.repairs.append(
                     Repair(

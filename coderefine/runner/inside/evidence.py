@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from .values import Describer, cut
 
@@ -20,7 +21,8 @@ DEEP = 20_000
 """Frames walked of a traceback before giving up on its middle."""
 CAUSES = 4
 
-FrameRecord = Tuple[str, int, str, Dict[str, str]]
+FrameRecord = Tuple[str, int, str, Dict[str, str], Tuple[int, ...]]
+"""Path, line, function, locals, and what `_span` says."""
 FailureRecord = Dict[str, Any]
 
 _ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to get diff", "Use -vv to see full diff")
@@ -29,6 +31,14 @@ _ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to
 _MACHINERY = tuple(
     os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_inside")
 )
+
+
+class Place(NamedTuple):
+    """A link of a traceback: the frame, its line, and the instruction it was at (byte offset)."""
+
+    frame: Any
+    line: int
+    at: int
 
 
 class Scene:
@@ -155,34 +165,44 @@ def _previous(error: BaseException) -> Optional[BaseException]:
 
 def _frames(scene: Scene, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
     """Frames of the project, plus the innermost foreign one when the exception came from a library."""
-    walked = [item for item in _walk(error) if not _hidden(item[0])]
-    ours = [item for item in walked if scene.ours(item[0].f_code.co_filename)]
-    last = [item for item in walked[-1:] if item not in ours and not _machinery(item[0].f_code.co_filename)]
+    walked = [place for place in _walk(error) if not _hidden(place.frame)]
+    ours = [place for place in walked if scene.ours(place.frame.f_code.co_filename)]
+    last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
     if isinstance(error, SyntaxError):
         last = []
     kept = _uncoiled(ours)
-    for frame, line in kept + last:
-        own = rich and (frame, line) not in last
-        values = _locals(frame, describe) if own else {}
-        yield (scene.relative(frame.f_code.co_filename), line, frame.f_code.co_name, values)
+    for place in kept + last:
+        own = rich and place not in last
+        values = _locals(place.frame, describe) if own else {}
+        code = place.frame.f_code
+        yield (scene.relative(code.co_filename), place.line, code.co_name, values, _span(code, place.at))
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        yield (scene.relative(error.filename), error.lineno, "<source>", {})
+        yield (scene.relative(error.filename), error.lineno, "<source>", {}, ())
 
 
-def _uncoiled(frames: List[Tuple[Any, int]]) -> List[Tuple[Any, int]]:
+def _span(code: Any, at: int) -> Tuple[int, ...]:
+    """Line, column, last line, end column of the expression at byte `at` of the code; () before Python 3.11."""
+    if at < 0 or not hasattr(code, "co_positions"):
+        return ()
+    line, end, column, last = next(itertools.islice(code.co_positions(), at // 2, None), (None,) * 4)
+    found = (line, column, end, last)
+    return () if None in found else found  # type: ignore[return-value]
+
+
+def _uncoiled(frames: List[Place]) -> List[Place]:
     """At most FRAMES of `frames`: of a deep recursion each place once, and its last turns."""
     if len(frames) <= FRAMES:
         return frames
-    places = {(frame.f_code, line): (frame, line) for frame, line in reversed(frames[:-3])}
+    places = {(place.frame.f_code, place.line): place for place in reversed(frames[:-3])}
     return list(reversed(list(places.values())))[: FRAMES - 3] + frames[-3:]
 
 
-def _walk(error: BaseException) -> Iterator[Tuple[Any, int]]:
+def _walk(error: BaseException) -> Iterator[Place]:
     link = error.__traceback__
     for _ in range(DEEP):
         if link is None:
             return
-        yield link.tb_frame, link.tb_lineno or link.tb_frame.f_lineno or 0
+        yield Place(link.tb_frame, link.tb_lineno or link.tb_frame.f_lineno or 0, link.tb_lasti)
         link = link.tb_next
 
 
