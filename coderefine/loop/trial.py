@@ -35,7 +35,7 @@ def _admitted(state: State, patch: Patch) -> Verdict:
         state.parts.reason,
         frozenset(state.seen),
         state.parts.scope,
-        findings=state.left(state.best),
+        findings=state.situation.findings,
         tests=_sources(state),
         modules=state.parts.modules,
         roots=state.parts.roots,

@@ -62,6 +62,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
     yield from (_step(attempt, outcome) for attempt in outcome.attempts if attempt.number and attempt.verdict)
     yield from _refused(outcome)
     yield from _left(outcome.remaining)
+    yield from _advice(outcome.remaining)
     yield from _flaky(outcome.evidence.flaky)
     if outcome.best.number:
         yield from _bar(outcome)
@@ -94,6 +95,15 @@ def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
     yield from (Row("left", headline(finding)) for finding in hard[:LEFT])
     if len(hard) > LEFT:
         yield Row("left", f"… and {len(hard) - LEFT} more (coderefine check lists them)")
+
+
+def _advice(remaining: Sequence[Finding]) -> Iterator[Row]:
+    """What a review still remarks; it blocks nothing."""
+    soft = [finding for finding in remaining if finding.severity is Severity.SOFT]
+    for finding in soft[:LEFT]:
+        yield Row("advice", f"{headline(finding)}: {_first(finding.instruction)}".rstrip(": "))
+    if len(soft) > LEFT:
+        yield Row("advice", f"… and {len(soft) - LEFT} more (--format json lists them)")
 
 
 def _flaky(ids: Sequence[str]) -> Iterator[Row]:

@@ -1,0 +1,78 @@
+"""`fix --criteria`: green code refined by a review, through the real command and a real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, TESTS, block, coderefine
+from tests.support.llm_server import LlmServer, Reply, Seen
+from tests.support.repo import make_repo
+
+OLD = "    return total - discount(total)"
+NEW = "    return total - discount(total)  # `total` is money, in euros"
+
+
+def said(score: float, *findings: dict[str, str]) -> Reply:
+    return Reply(json.dumps({"scores": [{"criterion": "money", "score": score}], "findings": list(findings)}))
+
+
+REMARK = {
+    "criterion": "money",
+    "path": "order.py",
+    "symbol": "price",
+    "quote": OLD,
+    "problem": "the result is a bare number",
+    "advice": "say which currency",
+}
+
+
+POOR = said(2, REMARK)
+
+
+@pytest.fixture
+def green(tmp_path: Path) -> Path:
+    config = '[tool.coderefine.criteria]\nmoney = "Amounts of money name their currency."\n'
+    return make_repo(tmp_path / "green", {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": config})
+
+
+def script(seen: Seen) -> Reply:
+    if "You review Python code" not in seen.prompt:
+        return Reply("The currency is missing.\n\n" + block("order.py", OLD, NEW))
+    return said(5) if "`total` is money" in seen.prompt else said(2, REMARK)
+
+
+def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
+    with LlmServer(script) as server:
+        said = coderefine("fix", "--model", "scripted", "--base-url", server.url, cwd=green)
+    assert said.code == 0, said
+    assert "`total` is money" in (green / "order.py").read_text()
+    assert "review: decided by the criteria money (pyproject.toml): 5.0 of 5, given by scripted" in said.out
+    assert len(server.requests) == 3
+
+
+def test_what_the_review_still_remarks_is_shown_and_blocks_nothing(green: Path) -> None:
+    broken = Reply(block("order.py", OLD, "    return 0"))
+    with LlmServer(lambda seen: POOR if "You review" in seen.prompt else broken) as server:
+        said = coderefine(
+            *("fix", "--max-requests", "3", "--model", "scripted", "--base-url", server.url),
+            *("--criteria", "money"),
+            cwd=green,
+        )
+    assert said.code == 0, said
+    assert (green / "order.py").read_text() == GREEN
+    assert "advice    order.py:11 money the result is a bare number: say which currency" in said.out
+
+
+def test_criteria_without_a_model_are_named_and_ignored(green: Path) -> None:
+    said = coderefine("fix", "--no-model", "--criteria", "readability", cwd=green)
+    assert said.code == 0, said
+    assert "criteria need a model" in said.err
+
+
+def test_an_unknown_set_is_refused(green: Path) -> None:
+    said = coderefine("fix", "--criteria", "readabilty", cwd=green)
+    assert said.code == 2
+    assert "did you mean 'readability'" in said.lines[0]
