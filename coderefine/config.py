@@ -67,7 +67,8 @@ class Command:
 class Config:
     """Everything a user can choose. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    `timeout`, `test_timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out".
+    `timeout`, `test_timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out";
+    a search without a time of its own takes 30 s, or 8 s where a model can take over.
     `network`: the tests may use it; `pass_env`: names or globs of variables they see although they look like secrets.
     `test_timeout` is what one test may take as long as its usual time is not known.
     `models`: from cheap to strong, when one is not enough; `samples`: answers per round, 0 as the policy has it.
@@ -89,7 +90,7 @@ class Config:
     max_cost: float = 1.0
     timeout: float = 600.0
     search: bool = True
-    search_time: float = 30.0
+    search_time: float | None = None
     model: str | None = None
     models: tuple[str, ...] = ()
     critic_model: str | None = None
@@ -221,7 +222,9 @@ def _hint(word: str, known: set[str]) -> str:
 
 
 def _kinds() -> dict[str, Any]:
-    return get_type_hints(Config)
+    """What each field holds when it is set."""
+    hints = get_type_hints(Config)
+    return {name: float if kind == float | None else kind for name, kind in hints.items()}
 
 
 def _typed(name: str, value: object, where: str) -> object:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 KEYS: tuple[tuple[str, object, str], ...] = (
     ("gates", ["pytest", "ruff", "radon"], "what must pass; [[tool.coderefine.commands]] adds programs"),
     ("max-complexity", 10, "radon's cyclomatic complexity of a function"),
-    ("search-time", 30.0, "seconds the offline search may take"),
     ("max-requests", 12, "requests to the model in one run"),
     ("max-cost", 1.0, "dollars in one run"),
 )
 LATER = (
+    "search-time = 30.0  # seconds of the offline search (8 when a model comes after it)",
     'python = ".venv/bin/python"  # the project\'s interpreter, when it is not found',
     'model = "gpt-5-mini"  # asked only when a key or a base-url is there',
     'base-url = "http://localhost:11434/v1"  # any OpenAI-compatible server',

@@ -29,7 +29,7 @@ LOOP = (
     click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars."),
     click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Wall time of the whole run."),
     click.option("--search/--no-search", default=None, help="Use the offline search engine."),
-    click.option("--search-time", type=click.FloatRange(0), metavar="SECONDS", help="Its share of the time."),
+    click.option("--search-time", type=click.FloatRange(0), metavar="SECONDS", help="30, or 8 before a model."),
     click.option("--model", metavar="NAME", help="Model to ask when the offline rungs are spent."),
     click.option(
         "--criteria",

@@ -83,7 +83,8 @@ def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
     if parts.config.search:
         from coderefine.proposers.search import Search
 
-        ladder.append(Search(parts.place, parts.interpreter, parts.config, parts.protection, parts.listen))
+        where = (parts.place, parts.interpreter, parts.config, parts.protection, parts.listen)
+        ladder.append(Search(*where, alone=client is None))
     if client is not None:
         from coderefine.proposers.model import Model
 

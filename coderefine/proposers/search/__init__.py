@@ -27,6 +27,8 @@ DEADLY = (HANG, "Exit", "Crash")
 """What the cold run calls the end of a test that took its process along."""
 MOST_SITES = 400
 """Statements looked at: the most suspicious ones."""
+ALONE, TURN = 30.0, 8.0
+"""Seconds a search takes unless told otherwise: with nothing after it, and before a model is asked."""
 MOST_COMPARED, COMPARING = 16, 1.0
 """Plausible repairs that are compared by behaviour, and seconds for it."""
 
@@ -43,7 +45,11 @@ class Search:
         config: Config,
         protection: Protection,
         listen: Listen = lambda _: None,
+        *,
+        alone: bool = True,
     ) -> None:
+        """`alone`: no model comes after it, so that it may take its time."""
+        self._limit = (ALONE if alone else TURN) if config.search_time is None else config.search_time
         self._place = place
         self._interpreter = interpreter
         self._config = config
@@ -69,13 +75,13 @@ class Search:
                 return
 
     def _wanted(self, situation: Situation) -> bool:
-        left = self._config.search_time - self._seconds
+        left = self._limit - self._seconds
         return left > 0.5 and bool(_failing(situation)) and (situation.seconds_left or left) > 0.5
 
     def _patches(self, situation: Situation, views: Views) -> Iterator[Patch]:
         """Everything one search on one tree finds; servers are closed before the first patch is handed out."""
         began = time.monotonic()
-        limit = self._config.search_time - self._seconds
+        limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
         try:
             ranked = self._search(situation, views, clock)
@@ -178,7 +184,7 @@ class Search:
         """Lines by test from one cold run."""
         if not any(case.id.count("::") for case in failing):
             return {}  # nothing but collection errors: their tracebacks are all there is
-        ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._config.search_time))
+        ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit))
         with views.open(situation.best.patch) as view:
             return run_tests(view, self._place, self._interpreter, self._config, ask).coverage or {}
 
