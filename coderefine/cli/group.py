@@ -17,6 +17,7 @@ COMMANDS = {
     "show": ("coderefine.cli.runs", "Show one run: attempts, verdicts, evidence."),
     "undo": ("coderefine.cli.runs", "Take back what a run wrote."),
     "resume": ("coderefine.cli.fix", "Finish an interrupted run without paying twice."),
+    "replay": ("coderefine.cli.replay", "Run a recorded run again from its record, offline."),
     "doctor": ("coderefine.cli.doctor", "Say what was found on this system and what to do about the rest."),
     "init": ("coderefine.cli.init", "Write a commented [tool.coderefine] into pyproject.toml."),
 }

@@ -67,6 +67,21 @@ def undo(run: str) -> int:
     return 0
 
 
+def recorded(run: str) -> tuple[Journal, tuple[str, ...], Request]:
+    """The journal of a run that has ended, its paths, and what it was asked, with the configuration it had."""
+    from coderefine.cli.session import Request
+    from coderefine.journal import Journal
+
+    repository = _mended()
+    journal = Journal.load(repository, run)
+    if journal.ending() is None:
+        raise JournalError(f"run {journal.run} has not ended: `coderefine resume {journal.run}` goes on with it")
+    meta = journal.meta
+    flags = {**_table(meta.config["flags"]), **_table(meta.config.get("settings"))}
+    asked = Request(meta.argv, {key: _frozen(value) for key, value in flags.items()}, Delivery(diff=True))
+    return journal, tuple(str(repository.top / path) for path in meta.scope), asked
+
+
 def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     """The journal of RUN, its paths and what it was asked. Raises JournalError when it cannot go on."""
     from coderefine.cli.session import Request

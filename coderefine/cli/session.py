@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
@@ -17,6 +17,7 @@ from coderefine.errors import PublishError, SurroundingsError
 
 if TYPE_CHECKING:
     from coderefine.cli.screen import Screen
+    from coderefine.config import Config
     from coderefine.git import Repository
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
+UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria"})
+"""Settings that may hold secrets, or are tables of their own."""
 EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
 
 
@@ -100,9 +103,18 @@ def new_journal(repository: Repository, setup: Setup, asked: Request) -> Journal
     from coderefine.journal import Journal, Meta
 
     meta = Meta(
-        argv=tuple(map(masked, asked.argv)), config=asked.record, head=repository.head().sha, scope=setup.place.scope
+        argv=tuple(map(masked, asked.argv)),
+        config={**asked.record, "settings": _settings(setup.config)},
+        head=repository.head().sha,
+        scope=setup.place.scope,
     )
     return Journal.create(repository, meta)
+
+
+def _settings(config: Config) -> Mapping[str, object]:
+    """What of the configuration decides a run, so that a replay needs neither file nor environment: no secrets."""
+    named = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in UNRECORDED}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, Delivered]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 
 from coderefine.config import Config
-from coderefine.core import Cost, Event, Listen, Proposals, Situation, Views
+from coderefine.core import EMPTY, Cost, Event, Listen, Proposals, Situation, Views
 from coderefine.llm.client import Client
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.policies import policy
+from coderefine.proposers.model.question import Asking
 from coderefine.proposers.model.talk import Talk
 
 
@@ -18,12 +20,19 @@ class Model:
     name = "model"
 
     def __init__(
-        self, place: Place, config: Config, client: Client, protection: Protection, listen: Listen = lambda _: None
+        self,
+        place: Place,
+        config: Config,
+        client: Client,
+        protection: Protection,
+        listen: Listen = lambda _: None,
+        *,
+        under: Mapping[str, bytes | None] = EMPTY,
     ) -> None:
-        self._place = place
+        """`under`: files as they were at the run's start, where the user's tree has others by now."""
+        self._asking = Asking(place, config, protection, under)
         self._config = config
         self._client = client
-        self._protection = protection
         self._listen = listen
 
     @property
@@ -37,7 +46,7 @@ class Model:
         """
         del views  # text is read from the user's tree and laid under the patch in memory; nothing is run
         chosen = policy(self._config.policy)
-        talk = Talk(self._place, self._config, self._client, self._protection, chosen)
+        talk = Talk(self._asking, self._client, chosen)
         while True:
             best = situation.best.number
             talk.forget()

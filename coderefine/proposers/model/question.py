@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from coderefine.config import Config
-from coderefine.core import Patch, Situation
+from coderefine.core import EMPTY, Patch, Situation
 from coderefine.llm.context import Context, Repository, gather
 from coderefine.llm.prompts import render
 from coderefine.llm.request import Message, Request
@@ -56,16 +56,22 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How questions about one project are put. `room`: the share of the usual size that the model can read."""
+    """How questions about one project are put. `under`: files that the user's tree has otherwise by now.
+    `room`: the share of the usual size that the model can read."""
 
     place: Place
     config: Config
     protection: Protection
+    under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     room: float = 1.0
 
     @property
     def start(self) -> Overlay:
-        return Overlay(self.place.top, Patch())
+        return self.tree(Patch())
+
+    def tree(self, patch: Patch) -> Overlay:
+        """The user's files at the run's start, with `patch` over them."""
+        return Overlay(self.place.top, Patch({**self.under, **patch.files}))
 
     @property
     def writable(self) -> Callable[[str], bool]:
@@ -89,7 +95,7 @@ class Asking:
         return Request("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
 
     def context(self, ground: Ground) -> Context:
-        overlay = Overlay(self.place.top, ground.patch)
+        overlay = self.tree(ground.patch)
         repository = Repository(self.place.top, self.place.prefix, overlay.text, self.protection.is_test, self.writable)
         return gather(ground.findings, ground.cases, repository, self.room)
 

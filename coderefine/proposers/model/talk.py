@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 
-from coderefine.config import Config
 from coderefine.core import Patch, Situation
 from coderefine.errors import ReplyError, TooLongError
 from coderefine.llm.client import Client
@@ -18,12 +17,10 @@ from coderefine.llm.reply import NothingToApplyError, candidates, parse_reply
 from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
-from coderefine.project import Place, Protection
 from coderefine.proposers.model.ground import Ground, begun, ground, standing
 from coderefine.proposers.model.ledger import ORIGIN, ledger, outcome
 from coderefine.proposers.model.plan import History, Move, Policy
 from coderefine.proposers.model.question import Asking, Past, section
-from coderefine.proposers.model.tree import Overlay
 
 PARROT = 3
 """Equal unusable replies in a row after which asking on is waste: the model does not hear what it is told."""
@@ -46,11 +43,11 @@ DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "stri
 class Talk:
     """Asks, reads and counts failures. Lives as long as one run's proposals."""
 
-    def __init__(self, place: Place, config: Config, client: Client, protection: Protection, policy: Policy) -> None:
-        self._place = place
-        self._config = config
+    def __init__(self, asking: Asking, client: Client, policy: Policy) -> None:
+        self._asking = asking
+        self._place = asking.place
+        self._config = asking.config
         self._client = client
-        self._asking = Asking(place, config, protection)
         self._past = Past(policy.history)
         self._told = 0
         self._said = ""
@@ -147,7 +144,7 @@ class Talk:
         if answer.finish == "length":
             raise ReplyError(render("cut"))
         reply = parse_reply(answer.text)
-        overlay = Overlay(self._place.top, base.patch)
+        overlay = self._asking.tree(base.patch)
         files = apply(reply.blocks, Tree(overlay.read, self._outside, shown.shown))
         summary = self._client.redact(_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = base.patch.then(files, origin=ORIGIN, summary=summary)

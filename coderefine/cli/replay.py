@@ -1,0 +1,87 @@
+"""`coderefine replay`: a recorded run once more, from its record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from coderefine.cli.options import OUTPUT, options
+from coderefine.cli.runs import RUN, recorded
+from coderefine.cli.screen import Delivered, screen
+from coderefine.cli.session import assembled
+from coderefine.cli.wiring import Setup, setup, views
+from coderefine.core import Attempt, Limits, Outcome, Patch
+
+if TYPE_CHECKING:
+    from coderefine.cli.screen import Screen
+    from coderefine.journal import Journal
+
+ENDLESS = Limits(None, None, None, None, None)
+
+
+@click.command()
+@RUN
+@options(OUTPUT)
+def replay(run: str, format_: str, *, quiet: bool) -> int:
+    """Run RUN (default: the newest) again from its record: no request is sent, nothing is written.
+
+    Exit code 0 when the same patch comes out, 1 when another one does, 2 when an answer is missing.
+    """
+    with screen(quiet=quiet, format_=format_) as display:
+        journal, paths, asked = recorded(run)
+        outcome = _again(journal, setup(paths, asked.flags, display.listen))
+        return _compared(journal, outcome, display)
+
+
+def _again(journal: Journal, parts: Setup) -> Outcome:
+    """The run's outcome, come to a second time. Raises ReplayMissError for an answer that was never recorded."""
+    from coderefine.journal.rewound import rewound
+    from coderefine.llm.client import Client
+    from coderefine.loop.refine import refine
+    from coderefine.proposers.model import Model
+    from coderefine.proposers.recorded import Recorded
+    from coderefine.workspace.originals import Originals
+    from coderefine.workspace.rewound import Rewound
+
+    then = rewound(journal)
+    originals = Originals(parts.place.top)
+    with (
+        Client(parts.config, memory=journal, listen=parts.listen, limits=ENDLESS, replay=True) as client,
+        views(parts) as opened,
+    ):
+        model = Model(parts.place, parts.config, client, parts.protection, parts.listen, under=then)
+        whole = assembled(parts, Rewound(opened, then), client, journal, originals)
+        return refine(
+            replace(
+                whole,
+                proposers=(Recorded(journal.attempts(), model),),
+                original=lambda path: then[path] if path in then else originals[path],
+                limits=ENDLESS,
+                strength=None,
+                record=_keep_nothing,
+            )
+        )
+
+
+def _keep_nothing(_attempt: Attempt) -> None:
+    """A replay leaves no trace."""
+
+
+def _compared(journal: Journal, outcome: Outcome, display: Screen) -> int:
+    """Report, and say whether the recorded patch came out again."""
+    before = journal.outcome()
+    differing = _differing(outcome.best.patch, before.best.patch if before else Patch())
+    if differing:
+        said = f"replayed: another patch than run {journal.run} had: {', '.join(differing)}"
+    else:
+        said = f"replayed: the same patch as run {journal.run}, 0 requests sent; nothing was written"
+    display.outcome(outcome, Delivered(said), journal.run)
+    return 1 if differing else 0
+
+
+def _differing(now: Patch, then: Patch) -> tuple[str, ...]:
+    files: Mapping[str, object] = {**now.files, **then.files}
+    return tuple(sorted(path for path in files if now.files.get(path, ...) != then.files.get(path, ...)))

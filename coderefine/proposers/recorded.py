@@ -1,0 +1,56 @@
+"""Proposes what a recorded run tried: its patches as they were, its model's answers read once more."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from coderefine.core import Attempt, Cost, Patch, Proposals, Proposer, Situation, Views
+from coderefine.errors import ReplayMissError
+
+
+class Recorded:
+    """Offline rungs race against the clock, so their patches are taken from the record; what a model wrote is made
+    again from its recorded answers, in the order of the run, and has to come out the same."""
+
+    name = "replay"
+
+    def __init__(self, attempts: Sequence[Attempt], model: Proposer) -> None:
+        self._attempts = tuple(attempt for attempt in attempts if attempt.number)
+        self._model = model
+
+    @property
+    def spent(self) -> Cost:
+        return self._model.spent
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """One patch per recorded attempt. Raises ReplayMissError when the model's answers lead elsewhere."""
+        with contextlib.ExitStack() as closing:
+            asking: Proposals | None = None
+            for attempt in self._attempts:
+                patch = attempt.patch
+                if patch.origin == self._model.name:
+                    if asking is None:
+                        asking = closing.enter_context(contextlib.closing(self._model.propose(situation, views)))
+                        made = next(asking, None)
+                    else:
+                        made = _sent(asking, situation)
+                    patch = _confirmed(made, attempt)
+                situation = yield patch
+
+
+def _confirmed(made: Patch | None, attempt: Attempt) -> Patch:
+    """`made`, if it is what was recorded."""
+    if made is None or made.files != attempt.patch.files:
+        raise ReplayMissError(
+            f"the replay came to another attempt {attempt.number} than the recorded run: "
+            "coderefine, its configuration or an ignored file is not what it was"
+        )
+    return made
+
+
+def _sent(asking: Proposals, situation: Situation) -> Patch | None:
+    try:
+        return asking.send(situation)
+    except StopIteration:
+        return None

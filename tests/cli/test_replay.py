@@ -1,0 +1,96 @@
+"""`coderefine replay`: the same patch from the record alone, wherever the tree has gone meanwhile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
+from tests.support.llm_server import LlmServer, Reply, Script
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo
+
+UNREADABLE = "Something else."
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_repo(tmp_path / "shop", {"order.py": ORDER, "test_order.py": TESTS})
+
+
+def fixed(top: Path, script: Script, *more: str) -> int:
+    """Run `fix` against a server that is gone afterwards; how many requests it had."""
+    with LlmServer(script) as server:
+        said = coderefine("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *more, cwd=top)
+        assert said.code == 0, said
+        return len(server.requests)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [[RIGHT], [WRONG, UNREADABLE, RIGHT], [WRONG, Reply(UNREADABLE, more=(WRONG, RIGHT))]],
+    ids=["at once", "one by one", "together"],
+)
+def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tree(shop: Path, script: Script) -> None:
+    fixed(shop, script)
+    assert (shop / "order.py").read_text() == GREEN
+    before = state(shop)
+    said = coderefine("replay", cwd=shop)
+    assert said.code == 0, said
+    assert "the same patch as run" in said.out
+    assert "0 requests sent; nothing was written" in said.out
+    assert "1 test flipped" in said.out
+    assert state(shop) == before
+
+
+def test_it_does_not_matter_what_became_of_the_tree(shop: Path) -> None:
+    fixed(shop, [WRONG, RIGHT], "--commit")
+    (shop / "order.py").write_text("nothing = 'like it was'\n")
+    (shop / "new.py").write_text("import nothing_that_exists\n")
+    git(shop, "rm", "-q", "--cached", "test_order.py")
+    (shop / "test_order.py").unlink()
+    said = coderefine("replay", cwd=shop)
+    assert said.code == 0, said
+    assert (shop / "order.py").read_text() == "nothing = 'like it was'\n"
+
+
+def test_other_settings_by_now_do_not_matter(shop: Path) -> None:
+    fixed(shop, [WRONG, RIGHT])
+    (shop / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "retry"\nmodel = "another"\n')
+    said = coderefine("replay", cwd=shop)
+    assert said.code == 0, said
+
+
+def test_a_missing_answer_is_an_error_in_one_line(shop: Path) -> None:
+    assert fixed(shop, [WRONG, RIGHT]) >= 2
+    answers = sorted((shop / ".git/coderefine/runs").glob("*/answers/*.json"))
+    right = next(path for path in answers if ">= 100" in json.loads(path.read_bytes())["value"])
+    right.unlink()
+    said = coderefine("replay", cwd=shop)
+    assert said.code == 2, said
+    assert said.out == ""
+    assert len(said.lines) == 1
+    assert "the replay needs an answer that was never recorded (edit, key " in said.lines[0]
+
+
+def test_an_answer_that_was_changed_is_an_error(shop: Path) -> None:
+    fixed(shop, [RIGHT])
+    (answer,) = (shop / ".git/coderefine/runs").glob("*/answers/*.json")
+    answer.write_text(answer.read_text().replace(">= 100", ">= 101"))
+    said = coderefine("replay", cwd=shop)
+    assert (said.code, len(said.lines)) == (2, 1)
+    assert "damaged" in said.lines[0]
+
+
+def test_a_run_without_a_model_is_replayed_from_its_patches(shop: Path) -> None:
+    assert coderefine("fix", "--no-model", cwd=shop).code == 0
+    said = coderefine("replay", cwd=shop)
+    assert said.code == 0, said
+    assert "the same patch as run" in said.out
+
+
+def test_there_is_nothing_to_replay(shop: Path) -> None:
+    said = coderefine("replay", cwd=shop)
+    assert (said.code, said.lines) == (2, ["coderefine: no run is recorded here yet"])
