@@ -126,11 +126,12 @@ class Client:
         """Whether `model` (None: the configured one) has been seen to give one answer where several were wanted."""
         return (model or self._config.model or "") in self._single
 
-    def sample(self, request: Request, number: int) -> Generator[Answer, None, None]:
-        """`number` answers to the same request, in an order that does not depend on time.
+    def sample(self, request: Request, number: int, *, fill: bool = True) -> Generator[Answer, None, None]:
+        """Up to `number` answers to the same request, in an order that does not depend on time.
 
-        One request with its prompt paid once where the server can give several answers; the missing ones are asked
-        for side by side. Those not begun when the iterator is closed are never asked. Raises what `ask` raises.
+        One request with its prompt paid once where the server can give several answers. With `fill` the missing
+        ones are asked for side by side; those not begun when the iterator is closed are never asked. Raises what
+        `ask` raises.
         """
         model = request.model or self._config.model or ""
         together = 1 if model in self._single else number
@@ -138,7 +139,7 @@ class Client:
         if len(first) < together:
             self._single.add(model)
         yield from first[:number]
-        if len(first) < number:
+        if fill and len(first) < number:
             yield from self._side_by_side([self._prepared(request) for _ in range(number - len(first))])
 
     def _side_by_side(self, wanted: list[_Prepared]) -> Iterator[Answer]:

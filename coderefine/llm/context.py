@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from coderefine.core import Case, Finding
 from coderefine.llm.evidence import MOST, Witness, leading, tell
 from coderefine.llm.excerpt import excerpt, imports
+from coderefine.llm.fixtures import shared
 from coderefine.llm.outline import at_lines, called, narrow, outline, used
 from coderefine.llm.steady import cut
 from coderefine.source import decode
@@ -56,6 +57,7 @@ def gather(
     """
     witness = Witness(repository.top, cases, repository.text)
     sources = _sources(leading(findings, witness), cases, repository)
+    sources |= shared(sources, repository.text)
     clues = _clues(findings, cases, sources)
     files = _files(findings, cases, sources, repository)
     sign = mark((*files.values(), *sources.values()))

@@ -19,10 +19,14 @@ def excerpt(text: str, ids: Iterable[str]) -> str:
     tree = parsed(text)
     if tree is None:
         return ""
-    lines = text.split("\n")
     wanted = {tuple(test.partition("::")[2].split("[")[0].split("::")) for test in ids}
     tests = [node for names in sorted(wanted) for node in _named(tree.body, names)]
-    chosen = {*tests, *_support(tree, tests)}
+    return joined(text, {*tests, *support(tree, tests)})
+
+
+def joined(text: str, chosen: Iterable[ast.stmt]) -> str:
+    """The source of the statements `chosen` of `text`, in file order."""
+    lines = text.split("\n")
     spans = sorted((_first(node), node.end_lineno or node.lineno) for node in chosen)
     return "\n\n".join(textwrap.dedent("\n".join(lines[first - 1 : last])) for first, last in spans)
 
@@ -37,12 +41,12 @@ def _named(body: Iterable[ast.stmt], names: tuple[str, ...]) -> Iterator[ast.stm
                 yield from _named(node.body, names[1:])
 
 
-def _support(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def support(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """What the tests need of their own file: imports, and functions and constants named in them, two levels deep."""
-    names = _names(tests)
+    names = names_in(tests)
     for _ in range(2):
         named = [node for node in tree.body if _defines(node) & names and not isinstance(node, ast.ClassDef)]
-        names = names | _names(named)
+        names = names | names_in(named)
     yield from (node for node in named if not _is_test(node))
     yield from (node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and _defines(node) & names)
 
@@ -51,7 +55,7 @@ def _is_test(node: ast.stmt) -> bool:
     return isinstance(node, Function) and node.name.startswith("test")
 
 
-def _names(nodes: Iterable[ast.stmt]) -> frozenset[str]:
+def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Names read in `nodes`, and their parameters: those are fixtures."""
     return frozenset(
         item.id if isinstance(item, ast.Name) else item.arg

@@ -222,3 +222,74 @@ def test_a_collection_error_has_no_case_and_is_told_all_the_same() -> None:
 def test_code_that_does_not_parse_is_shown_as_it_is() -> None:
     context = show({**FILES, "shop/cart.py": "def total(:\n" * 400}, [failing("tests/test_cart.py::test_total")])
     assert "def total(:" in context.code
+
+
+NEAR = """import pytest
+
+PRICE = 3
+
+@pytest.fixture
+def unused():
+    return 7
+
+@pytest.fixture(name="cart")
+def _cart(shop):
+    return [shop, PRICE]
+
+def helper():
+    return 9
+"""
+FAR = """import os, pytest
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory):
+    return os.sep
+
+@pytest.fixture
+def cart():
+    return "hidden by the nearer one"
+
+@pytest.fixture(autouse=True)
+def steady(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+"""
+
+
+def test_fixtures_of_conftest_files_are_shown_as_pytest_finds_them() -> None:
+    files = {
+        "shop.py": "def total(x):\n    return 1\n",
+        "tests/unit/test_shop.py": "from shop import total\n\n\ndef test_it(cart):\n    assert total(cart) == 3\n",
+        "tests/unit/conftest.py": NEAR,
+        "conftest.py": FAR,
+    }
+    shown = show(files, [failing("tests/unit/test_shop.py::test_it")]).tests
+    for there in (
+        "tests/unit/conftest.py",
+        "def _cart(shop)",
+        "PRICE = 3",
+        "def shop(tmp_path_factory)",
+        "import os",
+        "TZ",
+    ):
+        assert there in shown
+    for absent in ("def unused", "hidden by the nearer one", "def helper"):
+        assert absent not in shown
+
+
+def test_fixtures_asked_for_by_name_in_a_decorator_are_shown() -> None:
+    test = '@pytest.mark.usefixtures("database")\ndef test_it():\n    assert total() == 3\n'
+    files = {
+        "shop.py": "def total():\n    return 1\n",
+        "test_shop.py": f"import pytest\nfrom shop import total\n\n\n{test}",
+        "conftest.py": "import pytest\n\n@pytest.fixture\ndef database():\n    yield 5\n",
+    }
+    assert "def database" in show(files, [failing("test_shop.py::test_it")]).tests
+
+
+def test_a_conftest_that_does_not_parse_is_passed_over() -> None:
+    files = {
+        "shop.py": "def total(x):\n    return 1\n",
+        "test_shop.py": "from shop import total\n\n\ndef test_it(cart):\n    assert total(cart) == 3\n",
+        "conftest.py": "def cart(:\n",
+    }
+    assert "conftest" not in show(files, [failing("test_shop.py::test_it")]).tests

@@ -477,7 +477,8 @@ def prompts(requests: Sequence[Seen]) -> list[str]:
 def test_the_prefix_of_all_requests_on_one_tree_is_the_same(opened: Open) -> None:
     with opened([wrong(1), wrong(2), RIGHT]) as (bench, model, it):
         bench.drive(model)
-        sent = prompts(it.server.requests)
+        sent = prompts([seen for seen in it.server.requests if "response_format" not in seen.body])
+        assert len(sent) >= 3
         stable = sent[0][: sent[0].index("=== result")]
         assert all(prompt.startswith(stable) for prompt in sent)
 

@@ -18,12 +18,15 @@ from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
 from coderefine.proposers.model.ground import Ground, begun, ground, standing
-from coderefine.proposers.model.ledger import ORIGIN, ledger, outcome
+from coderefine.proposers.model.ledger import ORIGIN, failed, ledger, outcome
 from coderefine.proposers.model.plan import History, Move, Policy
 from coderefine.proposers.model.question import Asking, Past, section
 
+FAILURES = 2
+"""Failed attempts after which the critic is asked."""
+
 PARROT = 3
-"""Equal unusable replies in a row after which asking on is waste: the model does not hear what it is told."""
+"""Equal replies in a row after which asking on is waste: the model does not hear what it is told."""
 
 BARREN = 12
 """Unusable replies in a row, however different, after which asking on is waste."""
@@ -67,14 +70,14 @@ class Talk:
         """The patches that `move` brings, none when no answer was usable. Raises what `Client.ask` raises."""
         if self._past.history is History.TRANSCRIPT:
             self._retell(situation)
-        if move.critique:
+        if move.critique and len(failed(situation)) >= FAILURES:
             self._past = replace(self._past, advice=self._critique(situation))
         base = ground(move, situation, self._asking.start, self._asking.writable)
         known = [attempt.patch.files for attempt in situation.attempts]
         faulty: tuple[Request, Answer, ReplyError] | None = None
         for request, answer, shown in self._answers(move, base, situation):
             try:
-                patch = self._accepted(self._read(answer, base, shown, situation))
+                patch = self._accepted(answer, self._read(answer, base, shown, situation))
             except ReplyError as fault:
                 self._unusable(answer, fault)
                 faulty = faulty or (request, answer, fault)
@@ -93,8 +96,9 @@ class Talk:
             together = self._together(move)
             request, shown = self._asking.edit(move, base, situation, self._past, together)
             try:
-                number = 1 if together > 1 else self._config.samples or move.samples
-                with closing(self._client.sample(request, number)) as answers:
+                own = self._config.samples
+                number = 1 if together > 1 else own or move.samples
+                with closing(self._client.sample(request, number, fill=own > 0)) as answers:
                     self._past = replace(self._past, size=request.chars)
                     yield from ((request, one, shown) for answer in answers for one in _apart(answer, together))
             except TooLongError:
@@ -120,7 +124,7 @@ class Talk:
         except TooLongError:
             return
         try:
-            yield self._accepted(self._read(again, base, self._asking.context(base), situation))
+            yield self._accepted(again, self._read(again, base, self._asking.context(base), situation))
         except ReplyError as second:
             self._unusable(again, second)
 
@@ -134,8 +138,8 @@ class Talk:
             versions = (*versions, f"A reply: {cut(answer.text, ECHO)}\nFeedback: {lesson}")
         self._past = replace(self._past, fault=lesson, versions=versions)
 
-    def _accepted(self, patch: Patch) -> Patch:
-        self._same = self._barren = 0
+    def _accepted(self, answer: Answer, patch: Patch) -> Patch:
+        self._said, self._same, self._barren = answer.text, 1, 0
         self._past = replace(self._past, fault="")
         return patch
 
