@@ -99,7 +99,7 @@ class Search:
         """Repairs, best first."""
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
-        deadly = frozenset(case.id for case in failing if case.failure and case.failure.exception in DEADLY)
+        deadly = frozenset(case.id for case in failing if _deadly(case))
         with open_pool(
             views,
             self._place,
@@ -182,8 +182,8 @@ class Search:
 
     def _cold_coverage(self, situation: Situation, views: Views, failing: list[Case]) -> Coverage:
         """Lines by test from one cold run."""
-        if not any(case.id.count("::") for case in failing):
-            return {}  # nothing but collection errors: their tracebacks are all there is
+        if not any("::" in case.id and not _deadly(case) for case in failing):
+            return {}  # nothing but collection errors and hanging tests: their tracebacks are all there is
         ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit))
         with views.open(situation.best.patch) as view:
             return run_tests(view, self._place, self._interpreter, self._config, ask).coverage or {}
@@ -222,6 +222,10 @@ class Search:
 
 def _failing(situation: Situation) -> list[Case]:
     return [case for case in situation.best.cases.values() if case.status.bad and case.id not in situation.flaky]
+
+
+def _deadly(case: Case) -> bool:
+    return case.failure is not None and case.failure.exception in DEADLY
 
 
 def _quick_first(failing: list[Case], pool: Pool) -> list[str]:
