@@ -43,7 +43,11 @@ LOOP = (
     click.option("--base-url", metavar="URL", help="OpenAI-compatible server."),
     click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),
     click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),
-    click.option("--show-prompts", is_flag=True, help="Print every request before it is sent."),
+    click.option(
+        "--show-prompts",
+        is_flag=True,
+        help="Print every request before it is sent; without a model, what the first would be.",
+    ),
 )
 OUTPUT = (
     click.option("--format", "format_", type=click.Choice(NAMES), default="text", help="Report format."),

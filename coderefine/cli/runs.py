@@ -38,7 +38,8 @@ def log(number: int) -> int:
 @click.command()
 @RUN
 @click.option("--diff", is_flag=True, help="Show the best attempt's patch too.")
-def show(run: str, *, diff: bool) -> int:
+@click.option("--prompts", is_flag=True, help="Show every request that was sent, and its answer.")
+def show(run: str, *, diff: bool, prompts: bool) -> int:
     """Show one RUN (default: the newest): attempts, verdicts, evidence."""
     from coderefine.journal import Journal
     from coderefine.reports import runs as report
@@ -48,7 +49,22 @@ def show(run: str, *, diff: bool) -> int:
     click.echo(report.render(journal.run, journal.attempts(), journal.outcome(), _words(journal.publication())))
     if diff and (text := _diff(repository, journal)):
         click.echo(text)
+    if prompts:
+        _print_prompts(journal)
     return 0
+
+
+def _print_prompts(journal: Journal) -> None:
+    """What was sent, secrets replaced as they were then, and what came back."""
+    from coderefine.cli.screen import prompt_text
+    from coderefine.llm.request import Answer, sent
+
+    for record in journal.answers():
+        request = sent(record)
+        if request:
+            click.echo(prompt_text(request))
+        for answer in Answer.load(record).each:
+            click.echo(f"[answer]\n{answer.text}")
 
 
 @click.command()

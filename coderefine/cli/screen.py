@@ -74,10 +74,7 @@ class Screen:
 
     def prompt(self, request: Request) -> None:
         """One request as it leaves, with the size of its parts."""
-        sizes = ", ".join(f"{name} {size}" for name, size in request.parts)
-        print(f"--- {request.purpose}: {request.chars} characters ({sizes})", file=sys.stderr)
-        for message in request.messages:
-            print(f"[{message.role}]\n{message.text}", file=sys.stderr)
+        print(prompt_text(request), file=sys.stderr)
 
     def _pipe(self, delivered: Delivered) -> None:
         if _coloured(sys.stdout):
@@ -99,6 +96,13 @@ class Screen:
         stream.write(
             terminal.outcome(outcome, lines, diff=shown, coloured=_coloured(stream), width=columns(os.environ))
         )
+
+
+def prompt_text(request: Request) -> str:
+    """One request in full, with the size of its parts."""
+    sizes = ", ".join(f"{name} {size}" for name, size in request.parts)
+    head = f"--- {request.purpose}: {request.chars} characters ({sizes})"
+    return "\n".join([head, *(f"[{message.role}]\n{message.text}" for message in request.messages)])
 
 
 @contextlib.contextmanager

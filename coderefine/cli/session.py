@@ -166,17 +166,20 @@ def _roots(setup: Setup) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> Iterator[Client | None]:
-    """The model's client while it is wanted and can be reached; openai loads behind the first test run."""
+    """The model's client while it is wanted and can be reached; openai loads behind the first test run.
+
+    Prompts can be shown without either: then nothing is sent.
+    """
     from coderefine.llm.access import configured
 
-    wanted = asked.model and setup.config.max_iterations > 0
-    if not wanted or not configured(setup.config, os.environ):
+    wanted = asked.model and setup.config.max_iterations > 0 and configured(setup.config, os.environ)
+    if not wanted and not asked.show_prompts:
         yield None
         return
     from coderefine.llm.client import Client
 
     show = screen.prompt if asked.show_prompts else None
-    with Client(setup.config, memory=journal, listen=setup.listen, show=show) as client:
+    with Client(setup.config, memory=journal, listen=setup.listen, show=show, preview=not wanted) as client:
         client.preload()
         yield client
 

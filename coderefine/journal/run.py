@@ -110,6 +110,15 @@ class Journal:
             raise JournalError(f"a remembered answer is damaged: {path}")
         return value
 
+    def answers(self) -> Iterator[str]:
+        """Everything remembered, in the order it was. Raises JournalError for what is damaged."""
+        try:
+            files = sorted((self.folder / "answers").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path))
+            for path in files:
+                yield str(json.loads(path.read_bytes())["value"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise JournalError(f"an answer of run {self.run} is damaged: {error}") from error
+
     def remember(self, key: str, value: str) -> None:
         """Keep `value` for `key`: on the disk when this returns, so that an answer is never paid for twice."""
         durable.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))

@@ -63,7 +63,8 @@ class Client:
     """One run's access to its models.
 
     `memory` keeps answers between runs; with `replay` nothing is ever sent. `show` sees every request as it
-    leaves, secrets already replaced. `price` and `backoff` are for tests and special contracts.
+    leaves, secrets already replaced; with `preview` that is all that happens. `price` and `backoff` are for tests
+    and special contracts.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Client:
         backoff: Backoff | None = None,
         price: Price = prices.price,
         show: Callable[[Request], None] | None = None,
+        preview: bool = False,
     ) -> None:
         environ = os.environ if environ is None else environ
         self._config = config
@@ -87,6 +89,7 @@ class Client:
         self._backoff = backoff or Backoff()
         self._price = price
         self._show = show
+        self._preview = preview
         self._key = environ.get(config.api_key_env, "")
         self._redactor = Redactor(known_secrets(config, environ))
         self._asked: Counter[str] = Counter()
@@ -223,6 +226,8 @@ class Client:
                 f"the replay needs an answer that was never recorded ({asked.request.purpose}, key {asked.key[:12]}): "
                 "the tree, the configuration or coderefine differs from the recorded run's"
             )
+        if self._preview:
+            raise BudgetError("requests", "prompts are shown only, nothing is sent")
         ready = self.ready
         if not ready:
             raise ModelError(ready.reason)
@@ -231,7 +236,7 @@ class Client:
         except TooLongError as error:
             answer, grant = Answer(str(error), TOO_LONG), None
         if self._memory:
-            self._memory.remember(asked.key, answer.dump())
+            self._memory.remember(asked.key, answer.dump(replace(asked.request, model=asked.model)))
         if grant:
             self._settle(answer, f"{asked.request.purpose} · {asked.model}", grant)
         return answer

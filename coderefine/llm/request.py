@@ -87,19 +87,35 @@ class Answer:
         """Every sample as an answer of its own; the first one carries the counts."""
         return (replace(self, others=()), *(Answer(text, finish) for text, finish in self.others))
 
-    def dump(self) -> str:
-        """For the journal."""
-        return json.dumps(asdict(self), sort_keys=True)
+    def dump(self, request: Request | None = None) -> str:
+        """For the journal, with the request as it was sent."""
+        asked = {"asked": asdict(request)} if request else {}
+        return json.dumps({**asdict(self), **asked}, sort_keys=True)
 
     @classmethod
     def load(cls, text: str) -> Answer:
         """The way back from `dump`. Raises JournalError when the record is damaged."""
         try:
             given = json.loads(text)
+            given.pop("asked", None)
             others = tuple((str(said), str(finish)) for said, finish in given.pop("others", ()))
             return cls(**given, others=others)
         except (ValueError, TypeError, AttributeError) as error:
             raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error
+
+
+def sent(text: str) -> Request | None:
+    """The request in a record that `Answer.dump` made, None when it has none. Raises JournalError when damaged."""
+    try:
+        asked = json.loads(text).get("asked")
+        if asked is None:
+            return None
+        messages = tuple(Message(**message) for message in asked.pop("messages"))
+        schema = asked.pop("schema")
+        parts = tuple((str(name), int(size)) for name, size in asked.pop("parts"))
+        return Request(messages=messages, schema=Schema(**schema) if schema else None, parts=parts, **asked)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise JournalError(f"a recorded request is damaged ({error})") from error
 
 
 class Memory(Protocol):
