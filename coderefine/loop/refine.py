@@ -56,10 +56,11 @@ def _climb(state: State) -> End:
         while not content(state):
             if limit := _limit(state):
                 return limit
+            began = time.monotonic()
             patch = ladder.next(state.situation)
             if patch is None:
                 return _gave_up(state, ladder)
-            _step(state, ladder, patch)
+            _step(state, ladder, patch, began)
     except BudgetError as error:
         return Stop.BUDGET, f"{error.which}: {error}"
     except ModelError as error:
@@ -71,10 +72,9 @@ def _climb(state: State) -> End:
     return Stop.CLEAN, ""
 
 
-def _step(state: State, ladder: Ladder, patch: Patch) -> None:
-    """Try one patch; it becomes the best when it is a better step."""
+def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
+    """Try one patch that was asked for at `began`; it becomes the best when it is a better step."""
     state.say("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
-    began = time.monotonic()
     attempt = tried(state, patch)
     cost = replace(ladder.last_cost, seconds=time.monotonic() - began)
     attempt = replace(attempt, cost=attempt.cost + cost)

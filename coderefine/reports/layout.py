@@ -5,12 +5,14 @@ from __future__ import annotations
 from coderefine.reports.rows import Row
 
 
-def plain(line: str | Row, width: int) -> str:
-    """`label` in ten columns, the text, verdict and seconds flush right when there is room."""
+def plain(line: str | Row, width: int, *, cut: bool = False) -> str:
+    """`label` in ten columns, the text, verdict and seconds flush right when there is room; else the text is `cut`."""
     if isinstance(line, str):
         return line.rstrip()
     start = f"{line.label:<10}{line.text}" if line.label else line.text
     end = " ".join(part for part in (line.verdict, seconds(line)) if part)
+    if cut and end and len(start) + 1 + len(end) > width > 40:
+        start = start[: width - len(end) - 2] + "…"
     room = max(1, width - len(start) - len(end)) if end else 0
     return f"{start}{' ' * room}{end}".rstrip()
 

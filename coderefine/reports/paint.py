@@ -45,13 +45,15 @@ def paint_diff(diff: str, width: int) -> str:
     """A unified diff, syntax-coloured; undecodable bytes are shown as replacement characters."""
     console = _console(width)
     shown = diff.encode("utf-8", "replace").decode("utf-8")
-    console.print(Syntax(shown.rstrip("\n"), "diff", theme="ansi_dark", background_color="default", word_wrap=True))
+    coloured = Syntax("", "diff", theme="ansi_dark", background_color="default").highlight(shown.rstrip("\n"))
+    coloured.rstrip()
+    console.print(coloured, soft_wrap=True)  # a long line is the terminal's to fold: it stays one line when copied
     console.print()
     return _value(console)
 
 
 def _painted(line: str | Row, width: int) -> Text:
-    text = Text(plain(line, width), no_wrap=True)
+    text = Text(plain(line, width, cut=True), no_wrap=True)
     for pattern, style in WORDS:
         text.highlight_regex(pattern, style)
     if isinstance(line, Row) and line.label:
