@@ -1,6 +1,7 @@
 """Decides by values alone: what may be tried, which attempt is better, what may be published."""
 
 from coderefine.judge.admit import admit, exact_for
+from coderefine.judge.beside import beside
 from coderefine.judge.evidence import changed_statements, covered, evidence
 from coderefine.judge.hunks import Hunk, hunks, pieces
 from coderefine.judge.ledger import ledger_line
@@ -17,6 +18,7 @@ __all__ = [
     "Score",
     "admit",
     "bad",
+    "beside",
     "changed_statements",
     "covered",
     "diff_size",

@@ -27,10 +27,19 @@ def prove(state: State) -> Attempt:
             proved = _proved_anew(state, attempt, edited)
         state.attempts[attempt.number] = proved
         if proved.verdict:
-            state.evidence = replace(state.show(proved), strength=_strength(state, proved))
+            found = state.show(proved)
+            notes = (*found.notes, *_unasked(state, proved))
+            state.evidence = replace(found, strength=_strength(state, proved), notes=notes)
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline
+
+
+def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
+    """A note on what the patch changes although no finding and no repaired test is about it."""
+    findings = [item for one in state.attempts[: attempt.number] if one.verdict for item in one.findings]
+    found = judge.beside(attempt, state.baseline, findings, state.originals(attempt.patch))
+    return (f"changed besides what was asked, look at it: {judge.listed(found)}",) if found else ()
 
 
 def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Attempt:
