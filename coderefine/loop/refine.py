@@ -68,6 +68,7 @@ def _climb(state: State) -> End:
     except KeyboardInterrupt:
         return Stop.INTERRUPTED, "interrupted"
     finally:
+        state.loose = ladder.last_cost
         ladder.close()
     return Stop.CLEAN, ""
 

@@ -75,7 +75,7 @@ class Parts:
 class State:
     """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline.
 
-    `looked`: when the checks of the baseline began (`time.time_ns`).
+    `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
     """
 
     parts: Parts
@@ -86,6 +86,7 @@ class State:
     flaky: frozenset[str] = frozenset()
     evidence: Evidence = Evidence()
     isolation: str = ""
+    loose: Cost = Cost()
     best: Attempt = Attempt(0, Patch())
 
     @property
@@ -152,7 +153,7 @@ class State:
         self.parts.record(attempt)
 
     def closed(self, best: Attempt, stop: Stop, why: str) -> Outcome:
-        cost = sum((attempt.cost for attempt in self.attempts), Cost())
+        cost = sum((attempt.cost for attempt in self.attempts), self.loose)
         return Outcome(
             best=best,
             baseline=self.baseline,
