@@ -10,7 +10,7 @@ from coderefine.core import Ask, Check, Finding, Severity, Span, View
 from coderefine.critics.files import python_files
 from coderefine.critics.scope import inside
 from coderefine.critics.symbols import Symbols
-from coderefine.errors import CriticError, ReplyError
+from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import fenced, mark, text_of
 from coderefine.llm.criteria import expanded
@@ -20,8 +20,9 @@ from coderefine.llm.review import HIGHEST, SCHEMA, Opinion, applies, opinion
 from coderefine.llm.structured import ask_json
 from coderefine.project import Place, Protection
 
-MOST = 30_000
-"""Characters of code that one review reads; files beyond it are left out, and said to be."""
+MOST, LEAST = 30_000, 3_000
+"""Characters of code that one review reads; files beyond it are left out, and said to be. Fewer when the model
+cannot read so many, down to `LEAST`."""
 
 
 class Review:
@@ -38,12 +39,23 @@ class Review:
         self._protection = protection
         self._criteria = expanded(config.criteria)
         self._read: tuple[str, ...] = ()
+        self._most = MOST
 
     def check(self, view: View, ask: Ask) -> Check:
         """Soft findings, a score by criterion and their total.
 
         Raises CriticError when the answer is none, and what `Client.ask` raises.
         """
+        try:
+            return self._checked(view, ask)
+        except TooLongError as error:
+            if self._most / 2 < LEAST:
+                raise CriticError(f"nothing is reviewed: {error}") from error
+        self._most //= 2
+        self._read = ()
+        return self.check(view, ask)
+
+    def _checked(self, view: View, ask: Ask) -> Check:
         began = time.monotonic()
         texts, left_out = self._texts(view, ask)
         criteria = tuple(one for one in self._criteria if any(applies(one, path) for path in texts))
@@ -78,7 +90,7 @@ class Review:
         texts: dict[str, str] = {}
         for path in paths:
             text = text_of(view.read(path))
-            if text and (not texts or sum(map(len, texts.values())) + len(text) <= MOST):
+            if text and (not texts or sum(map(len, texts.values())) + len(text) <= self._most):
                 texts[path] = text
         self._read = self._read or tuple(texts)
         return dict(sorted(texts.items())), len(paths) - len(texts)

@@ -122,6 +122,8 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 
 def _reason(state: State, best: Attempt, stop: Stop, why: str) -> End:
     if state.clean(best):
+        if why and state.parts.advice:
+            state.say("note", f"the review ended early: {why}")
         return Stop.CLEAN, ""
     if stop is Stop.CLEAN:
         return Stop.NO_PROGRESS, "the final proof did not confirm what the attempts showed"

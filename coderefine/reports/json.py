@@ -69,6 +69,7 @@ def _check(check: Check) -> dict[str, object]:
             for case in check.cases.values()
         ],
         "notes": list(check.notes),
+        **({} if check.gate else {"scores": dict(check.scores), "total": check.total}),
     }
 
 

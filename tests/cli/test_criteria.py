@@ -76,3 +76,12 @@ def test_an_unknown_set_is_refused(green: Path) -> None:
     said = coderefine("fix", "--criteria", "readabilty", cwd=green)
     assert said.code == 2
     assert "did you mean 'readability'" in said.lines[0]
+
+
+def test_a_reviewed_run_is_replayed_without_a_request(green: Path) -> None:
+    with LlmServer(script) as server:
+        coderefine("fix", "--model", "scripted", "--base-url", server.url, "--format", "json", cwd=green)
+    said = coderefine("replay", cwd=green)
+    assert said.code == 0, said
+    assert "the same patch as run" in said.out
+    assert "5.0 of 5, given by scripted" in said.out

@@ -18,7 +18,7 @@ from coderefine.errors import ConfigError, CriticError
 from coderefine.llm.criteria import expanded
 from coderefine.project import Place, Protection
 from tests.support.clients import Line, line
-from tests.support.llm_server import Reply, Script
+from tests.support.llm_server import Reply, Script, Seen, error
 from tests.support.repo import write
 from tests.support.view import DirectView
 
@@ -209,3 +209,20 @@ class TestConfiguration:
     def test_an_unknown_word_is_no_sentence(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="did you mean 'readability'"):
             load(tmp_path, {}, {"criteria": ("readable",)})
+
+
+def test_a_model_that_reads_little_reviews_less_and_says_so(tmp_path: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        if seen.chars > 12_000:
+            return error(400, "maximum context length exceeded", code="context_length_exceeded")
+        return Reply(said({"names": 4}))
+
+    files = {f"part_{n}.py": f"x_{n} = 1\n" * 400 for n in range(5)}
+    with reviewed(tmp_path, script, (NAMES,), files) as (check, _):
+        assert check.total == 4.0
+        assert any("not read for want of room" in note for note in check.notes)
+    with (
+        pytest.raises(CriticError, match="nothing is reviewed: the request is longer"),
+        reviewed(tmp_path, [error(400, "maximum context length", code="context_length_exceeded")], (NAMES,), files),
+    ):
+        pass

@@ -185,14 +185,19 @@ class Talk:
                 reason = outcome(attempt, self._asking.start)
                 told = {"number": str(attempt.number), "code": f"{shown.code}\n{shown.evidence}", "reason": reason}
                 so_far = "\n\n".join((*self._past.versions, render("version", **told, feedback="")))
-                feedback = self._client.ask(self._feedback(begun(situation), so_far)).text
+                feedback = self._feedback(begun(situation), so_far)
                 versions = (*self._past.versions, render("version", **told, feedback=feedback))
                 self._past = replace(self._past, versions=versions)
         self._told = len(situation.attempts)
 
-    def _feedback(self, base: Ground, versions: str) -> Request:
+    def _feedback(self, base: Ground, versions: str) -> str:
+        """The model's own words on its last version; none once all of them are more than it can read."""
         user = f"{self._asking.context(base)}\n{section('versions', versions)}{render('feedback')}"
-        return Request("feedback", (Message("system", render("system")), Message("user", user)), 0.2)
+        try:
+            messages = (Message("system", render("system")), Message("user", user))
+            return self._client.ask(Request("feedback", messages, 0.2)).text
+        except TooLongError:
+            return ""
 
 
 def _apart(answer: Answer, number: int) -> Iterator[Answer]:

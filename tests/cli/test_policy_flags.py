@@ -1,0 +1,47 @@
+"""`--policy`, `--samples` and `models`, through the real command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
+from tests.support.llm_server import LlmServer, Reply
+from tests.support.repo import make_repo
+
+MODELS = '[tool.coderefine]\nmodels = ["small", "large"]\n'
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_repo(tmp_path / "shop", {"order.py": ORDER, "test_order.py": TESTS, "pyproject.toml": MODELS})
+
+
+def fix(server: LlmServer, *more: str) -> tuple[str, ...]:
+    return ("fix", "--no-search", "--base-url", server.url, *more)
+
+
+def test_samples_come_in_one_request_and_the_right_one_is_taken(shop: Path) -> None:
+    with LlmServer([Reply(WRONG, more=(RIGHT, WRONG))]) as server:
+        said = coderefine(*fix(server, "--samples", "3"), cwd=shop)
+    assert said.code == 0, said
+    assert (shop / "order.py").read_text() == GREEN
+    assert [(seen.body["n"], seen.body["model"]) for seen in server.requests] == [(3, "small")]
+
+
+def test_a_policy_is_chosen_by_name(shop: Path) -> None:
+    with LlmServer([WRONG, RIGHT]) as server:
+        said = coderefine(*fix(server, "--policy", "warming", "--model", "own"), cwd=shop)
+    assert said.code == 0, said
+    first, second = server.requests
+    assert first.messages == second.messages
+    assert first.body["temperature"] < second.body["temperature"]
+    assert {first.body["model"], second.body["model"]} == {"own"}, "the flag goes before `models`"
+
+
+def test_an_unknown_policy_is_refused(shop: Path) -> None:
+    (shop / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "luck"\n')
+    said = coderefine("fix", cwd=shop)
+    assert said.code == 2
+    assert "policy must be one of coderefine, retry, warming, self-refine" in said.lines[0]
