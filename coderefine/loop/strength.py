@@ -49,7 +49,9 @@ class Strength:
         statuses = {name: case.status for name, case in cases.items()}
         known = frozenset(name for name, case in cases.items() if case.status.bad)
         until = time.monotonic() + PATIENCE
-        with open_pool(views, self.place, self.interpreter, self.config, patch=patch, expected=statuses) as pool:
+        usual = sum(case.seconds for case in cases.values())
+        parts = (views, self.place, self.interpreter, self.config)
+        with open_pool(*parts, patch=patch, expected=statuses, usual=usual) as pool:
             pool.baseline()
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))

@@ -18,7 +18,7 @@ from coderefine.runner.reach import Reach
 from coderefine.runner.sandbox import Bounds, steps
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
 from coderefine.runner.wire import Message
-from coderefine.runner.worker import ANSWER, Stage, Task, Worker
+from coderefine.runner.worker import ANSWER, PATIENCE, Stage, Task, Worker
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
@@ -32,7 +32,11 @@ LONGER = 15.0
 """A hung candidate is tried once more with its limit times this."""
 NOTHING: Mapping[str, object] = {"table": [], "tests": [], "unsure": []}
 BASELINE = 600.0
-"""CPU seconds for all tests of the unchanged tree."""
+"""CPU seconds for all tests of the unchanged tree, when nothing is known of them."""
+USUAL, STRETCH = 3.0, 4.0
+"""... else these seconds plus this times what the cold run took: watched tests run slower."""
+MOST_DEADLY = 5
+"""Tests found at the baseline that hang or end their process, before the pool gives up."""
 
 
 class Pool:
@@ -44,7 +48,9 @@ class Pool:
         expected: Mapping[str, Status] | None,
         bounds: Sequence[Bounds | None],
         deadly: frozenset[str] = frozenset(),
+        usual: float | None = None,
     ) -> None:
+        self._patience = BASELINE if usual is None else USUAL + STRETCH * usual
         self._workers = workers
         self._expected = expected
         self._deadly = deadly
@@ -100,7 +106,7 @@ class Pool:
 
     def _measured(self) -> dict[str, Status]:
         """Run everything on the unchanged tree; what is learned from it goes to all workers."""
-        answer = self._watched(self._harmless(range(len(self.tests))), [])
+        answer = self._survived()
         if "slow" in answer:
             self._never_hot = answer["slow"]
             answer = self._warmed()
@@ -117,6 +123,21 @@ class Pool:
         self.unfit = frozenset(name for name, status in found.items() if expected.get(name) is not status)
         return found
 
+    def _survived(self) -> Message:
+        """The answer about all tests; those that turn out to hang, or to end their process, are left out.
+
+        Raises RunnerError when there are too many of them.
+        """
+        for _ in range(MOST_DEADLY):
+            answer = self._watched(self._harmless(range(len(self.tests))), [])
+            if not answer.get("died"):
+                return answer
+            running = answer.get("running", -1)
+            if running < 0:
+                return answer
+            self._deadly |= {self.tests[running]}
+        raise RunnerError(f"several tests end the test process or hang, {self.tests[running]} among them")
+
     def _harmless(self, places: Iterable[int]) -> list[int]:
         """Without the tests that hang or end their process: the baseline would end with them."""
         return [place for place in places if self.tests[place] not in self._deadly]
@@ -125,9 +146,9 @@ class Pool:
         """The baseline of a project that cannot be forked after its import."""
         worker = self._workers[0]
         worker.preload(self._preload)
-        message = self._message(Candidate(0, {}), (), (), BASELINE, keep_going=True)
+        message = self._message(Candidate(0, {}), (), (), self._patience, keep_going=True)
         worker.server.warm.send({**message, "tests": [name for name in self.tests if name not in self._deadly]})
-        return worker.server.warm.wait(BASELINE * 2)
+        return worker.server.warm.wait(self._longest)
 
     def trace(self, failing: Sequence[str]) -> Coverage:
         """Lines executed inside the functions that `failing` reach: by them, and by all tests that share one.
@@ -176,14 +197,19 @@ class Pool:
                 kept.append(place)
         return kept
 
+    @property
+    def _longest(self) -> float:
+        """Wall seconds after which a server that runs everything counts as dead."""
+        return self._patience * PATIENCE + ANSWER
+
     def _watched(self, places: Sequence[int], functions: Sequence[tuple[str, int, str]]) -> Message:
         worker = self._workers[0]
         if worker.down:
             worker.restart()
         line = worker.server.hot
-        message = self._message(Candidate(0, {}), places, (), BASELINE, keep_going=True)
+        message = self._message(Candidate(0, {}), places, (), self._patience, keep_going=True)
         line.send({**message, "watch": functions})
-        return line.wait(BASELINE * 2)
+        return line.wait(self._longest)
 
     # -- judging --------------------------------------------------------------------------------------
 
@@ -401,11 +427,13 @@ def open_pool(
     workers: int | None = None,
     expected: Mapping[str, Status] | None = None,
     deadly: frozenset[str] = frozenset(),
+    usual: float | None = None,
 ) -> Iterator[Pool]:
     """A pool of `workers` (default: one per processor), each in a view of its own with `patch` laid in.
 
     `expected`: the cold baseline's statuses; tests that speak differently in a fork are left out (`Pool.unfit`).
     `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
+    `usual`: seconds that all other tests took there; without it a baseline that hangs is given ten minutes.
     Raises RunnerError when the project cannot be collected, or the system cannot fork.
     """
     if sys.platform == "win32":
@@ -415,7 +443,7 @@ def open_pool(
         for _ in range(workers or usual_workers()):
             team.append(Worker(partial(_start, views, patch, place, interpreter, config)))
             stack.callback(team[-1].close)
-        yield Pool(team, expected, steps(config), deadly)
+        yield Pool(team, expected, steps(config), deadly, usual)
 
 
 @contextlib.contextmanager

@@ -135,3 +135,30 @@ def test_threads_alive_after_the_import_are_not_forked(tmp_path: Path) -> None:
         edits = [files["mod.py"].replace("return 1", text).encode() for text in ("return 2", "return 2 - 1")]
         verdicts = list(pool.judge([Candidate(n, {"mod.py": edit}) for n, edit in enumerate(edits)], Plan()))
     assert [(judged.plausible, judged.speed) for judged in verdicts] == [(False, "warm"), (True, "warm")]
+
+
+def test_a_baseline_that_hangs_is_given_up_on_test_by_test(tmp_path: Path) -> None:
+    files = {
+        "m.py": "def f(n):\n    while n:\n        pass\n    return 1\n",
+        "test_m.py": "import os\nfrom m import f\ndef test_a():\n    assert f(0) == 1\n"
+        "def test_b():\n    assert f(1) == 1\n"
+        "def test_c():\n    os._exit(3)\ndef test_d():\n    assert f(0) == 1\n",
+    }
+    top = make_repo(tmp_path / "p", files)
+    place = locate([top], top)
+    config = Config(python=sys.executable)
+    with (
+        open_views(place) as views,
+        open_pool(views, place, interpreter(place, config, os.environ), config, workers=1, usual=0.0) as pool,
+    ):
+        statuses = {name.split("::")[1]: status for name, status in pool.baseline().items()}
+        assert statuses == {
+            "test_a": Status.PASSED,
+            "test_b": Status.ERROR,
+            "test_c": Status.ERROR,
+            "test_d": Status.PASSED,
+        }
+        right = files["m.py"].replace("pass", "n = 0").encode()
+        plan = Plan(first=("test_m.py::test_b",), then=("test_m.py::test_a", "test_m.py::test_d"))
+        (judged,) = pool.judge([Candidate(1, {"m.py": right})], plan)
+        assert judged.plausible

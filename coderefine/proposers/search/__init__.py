@@ -108,6 +108,7 @@ class Search:
             patch=situation.best.patch,
             expected=statuses,
             deadly=deadly,
+            usual=sum(case.seconds for case in situation.best.cases.values() if case.id not in deadly),
         ) as pool:
             sites, spectrum = self._sites(situation, views, pool, failing)
             trial = Trial(
