@@ -133,8 +133,8 @@ class Client:
         """Up to `number` answers to the same request, in an order that does not depend on time.
 
         One request with its prompt paid once where the server can give several answers. With `fill` the missing
-        ones are asked for side by side; those not begun when the iterator is closed are never asked. Raises what
-        `ask` raises.
+        ones are asked for side by side, and nobody waits for those still under way when the iterator is closed.
+        Raises what `ask` raises.
         """
         model = request.model or self._config.model or ""
         together = 1 if model in self._single else number
@@ -146,21 +146,19 @@ class Client:
             yield from self._side_by_side([self._prepared(request) for _ in range(number - len(first))])
 
     def _side_by_side(self, wanted: list[_Prepared]) -> Iterator[Answer]:
-        from concurrent.futures import ThreadPoolExecutor, wait
+        from concurrent.futures import wait
 
-        pool = ThreadPoolExecutor(max_workers=len(wanted), thread_name_prefix="sample")
-        try:
-            asked = [pool.submit(self._fulfil, one) for one in wanted]
-            for future, one in zip(asked, wanted, strict=True):
-                try:
-                    answer = future.result()
-                except BudgetError:
-                    # The others were counted at their worst: once they are paid there may be room.
-                    wait(asked)
-                    answer = self._fulfil(one)
-                yield answer
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        from coderefine.llm.aside import begun
+
+        asked = [begun(self._fulfil, one) for one in wanted]
+        for future, one in zip(asked, wanted, strict=True):
+            try:
+                answer = future.result()
+            except BudgetError:
+                # The others were counted at their worst: once they are paid there may be room.
+                wait(asked)
+                answer = self._fulfil(one)
+            yield answer
 
     def _prepared(self, request: Request) -> _Prepared:
         """`request` without secrets, with the key it is remembered by."""

@@ -1,0 +1,45 @@
+"""Calls on the side: their result, their error, and no waiting at the end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coderefine.errors import ModelError
+from coderefine.llm.aside import begun
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_result_comes_when_it_is_there() -> None:
+    assert begun(str.upper, "there").result(5) == "THERE"
+
+
+def test_an_error_of_ours_is_raised_where_the_result_is_wanted() -> None:
+    def fails(_: int) -> int:
+        raise ModelError("no")
+
+    with pytest.raises(ModelError, match="no"):
+        begun(fails, 1).result(5)
+
+
+def test_a_bug_leaves_nobody_waiting() -> None:
+    ended = _ran("from coderefine.llm.aside import begun; begun(int, 'bug').result(20)")
+    assert "CancelledError" in ended.stderr
+    assert "invalid literal for int" in ended.stderr, "the traceback of the bug itself"
+
+
+def test_the_program_ends_without_waiting() -> None:
+    began = time.monotonic()
+    assert _ran("import time; from coderefine.llm.aside import begun; begun(time.sleep, 30)").returncode == 0
+    assert time.monotonic() - began < 20
+
+
+def _ran(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (sys.executable, "-c", program), check=False, cwd=ROOT, timeout=25, capture_output=True, text=True
+    )
