@@ -24,6 +24,8 @@ LATER = (
     'python = ".venv/bin/python"  # the project\'s interpreter, when it is not found',
     'model = "gpt-5-mini"  # asked only when a key or a base-url is there',
     'base-url = "http://localhost:11434/v1"  # any OpenAI-compatible server',
+    'models = ["gpt-5-mini", "gpt-5"]  # from cheap to strong, in place of model',
+    'criteria = { readability = true }  # let the model review too: a built-in set, or name = "a sentence"',
     'protect = ["schema/**"]  # more files that no patch may touch',
 )
 

@@ -83,10 +83,10 @@ class Asking:
         """The question that `move` asks, and what it shows. `together`: repairs wanted in one reply."""
         context = self.context(begun(situation) if past.history is History.TRANSCRIPT else ground)
         system = render("system")
-        longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
-        room = longest - len(system) - len(str(context)) - len(ground.ask) - MARKS
-        tried = self._tried(situation, past, max(LEAST, room))
         several = f"\n{render('several', number=str(together))}" if together > 1 else ""
+        longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
+        room = longest - len(system) - len(str(context)) - len(ground.ask) - len(several) - MARKS
+        tried = self._tried(situation, past, max(LEAST, room))
         named = {"system": system, "code": context.code, "tests": context.tests, "evidence": context.evidence}
         sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": ground.ask}.items() if text)
         messages = (Message("system", system), Message("user", f"{context}\n{tried}{ground.ask}{several}"))

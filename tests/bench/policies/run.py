@@ -16,7 +16,7 @@ from pathlib import Path
 
 from coderefine.config import POLICIES
 from tests.bench.policies.arena import TESTS, Arena, module
-from tests.bench.policies.luck import START, Luck, edit
+from tests.bench.policies.luck import START, Luck, current, edit, wanted
 from tests.support.llm_server import LlmServer, Reply, Seen
 from tests.support.repo import write
 
@@ -69,7 +69,7 @@ def _score(arena: Arena, luck: Luck, policy: str, chance: float, terms: Terms) -
     return Score(policy, chance, terms.cases, sum(one.solved for one in ended), spent, after)
 
 
-def growth(policy: str, rounds: int = 6) -> list[int]:
+def growth(policy: str, rounds: int = 6, *, single: bool = False) -> list[int]:
     """Prompt characters of each round of one run on a module of 300 lines whose model is never right."""
     counted: list[int] = []
 
@@ -79,7 +79,9 @@ def growth(policy: str, rounds: int = 6) -> list[int]:
         if "Do not write the code" in seen.prompt:
             return Reply("Percent is still taken for an amount of money: reduced must take a share of the amount.")
         counted.append(seen.chars)
-        first, *more = (_wrong(seen, 10 * len(counted) + number) for number in range(seen.body.get("n", 1)))
+        first, *more = (_wrong(seen, 10 * len(counted) + number) for number in range(wanted(seen, single=single)))
+        if single:
+            return Reply("\n".join(f"CANDIDATE {place}\n{text}" for place, text in enumerate((first, *more), 1)))
         return Reply(first, more=tuple(more))
 
     text = module(36)
@@ -91,8 +93,6 @@ def growth(policy: str, rounds: int = 6) -> list[int]:
 
 
 def _wrong(seen: Seen, number: int) -> str:
-    from tests.bench.policies.luck import current
-
     return edit(current(seen), f"{START} - {1000 + number}")
 
 

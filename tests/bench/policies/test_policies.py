@@ -20,8 +20,13 @@ def test_the_default_solves_at_least_as_much_as_any_other(chance: float, single:
     assert [score.after for score in scores] == [0] * len(POLICIES)
 
 
-def test_a_prompt_grows_by_less_than_a_tenth_per_round() -> None:
-    sizes = growth("coderefine")
+@pytest.mark.parametrize("single", [False, True])
+def test_a_prompt_grows_by_less_than_a_tenth_per_round(single: bool) -> None:
+    sizes = growth("coderefine", single=single)
     assert len(sizes) == 6
     assert all(new < 1.1 * old for old, new in pairwise(sizes)), sizes
+
+
+def test_the_plain_loop_grows_by_every_version() -> None:
+    sizes = growth("coderefine", 4)
     assert growth("self-refine", 4)[-1] > 1.5 * sizes[3]
