@@ -135,7 +135,7 @@ def _findings(found: Opinion, texts: Mapping[str, str]) -> Iterator[Finding]:
             remark.criterion.name,
             remark.path,
             remark.problem,
-            Span(remark.line, remark.line) if remark.line else None,
+            Span(remark.line, remark.line),
             symbol,
             remark.quote,
             remark.advice,

@@ -30,7 +30,7 @@ SCHEMA: Schema = record(
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A finding whose place exists: `line` is 1-based, 0 for the file as a whole."""
+    """A finding whose place exists; `line` is 1-based."""
 
     criterion: Criterion
     path: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from coderefine.core import Attempt, Cost, Outcome, Severity
+from coderefine.core import Attempt, Check, Cost, Outcome, Severity
 
 RUN = "Coderefine-Run"
 """The trailer by which a commit is known to be ours."""
@@ -66,16 +66,22 @@ def _summary(outcome: Outcome) -> str:
     """The only step's own words, or what all of them achieved and where."""
     if len(_taken(outcome)) < 2 and (words := _words(outcome.best)):
         return words
-    fixed = len([finding for finding in outcome.baseline.findings if finding.severity is Severity.HARD])
+    before, left = (
+        sum(finding.severity is Severity.HARD for finding in findings)
+        for findings in (outcome.baseline.findings, outcome.remaining)
+    )
     where = ", ".join(PurePosixPath(path).name for path in sorted(outcome.best.patch.files))
-    return f"repair {_plural(fixed - len(outcome.remaining), 'finding')} in {where}"
+    return f"repair {_plural(before - left, 'finding')} in {where}" if before > left else f"improve {where}"
 
 
 def _checks(before: Attempt, after: Attempt) -> str:
-    """`pytest 3 -> 0, ruff 2 -> 0`: hard findings per critic."""
+    """`pytest 3 -> 0, ruff 2 -> 0, review 2.5 -> 4.0`: hard findings per gate, a review's total."""
     parts = []
     for check in before.checks:
         later = after.check(check.critic)
+        if not check.gate:
+            parts.append(f"{check.critic} {_total(check)} -> {_total(later)}")
+            continue
         parts.append(f"{check.critic} {_hard(before, check.critic)} -> {_hard(after, check.critic) if later else '?'}")
     return ", ".join(parts)
 
@@ -83,6 +89,10 @@ def _checks(before: Attempt, after: Attempt) -> str:
 def _hard(attempt: Attempt, critic: str) -> int:
     check = attempt.check(critic)
     return sum(finding.severity is Severity.HARD for finding in check.findings) if check else 0
+
+
+def _total(check: Check | None) -> str:
+    return "?" if check is None or check.total is None else f"{check.total:.1f}"
 
 
 def _evidence(outcome: Outcome) -> str:

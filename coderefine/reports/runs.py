@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coderefine.core import Attempt, Cost, Outcome
+from coderefine.core import Attempt, Cost, Outcome, Severity
 
 
 def render(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote: str) -> str:
@@ -25,7 +25,8 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
     if outcome.evidence.flipped:
         yield f"flipped   {', '.join(outcome.evidence.flipped)}"
     for finding in outcome.remaining:
-        yield f"left      {finding.where} {finding.rule} {finding.message}"
+        label = "left" if finding.severity is Severity.HARD else "advice"
+        yield f"{label:<10}{finding.where} {finding.rule} {finding.message}"
     if wrote:
         yield f"{wrote}; undo: coderefine undo {run}"
     if best:

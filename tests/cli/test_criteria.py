@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.command import GREEN, TESTS, block, coderefine
 from tests.support.llm_server import LlmServer, Reply, Seen
-from tests.support.repo import make_repo
+from tests.support.repo import git, make_repo
 
 OLD = "    return total - discount(total)"
 NEW = "    return total - discount(total)  # `total` is money, in euros"
@@ -85,3 +85,11 @@ def test_a_reviewed_run_is_replayed_without_a_request(green: Path) -> None:
     assert said.code == 0, said
     assert "the same patch as run" in said.out
     assert "5.0 of 5, given by scripted" in said.out
+
+
+def test_a_commit_says_what_the_review_made_of_it(green: Path) -> None:
+    with LlmServer(script) as server:
+        said = coderefine("fix", "--commit", "--model", "scripted", "--base-url", server.url, cwd=green)
+    assert said.code == 0, said
+    trailers = git(green, "log", "-1", "--format=%(trailers:only)")
+    assert "Coderefine-Checks: pytest 0 -> 0, ruff 0 -> 0, radon 0 -> 0, review 2.0 -> 5.0" in trailers
