@@ -12,7 +12,8 @@ from coderefine.config import Config
 from coderefine.core import Case, Patch, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.pool import Candidate, Plan, open_pool
+from coderefine.runner.anypool import open_any_pool
+from coderefine.runner.candidates import Candidate, Plan
 
 MOST = 12
 """Mutants judged: enough for a ratio a person can read."""
@@ -51,7 +52,7 @@ class Strength:
         until = time.monotonic() + PATIENCE
         usual = sum(case.seconds for case in cases.values())
         parts = (views, self.place, self.interpreter, self.config)
-        with open_pool(*parts, patch=patch, expected=statuses, usual=usual) as pool:
+        with open_any_pool(*parts, patch=patch, expected=statuses, usual=usual) as pool:
             pool.baseline()
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))

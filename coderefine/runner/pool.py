@@ -434,7 +434,7 @@ def open_pool(
     `expected`: the cold baseline's statuses; tests that speak differently in a fork are left out (`Pool.unfit`).
     `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
     `usual`: seconds that all other tests took there; without it a baseline that hangs is given ten minutes.
-    Raises RunnerError when the project cannot be collected, or the system cannot fork.
+    Raises RunnerError when the project cannot be collected, or the system cannot fork: see anypool.py.
     """
     if sys.platform == "win32":
         raise RunnerError("candidates are judged in forks, which Windows does not have")

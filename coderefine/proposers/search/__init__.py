@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -20,8 +21,9 @@ from coderefine.proposers.search.running import Span, running
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
+from coderefine.runner.anypool import AnyPool, open_any_pool
+from coderefine.runner.candidates import Candidate
 from coderefine.runner.cold import HANG, run_tests
-from coderefine.runner.pool import Candidate, Pool, open_pool
 
 DEADLY = (HANG, "Exit", "Crash")
 """What the cold run calls the end of a test that took its process along."""
@@ -47,8 +49,10 @@ class Search:
         listen: Listen = lambda _: None,
         *,
         alone: bool = True,
+        fork: bool = sys.platform != "win32",
     ) -> None:
-        """`alone`: no model comes after it, so that it may take its time."""
+        """`alone`: no model comes after it, so that it may take its time. Without `fork`: cold processes."""
+        self._fork = fork
         self._limit = (ALONE if alone else TURN) if config.search_time is None else config.search_time
         self._place = place
         self._interpreter = interpreter
@@ -100,7 +104,7 @@ class Search:
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
         deadly = frozenset(case.id for case in failing if _deadly(case))
-        with open_pool(
+        with open_any_pool(
             views,
             self._place,
             self._interpreter,
@@ -109,6 +113,7 @@ class Search:
             expected=statuses,
             deadly=deadly,
             usual=sum(case.seconds for case in situation.best.cases.values() if case.id not in deadly),
+            fork=self._fork,
         ) as pool:
             sites, spectrum = self._sites(situation, views, pool, failing)
             trial = Trial(
@@ -130,14 +135,14 @@ class Search:
         self._say(chosen.ways, chosen.compared)
         return chosen.repairs
 
-    def _chosen(self, repairs: list[Repair], pool: Pool, failing: list[Case]) -> Chosen:
+    def _chosen(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Chosen:
         """Best first, compared by how they behave beyond the tests."""
         likely = sorted((repair for repair in repairs if repair.whole), key=worth, reverse=True)[:MOST_COMPARED]
         behaviour = self._behaviour(likely, pool, failing) if likely else {}
         rest = [repair for repair in repairs if repair not in likely]
         return choose([*likely, *rest], behaviour)
 
-    def _behaviour(self, repairs: list[Repair], pool: Pool, failing: list[Case]) -> Behaviour:
+    def _behaviour(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Behaviour:
         """-1 and the places of `repairs` to what they answer; empty when that cannot be seen."""
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
@@ -161,7 +166,7 @@ class Search:
             )
 
     def _sites(
-        self, situation: Situation, views: Views, pool: Pool, failing: list[Case]
+        self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case]
     ) -> tuple[list[Site], Spectrum]:
         coverage = self._coverage(pool, [case.id for case in failing if case.id in pool.tests])
         coverage = coverage or self._cold_coverage(situation, views, failing)
@@ -174,7 +179,7 @@ class Search:
         world = World({**free, **{path: module for path, module in modules.items() if self._free(path)}})
         return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
 
-    def _coverage(self, pool: Pool, names: list[str]) -> Coverage:
+    def _coverage(self, pool: AnyPool, names: list[str]) -> Coverage:
         """Lines by test from the servers; empty where these tests cannot be watched in a fork."""
         try:
             return pool.trace(names) if names else {}
@@ -229,7 +234,7 @@ def _deadly(case: Case) -> bool:
     return case.failure is not None and case.failure.exception in DEADLY
 
 
-def _quick_first(failing: list[Case], pool: Pool) -> list[str]:
+def _quick_first(failing: list[Case], pool: AnyPool) -> list[str]:
     """Failing tests, the fastest first; those the servers do not know or see otherwise are left out."""
     known = [
         case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)

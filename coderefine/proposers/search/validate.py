@@ -11,7 +11,8 @@ from coderefine.core import Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Proposed
 from coderefine.proposers.search.syntax import Edit
-from coderefine.runner.pool import Candidate, Judged, Plan, Pool
+from coderefine.runner.anypool import AnyPool
+from coderefine.runner.candidates import Candidate, Judged, Plan
 
 MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""
@@ -59,7 +60,7 @@ class Trial:
     """One walk through the proposals of one tree. `tried` counts candidates, `runs` children."""
 
     def __init__(
-        self, pool: Pool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None], covering: Covering
+        self, pool: AnyPool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None], covering: Covering
     ) -> None:
         self._pool = pool
         self._failing = tuple(failing)

@@ -116,3 +116,18 @@ def test_a_hanging_program(repair: Repair) -> None:
     patches, _, _ = repair({"loop.py": faulty, "test_loop.py": tests, "pyproject.toml": toml})
     assert patches
     assert b"n -= 1" in (patches[0].files["loop.py"] or b"")
+
+
+def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> None:
+    faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    top = make_repo(tmp_path / "p", {"shop.py": faulty, "test_shop.py": TESTS})
+    place = locate([top], top)
+    config = replace(load(place.root, {}), search_time=60.0)
+    python = interpreter(place, config, dict(os.environ))
+    with open_views(place) as views:
+        with views.open() as view:
+            check = Pytest(place, python, config, lambda _: None).check(view, Ask(seed=0))
+        base = Attempt(0, Patch(), (check,))
+        search = Search(place, python, config, Protection.of(place, config), fork=False)
+        patch = next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views))
+    assert patch.files == {"shop.py": faulty.replace("n > 10", "n >= 10").encode()}

@@ -1,0 +1,124 @@
+"""A pool where nothing can be forked (Windows): every candidate is a cold process, several at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+from coderefine.config import Config
+from coderefine.core import Ask, Case, Check, Coverage, Patch, Status, Views
+from coderefine.errors import CriticError
+from coderefine.project import Interpreter, Place
+from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
+from coderefine.runner.cold import HANG, run_tests
+
+ROOM, LEAST = 10.0, 20.0
+"""A candidate's tests may take this many times what they usually take, and these wall seconds at least."""
+
+
+@dataclass(slots=True)
+class ColdPool:
+    """Answers like `Pool`, at the speed of cold pytest. `expected`: the cold baseline, else it is run once."""
+
+    views: Views
+    place: Place
+    interpreter: Interpreter
+    config: Config
+    patch: Patch
+    workers: int
+    expected: Mapping[str, Status] | None = None
+    usual: float | None = None
+    unfit: frozenset[str] = frozenset()
+    broken: Mapping[str, str] = field(default_factory=dict)
+    confined: tuple[str, ...] = ()
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Ids of the tests that ran at the baseline."""
+        return tuple(name for name in self.baseline() if "::" in name)
+
+    def baseline(self) -> Mapping[str, Status]:
+        """Statuses on the unchanged tree."""
+        if self.expected is None:
+            check = self._run(Candidate(0, {}), Ask(rich=False))
+            self.expected = {name: case.status for name, case in check.cases.items()}
+            self.usual = check.seconds
+        return self.expected
+
+    def trace(self, failing: Sequence[str]) -> Coverage:  # noqa: ARG002 - as Pool.trace
+        """Nothing: one cold run with coverage tells as much."""
+        return {}
+
+    def probe(
+        self,
+        candidates: Sequence[Candidate],  # noqa: ARG002 - as Pool.probe
+        tests: Sequence[str],  # noqa: ARG002
+        seconds: float,  # noqa: ARG002
+    ) -> Mapping[int, Codes]:
+        """Nothing is known of behaviour beyond the tests."""
+        return {}
+
+    def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
+        """Judge `candidates`, unordered; the next one is pulled when a worker is free."""
+        source = iter(candidates)
+        with ThreadPoolExecutor(self.workers) as threads:
+            running: set[Future[Judged]] = set()
+            more = True
+            while more or running:
+                while more and len(running) < self.workers:
+                    candidate = next(source, None)
+                    more = candidate is not None
+                    if candidate is not None:
+                        running.add(threads.submit(self._judge, candidate, plan))
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+
+    def _judge(self, candidate: Candidate, plan: Plan) -> Judged:
+        """In a thread: the failing tests alone, then everything."""
+        began = time.monotonic()
+        statuses: dict[str, Status] = {}
+        reason, hung = "", False
+        for ask in self._asks(candidate, plan):
+            try:
+                check = self._run(candidate, ask)
+            except CriticError as error:
+                reason = str(error)
+                break
+            statuses.update({name: case.status for name, case in check.cases.items()})
+            reason = self._reason(check, ask, plan)
+            hung = any(_hung(case) for case in check.cases.values())
+            if reason:
+                break
+        seconds = time.monotonic() - began
+        return Judged(candidate, statuses, "cold", not reason, 0.0, seconds, reason, "nothing is forked here", hung)
+
+    def _asks(self, candidate: Candidate, plan: Plan) -> Iterator[Ask]:
+        every = Ask(known=plan.known, rich=False, seed=0, timeout=max(LEAST, ROOM * (self.usual or 0.0)))
+        first = tuple(name for name in plan.first if "::" in name)
+        if first:
+            yield replace(every, tests=first, stop_early=not plan.keep_going)
+        then = plan.then(candidate) if callable(plan.then) else plan.then
+        if then is None:
+            yield every
+        elif then:
+            yield replace(every, tests=tuple(then), stop_early=True)
+
+    def _reason(self, check: Check, ask: Ask, plan: Plan) -> str:
+        """Why it is not plausible; "" when it is."""
+        wanted = ask.tests if ask.tests is not None else self.tests
+        wrong = [case for case in check.cases.values() if case.status.bad and case.id not in plan.known]
+        bad = [f"{case.id} {case.status.value}" for case in wrong]
+        gone = [f"{name} did not run" for name in wanted if name not in check.cases]
+        return next(iter((*bad, *gone)), "")
+
+    def _run(self, candidate: Candidate, ask: Ask) -> Check:
+        patch = replace(self.patch, files={**self.patch.files, **candidate.files}) if candidate.files else self.patch
+        with self.views.open(patch) as view:
+            return run_tests(view, self.place, self.interpreter, self.config, ask, limit=max(2.0, ask.timeout / 4))
+
+
+def _hung(case: Case) -> bool:
+    return case.failure is not None and case.failure.exception == HANG
