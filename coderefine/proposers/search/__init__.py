@@ -61,6 +61,9 @@ class Search:
         self._listen = listen
         self._runs = 0
         self._seconds = 0.0
+        self._fastest = "hot"
+        self._promised: frozenset[str] = frozenset()
+        """Tests that the patch handed out last passed in a fork."""
         self.alternatives: tuple[Patch, ...] = ()
 
     @property
@@ -75,8 +78,17 @@ class Search:
                 situation = (yield patch) or situation
                 if situation.best is not best:
                     break
+                self._compare(situation, patch)
             if situation.best is best:
                 return
+
+    def _compare(self, situation: Situation, patch: Patch) -> None:
+        """Say where the cold run contradicts the fork that found `patch` plausible; from then on forks start colder."""
+        tried = situation.attempts[-1] if situation.attempts else situation.best
+        wrong = [name for name, case in tried.cases.items() if case.status.bad and name in self._promised]
+        if tried.patch.files == patch.files and wrong:
+            self._fastest = "warm"
+            self._listen(Event("note", f"search: {wrong[0]} passed in a fork of the warm tests and fails cold"))
 
     def _wanted(self, situation: Situation) -> bool:
         left = self._limit - self._seconds
@@ -97,6 +109,7 @@ class Search:
         for repair in ranked:
             equal = (other for other in ranked if other is not repair and other.fixed == repair.fixed)
             self.alternatives = tuple(patches[id(other)] for other in equal)
+            self._promised = repair.fixed
             yield patches[id(repair)]
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
@@ -122,6 +135,7 @@ class Search:
                 clock,
                 self._tell,
                 lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()),
+                fastest=self._fastest,
             )
             proposals = iter(Enumeration(sites))
             try:

@@ -60,8 +60,16 @@ class Trial:
     """One walk through the proposals of one tree. `tried` counts candidates, `runs` children."""
 
     def __init__(
-        self, pool: AnyPool, failing: Sequence[str], clock: Clock, tell: Callable[[int, int], None], covering: Covering
+        self,
+        pool: AnyPool,
+        failing: Sequence[str],
+        clock: Clock,
+        tell: Callable[[int, int], None],
+        covering: Covering,
+        *,
+        fastest: str = "hot",
     ) -> None:
+        self._fastest = fastest
         self._pool = pool
         self._failing = tuple(failing)
         self._clock = clock
@@ -82,7 +90,9 @@ class Trial:
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge until something plausible is found and its grace is over, or time or proposals run out."""
-        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, thorough=False)
+        plan = Plan(
+            first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, thorough=False, fastest=self._fastest
+        )
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)

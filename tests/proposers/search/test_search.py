@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import load
-from coderefine.core import Ask, Attempt, Event, Patch, Situation
+from coderefine.core import Ask, Attempt, Event, Patch, Situation, Verdict
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
@@ -131,3 +132,25 @@ def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> Non
         search = Search(place, python, config, Protection.of(place, config), fork=False)
         patch = next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views))
     assert patch.files == {"shop.py": faulty.replace("n > 10", "n >= 10").encode()}
+
+
+def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> None:
+    """As if the attempt's cold run had failed: its record is that of the unrepaired tree."""
+    faulty = "def price(n):\n    if n > 10:\n        return n * 8 // 10\n    return n\n"
+    top = make_repo(tmp_path / "p", {"shop.py": faulty, "test_shop.py": TESTS})
+    place = locate([top], top)
+    config = replace(load(place.root, {}), search_time=20.0)
+    python = interpreter(place, config, dict(os.environ))
+    said: list[Event] = []
+    with open_views(place) as views:
+        with views.open() as view:
+            check = Pytest(place, python, config, said.append).check(view, Ask(seed=0))
+        base = Attempt(0, Patch(), (check,))
+        search = Search(place, python, config, Protection.of(place, config), said.append)
+        situation = Situation(base, base, (base,), check.findings, (".",))
+        proposals = search.propose(situation, views)
+        patch = next(proposals)
+        refused = Attempt(1, patch, (check,), Verdict(ok=False, reason="still fails"))
+        with contextlib.suppress(StopIteration):
+            proposals.send(replace(situation, attempts=(base, refused)))
+    assert "search: test_shop.py::test_more passed in a fork of the warm tests and fails cold" in [e.text for e in said]
