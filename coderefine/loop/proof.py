@@ -122,3 +122,8 @@ def _excuse(state: State, attempt: Attempt, ask: Ask) -> None:
     if lost and suite:
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
         state.flaky |= fails_anyway(state.parts.views, critic, lost, replace(ask, coverage=False))
+
+
+def proved_once(state: State, attempt: Attempt) -> Attempt:
+    """The final proof for one attempt that need not be the best: a piece of a patch, say."""
+    return _proved(state, attempt)

@@ -1,0 +1,134 @@
+"""From a proved outcome to what a pull request is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from coderefine import judge
+from coderefine.core import Attempt, Finding, Outcome, Patch
+from coderefine.publishers.hosts.artifact import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS
+from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
+from coderefine.reports.rows import evidence
+from coderefine.reports.told import blocking, rule, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from coderefine.loop.state import Parts
+
+STYLE = ("ruff/", "radon/")
+"""Rules that other bots remark on: not worth an inline remark of ours."""
+
+
+def bundled(parts: Parts, outcome: Outcome, diff: bytes, *, head: str, base: str, style: bool = False) -> Bundle:
+    """The bundle of `outcome`; each piece of its patch is proved alone (a run of all tests each)."""
+    best = outcome.best
+    notes = tuple(_note(finding) for finding in blocking(outcome.remaining))[:NOTES]
+    if not best.number:
+        return Bundle(head=head, base=base, notes=notes)
+    rules = _cleared(outcome.baseline, best)
+    before = {path: parts.original(path) for path in best.patch.files}
+    return Bundle(
+        head=head,
+        base=base,
+        summary=_line(_summary(outcome)),
+        evidence=_line(evidence(outcome.evidence)),
+        patch=_text(diff),
+        behaviour=any(not name.startswith(STYLE) for name in rules),
+        suggestions=tuple(_suggestions(parts, outcome, before, style=style))[:SUGGESTIONS],
+        notes=notes,
+    )
+
+
+def _suggestions(
+    parts: Parts, outcome: Outcome, before: Mapping[str, bytes | None], *, style: bool
+) -> Iterator[Suggestion]:
+    from coderefine.loop.alone import alone
+
+    pairs = [(hunk, text) for hunk in judge.pieces(outcome.best.patch, before) if (text := before[hunk.path])]
+    told = [(hunk, text) for hunk, text in pairs if _tellable(hunk, text)]
+    patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in told]
+    for (hunk, text), attempt in zip(told, alone(parts, outcome, patches), strict=True):
+        if attempt is None:
+            continue
+        rules = _cleared(outcome.baseline, attempt)
+        if style or any(not name.startswith(STYLE) for name in rules):
+            yield _suggestion(_anchored(hunk, text), rules, _why(outcome.baseline, attempt))
+
+
+def _anchored(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
+    """An insertion as the replacement of a neighbouring line: a remark stands on lines that are there."""
+    if hunk.old:
+        return hunk
+    lines = before.splitlines(keepends=True)
+    if hunk.first > 1:
+        above = lines[hunk.first - 2]
+        return judge.Hunk(hunk.path, hunk.first - 1, (above,), (above, *hunk.new))
+    return judge.Hunk(hunk.path, 1, (lines[0],), (*hunk.new, lines[0]))
+
+
+def _tellable(hunk: judge.Hunk, before: bytes) -> bool:
+    """Only plain text lines with LF can be suggested; line ends and odd characters are for the whole patch."""
+    lines = (*_anchored(hunk, before).old, *hunk.new)
+    try:
+        texts = [line.decode("utf-8") for line in lines]
+    except UnicodeDecodeError:
+        return False
+    plain = all(text.endswith("\n") and not CONTROL.search(text[:-1].replace("\t", " ")) for text in texts)
+    return plain and len(texts) <= LINES and all(len(text) <= LINE for text in texts)
+
+
+def _suggestion(hunk: judge.Hunk, rules: Sequence[str], why: str) -> Suggestion:
+    old, new = (tuple(line.decode("utf-8")[:-1] for line in lines) for lines in (hunk.old, hunk.new))
+    return Suggestion(hunk.path, hunk.first, hunk.last, old, new, tuple(sorted(set(rules)))[:50], _line(why))
+
+
+def _gone(before: Attempt, after: Attempt) -> list[Finding]:
+    from collections import Counter
+
+    left = Counter(finding.identity for finding in blocking(after.findings))
+    gone = []
+    for finding in blocking(before.findings):
+        if left[finding.identity]:
+            left[finding.identity] -= 1
+        else:
+            gone.append(finding)
+    return gone
+
+
+def _cleared(before: Attempt, after: Attempt) -> list[str]:
+    return [rule(finding) for finding in _gone(before, after)]
+
+
+def _why(before: Attempt, after: Attempt) -> str:
+    """What the piece mends: the tests by name, else the findings."""
+    gone = _gone(before, after)
+    tests = [finding.symbol for finding in gone if finding.critic == "pytest"]
+    if tests:
+        return f"mends {judge.listed(tuple(dict.fromkeys(tests)))}"
+    return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in gone))
+
+
+def _summary(outcome: Outcome) -> str:
+    steps = [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
+    return "; ".join(dict.fromkeys(step.patch.summary for step in steps)) or outcome.best.patch.summary
+
+
+def _note(finding: Finding) -> Note:
+    first = finding.span.first if finding.span else 1
+    last = max(first, finding.span.last if finding.span else 1)
+    return Note(finding.path, max(1, first), max(1, last), _line(rule(finding)), _line(words(finding)))
+
+
+def _line(text: str) -> str:
+    clean = CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
+    return " ".join(clean.split())[:WORDS]
+
+
+def _text(diff: bytes) -> str:
+    """The patch to show; bytes that are no UTF-8 cannot be shown, and then the patch file alone has them."""
+    try:
+        return diff.decode("utf-8")
+    except UnicodeDecodeError:
+        return diff.decode("utf-8", "replace") + "\r"

@@ -1,0 +1,105 @@
+"""Who is told: the host of the pull request, its branch, or a pull request against it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from coderefine.cli.pull import Pull, token
+from coderefine.errors import PublishError, UsageError
+
+if TYPE_CHECKING:
+    from coderefine.core import Outcome
+    from coderefine.publishers import Snapshot
+    from coderefine.publishers.hosts.bundle import Bundle
+    from coderefine.publishers.hosts.github_api import Api
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is asked for. `distrust`: the bundle comes from a run we do not control."""
+
+    pull: Pull
+    host: str
+    style: bool = False
+    post: bool = True
+    push: bool = False
+    open: bool = False
+    out: str | None = None
+    distrust: bool = False
+
+
+def post(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None = None) -> str:
+    """Lines that say what was done. Raises PublishError, UsageError."""
+    said = [_pushed(target, *proved)] if proved and (target.push or target.open) and proved[1].best.number else []
+    if target.post:
+        said.append(_posted(target, bundle))
+    return "\n".join(said) or "nothing to push"
+
+
+def _posted(target: Target, bundle: Bundle) -> str:
+    secret = token(os.environ, target.host)
+    if not secret or not target.pull.repo:
+        return "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
+    if target.host == "gitlab":
+        from coderefine.publishers.hosts.gitlab import GitLab, connect
+
+        project = connect(secret, os.environ.get("CI_SERVER_URL", "https://gitlab.com"), target.pull.repo)
+        return GitLab(project, target.pull.number, distrust=target.distrust, style=target.style).publish(bundle)
+    return _github(target, bundle, secret)
+
+
+def _github(target: Target, bundle: Bundle, secret: str) -> str:
+    from coderefine.publishers.hosts.github import GitHub, find_pull
+
+    api = _api(secret)
+    meant = target.pull
+    if not meant.number and meant.label:
+        meant = replace(meant, number=find_pull(api, meant.repo, bundle.head, meant.label) or 0)
+    if not meant.number:
+        return f"nothing was posted: no open pull request has the head {bundle.head[:10]}"
+    fetch = f"gh run download {meant.run} -R {meant.repo} -n coderefine && git am coderefine.patch" if meant.run else ""
+    return GitHub(api, meant.repo, meant.number, fetch=fetch, distrust=target.distrust, style=target.style).publish(
+        bundle
+    )
+
+
+def _api(secret: str) -> Api:
+    from coderefine.publishers.hosts.github_api import Api
+
+    pace = float(os.environ.get("GITHUB_WRITE_PACE", "1"))
+    return Api.connect(secret, os.environ.get("GITHUB_API_URL", "https://api.github.com"), pace=pace)
+
+
+def _pushed(target: Target, snapshot: Snapshot, outcome: Outcome) -> str:
+    from coderefine.publishers.push import Push
+
+    meant = target.pull
+    branch = meant.branch or snapshot.head.branch or ""
+    if not branch or meant.fork:
+        raise UsageError("--push and --pull-request need a branch of this very repository (a fork's is out of reach)")
+    if target.push:
+        return Push(snapshot, branch).publish(outcome)
+    said = Push(snapshot, f"coderefine/{branch}", own=True).publish(outcome)
+    return f"{said}; {_opened(target, branch, outcome)}"
+
+
+def _opened(target: Target, branch: str, outcome: Outcome) -> str:
+    from coderefine.publishers import Wording, trailers
+
+    secret = token(os.environ, "github")
+    if target.host != "github" or not secret or not target.pull.repo:
+        raise PublishError("the branch is pushed, but opening a pull request needs GITHUB_TOKEN and --repo")
+    api, repo = _api(secret), target.pull.repo
+    ours = f"coderefine/{branch}"
+    owner = repo.partition("/")[0]
+    if any(api.pages(f"/repos/{repo}/pulls?state=open&head={owner}:{ours}")):
+        return "its pull request is open already"
+    body = "\n".join(f"- `{line.replace('`', chr(39))}`" for line in trailers(outcome))
+    made = api.ask(
+        "POST",
+        f"/repos/{repo}/pulls",
+        {"title": Wording().subject(outcome)[:200], "head": ours, "base": branch, "body": body},
+    )
+    return f"opened #{made['number']} against {branch}"

@@ -1,0 +1,178 @@
+"""`coderefine suggest`: the loop on what a pull request changes; its patch becomes an artifact and remarks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coderefine.cli.bundling import bundled
+from coderefine.cli.delivery import Delivery
+from coderefine.cli.options import GATES, LOOP, OUTPUT, flags, options
+from coderefine.cli.posting import Target, post
+from coderefine.cli.pull import Pull, pull
+from coderefine.cli.screen import Delivered, Screen, screen
+from coderefine.cli.session import Request, assembled, exit_code, new_journal, open_repository, reachable
+from coderefine.cli.wiring import Setup, setup, views
+from coderefine.core import Outcome
+from coderefine.errors import PublishError, UsageError
+
+if TYPE_CHECKING:
+    from coderefine.git import Repository
+    from coderefine.publishers import Snapshot
+    from coderefine.publishers.hosts.bundle import Bundle
+
+PULL = (
+    click.option("--base", metavar="REF", help="What the pull request is merged into (default: from the CI event)."),
+    click.option("--head", metavar="REF", help="Its newest commit; must be checked out (default: HEAD)."),
+    click.option("--host", type=click.Choice(["github", "gitlab"]), default=None, help="Where it lives."),
+    click.option("--repo", metavar="OWNER/NAME", help="Its repository there (default: from the CI event)."),
+    click.option("--pull", "number", type=click.IntRange(1), metavar="N", help="Its number."),
+    click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the artifact there."),
+    click.option(
+        "--from", "artifact", type=click.Path(file_okay=False), metavar="DIR", help="Post that artifact only."
+    ),
+    click.option("--style", is_flag=True, help="Suggest what only ruff or radon ask for, too."),
+    click.option("--post/--no-post", default=True, help="Post when there is a token and a pull request."),
+    click.option("--push", is_flag=True, help="Commit the patch on the pull request's branch."),
+    click.option("--pull-request", "open_", is_flag=True, help="Open a pull request against its branch."),
+)
+
+
+@click.command()
+@options(PULL, GATES, LOOP, OUTPUT)
+def suggest(  # one parameter per flag that is no configuration key
+    *,
+    base: str | None,
+    head: str | None,
+    host: str | None,
+    repo: str | None,
+    number: int | None,
+    out: str | None,
+    artifact: str | None,
+    format_: str,
+    style: bool,
+    post: bool,
+    push: bool,
+    open_: bool,
+    quiet: bool,
+    no_model: bool,
+    show_prompts: bool,
+    **given: object,
+) -> int:
+    """Prove patches for what a pull request changes, and say so on it."""
+    meant = pull(os.environ, base=base, head=head, repo=repo, number=number)
+    target = Target(meant, host or _host(), style=style, post=post, push=push, open=open_, out=out)
+    if artifact:
+        return _second(target, Path(artifact))
+    asked = Request(tuple(sys.argv[1:]), flags(given), Delivery(), model=not no_model, show_prompts=show_prompts)
+    with screen(quiet=quiet, format_=format_) as display:
+        return _first(target, asked, display)
+
+
+def _host() -> str:
+    return "gitlab" if os.environ.get("GITLAB_CI") else "github"
+
+
+def _second(target: Target, folder: Path) -> int:
+    """Post what another run proved: nothing is checked out, nothing of the pull request is run."""
+    from dataclasses import replace
+
+    from coderefine.publishers.hosts.artifact import read
+
+    bundle = read(folder)
+    if target.pull.head not in ("HEAD", bundle.head):
+        raise PublishError(f"the artifact is about {bundle.head[:10]}, not {target.pull.head[:10]}: nothing was posted")
+    print(post(replace(target, distrust=True), bundle))
+    return 0
+
+
+def _first(target: Target, asked: Request, display: Screen) -> int:
+    from coderefine.git import Repository
+
+    repository = Repository.open(Path.cwd())
+    head, base = _commits(repository, target.pull)
+    paths = _changed(repository, base, head)
+    if not paths:
+        return _told(target, _empty(head, base), None)
+    parts = setup(tuple(str(repository.top / path) for path in paths), asked.flags, display.listen)
+    return _proved(target, parts, asked, display, (head, base))
+
+
+def _proved(target: Target, parts: Setup, asked: Request, display: Screen, commits: tuple[str, str]) -> int:
+    from coderefine.journal import lock, prune
+    from coderefine.loop.refine import refine
+    from coderefine.publishers import Diff, Snapshot
+    from coderefine.workspace.originals import Originals
+
+    repository = open_repository(parts)
+    with lock(repository):
+        journal = new_journal(repository, parts, asked)
+        originals = Originals(parts.place.top)
+        snapshot = Snapshot(journal, repository.head(), originals)
+        with reachable(parts, asked, display, journal) as client, views(parts) as opened:
+            made = assembled(parts, opened, client, journal, originals)
+            outcome = refine(made)
+            journal.finish(outcome)
+            diff = Diff(snapshot).text(outcome) if outcome.best.number else b""
+            bundle = bundled(made, outcome, diff, head=commits[0], base=commits[1], style=target.style)
+        prune(repository)
+    before = {path: originals[path] for path in outcome.best.patch.files}
+    display.outcome(outcome, Delivered(f"{len(bundle.suggestions)} suggestions", diff, before=before), journal.run)
+    _told(target, bundle, (snapshot, outcome))
+    return exit_code(outcome)
+
+
+def _told(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None) -> int:
+    """The artifact, then whatever is to be pushed or posted; what was said goes to stderr."""
+    if target.out:
+        _write(Path(target.out), bundle, proved)
+    if target.post or target.push or target.open:
+        print(post(target, bundle, proved), file=sys.stderr)
+    return 0
+
+
+def _write(folder: Path, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None) -> None:
+    from coderefine.publishers import PatchFile
+    from coderefine.publishers.hosts.artifact import dump
+    from coderefine.publishers.hosts.bundle import NAME, PATCH
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / NAME).write_text(dump(bundle), "utf-8")
+    if proved and proved[1].best.number:
+        PatchFile(proved[0], (folder / PATCH).absolute()).publish(proved[1])
+
+
+def _empty(head: str, base: str) -> Bundle:
+    from coderefine.publishers.hosts.bundle import Bundle
+
+    return Bundle(head, base)
+
+
+def _commits(repository: Repository, meant: Pull) -> tuple[str, str]:
+    """Head and merge base. Raises UsageError unless the head is checked out, clean."""
+    head, now = repository.resolve(meant.head), repository.head().sha
+    if head is None or head != now:
+        raise UsageError(f"check out {meant.head} first: what is here is {(now or 'nothing')[:10]}")
+    if repository.git("status", "--porcelain", "--untracked-files=no").strip():
+        raise UsageError("there are uncommitted changes: suggestions are about a commit, so commit or stash them")
+    if not meant.base:
+        raise UsageError("name what the pull request is merged into: --base REF")
+    base = repository.resolve(meant.base) or repository.resolve(f"origin/{meant.base}")
+    if base is None:
+        raise UsageError(f"--base {meant.base} is unknown here: fetch it first (actions/checkout with fetch-depth: 0)")
+    found = repository.git("merge-base", base, head, fine=(0, 1)).decode().strip()
+    if not found:
+        raise UsageError(f"{meant.base} and {meant.head} have no common history here: fetch more (fetch-depth: 0)")
+    return head, found
+
+
+def _changed(repository: Repository, base: str, head: str) -> tuple[str, ...]:
+    """Python files the pull request adds or changes, under their new names."""
+    said = repository.git("diff", "--name-only", "-z", "-M", "--diff-filter=d", base, head)
+    names = (os.fsdecode(name) for name in said.split(b"\0"))
+    here = (name for name in names if name.endswith((".py", ".pyi")) and (repository.top / name).is_file())
+    return tuple(name for name in here if not (repository.top / name).is_symlink())

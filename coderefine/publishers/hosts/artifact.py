@@ -1,0 +1,170 @@
+"""The bundle as a file. Reading treats it as hostile: a pull request's own code ran beside the one that wrote it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from coderefine.errors import PublishError
+from coderefine.publishers.hosts.bundle import NAME, VERSION, Bundle, Note, Suggestion
+
+LARGEST = 2_000_000
+"""Bytes of the whole file."""
+SUGGESTIONS, NOTES, LINES, RULES = 30, 300, 400, 50
+LINE, WORDS, PATCH = 2_000, 500, 1_000_000
+HIGHEST = 10_000_000
+"""Line numbers end here."""
+SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of text: what is shown must be what is applied."""
+Noun = TypeVar("Noun")
+Object = dict[str, object]
+
+
+def dump(bundle: Bundle) -> str:
+    """JSON, ASCII only."""
+    return json.dumps({"version": VERSION, **asdict(bundle)}, indent=1) + "\n"
+
+
+def read(folder: Path) -> Bundle:
+    """The bundle in `folder`. Raises PublishError, saying what is wrong with it."""
+    return load(_bytes(folder / NAME))
+
+
+def load(data: bytes) -> Bundle:
+    """A bundle from its file's bytes. Raises PublishError for anything `dump` would not have written."""
+    if len(data) > LARGEST:
+        raise _bad(f"is larger than {LARGEST} bytes")
+    try:
+        found = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _bad("is no JSON") from error
+    body = _object(found, {"version", *Bundle.__slots__}, "the whole")
+    if body["version"] != VERSION:
+        raise _bad(f"has version {body['version']!r:.20}, this coderefine reads {VERSION}")
+    return Bundle(
+        head=_sha(body, "head"),
+        base=_sha(body, "base"),
+        summary=_line(body, "summary", WORDS),
+        evidence=_line(body, "evidence", WORDS),
+        patch=_text(body, "patch", PATCH),
+        behaviour=_flag(body, "behaviour"),
+        suggestions=_list(body, "suggestions", SUGGESTIONS, _suggestion),
+        notes=_list(body, "notes", NOTES, _note),
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    """An ordinary file's content: no link is followed, no pipe waited for, no more read than allowed."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise _bad(f"cannot be read ({error.strerror})") from error
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _bad("is no ordinary file")
+        return stream.read(LARGEST + 1)
+
+
+def _suggestion(found: object) -> Suggestion:
+    body = _object(found, set(Suggestion.__slots__), "a suggestion")
+    first, last = _span(body)
+    old = _list(body, "old", LINES, _code)
+    if len(old) != last - first + 1:
+        raise _bad("has a suggestion whose lines do not fit its range")
+    return Suggestion(
+        path=_path(body),
+        first=first,
+        last=last,
+        old=old,
+        new=_list(body, "new", LINES, _code),
+        rules=_list(body, "rules", RULES, _word),
+        why=_line(body, "why", WORDS),
+    )
+
+
+def _note(found: object) -> Note:
+    body = _object(found, set(Note.__slots__), "a note")
+    return Note(_path(body), *_span(body), rule=_line(body, "rule", WORDS), text=_line(body, "text", WORDS))
+
+
+def _object(found: object, keys: set[str], what: str) -> Object:
+    if not isinstance(found, dict) or set(found) != keys:
+        raise _bad(f"has other keys than it should in {what}")
+    return found
+
+
+def _list(body: Object, key: str, most: int, each: Callable[[object], Noun]) -> tuple[Noun, ...]:
+    found = body[key]
+    if not isinstance(found, list) or len(found) > most:
+        raise _bad(f"has no list of at most {most} {key}")
+    return tuple(each(item) for item in found)
+
+
+def _text(body: Object, key: str, most: int) -> str:
+    found = body[key]
+    if not isinstance(found, str) or len(found) > most or not _encodable(found):
+        raise _bad(f"has no text of at most {most} characters as {key}")
+    return found
+
+
+def _encodable(text: str) -> bool:
+    return not re.search("[\ud800-\udfff]", text)
+
+
+def _line(body: Object, key: str, most: int) -> str:
+    found = _text(body, key, most)
+    if CONTROL.search(found):
+        raise _bad(f"has control characters in {key}")
+    return found
+
+
+def _word(found: object) -> str:
+    return _line({"rules": found}, "rules", WORDS)
+
+
+def _code(found: object) -> str:
+    text = _text({"lines": found}, "lines", LINE)
+    if CONTROL.search(text.replace("\t", " ").replace("\f", " ")):
+        raise _bad("has control characters in a line of code")
+    return text
+
+
+def _sha(body: Object, key: str) -> str:
+    found = body[key]
+    if not isinstance(found, str) or not SHA.fullmatch(found):
+        raise _bad(f"names no commit as {key}")
+    return found
+
+
+def _flag(body: Object, key: str) -> bool:
+    found = body[key]
+    if not isinstance(found, bool):
+        raise _bad(f"says neither true nor false as {key}")
+    return found
+
+
+def _span(body: Object) -> tuple[int, int]:
+    first, last = body["first"], body["last"]
+    if not (type(first) is int and type(last) is int and 1 <= first <= last <= HIGHEST):
+        raise _bad("has a range of lines that cannot be")
+    return first, last
+
+
+def _path(body: Object) -> str:
+    found = _line(body, "path", 1_000)
+    parts = PurePosixPath(found).parts
+    plain = bool(parts) and found == "/".join(parts) and not found.startswith("/") and "\\" not in found
+    if not plain or any(part == ".." or part.lower().rstrip(". ") == ".git" for part in parts):
+        raise _bad(f"names a path that is no plain path in a repository ({found[:60]!r})")
+    return found
+
+
+def _bad(what: str) -> PublishError:
+    return PublishError(f"the artifact {what}: nothing was posted")

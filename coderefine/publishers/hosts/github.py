@@ -1,0 +1,241 @@
+"""A bundle on a GitHub pull request: one review, one sticky summary, one check run; again and again, never twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from coderefine.errors import PublishError
+from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
+from coderefine.publishers.hosts.github_api import Api, BusyError, ForbiddenError, InvalidError, MissingError
+from coderefine.publishers.hosts.plan import Plan, Posted, plan
+from coderefine.publishers.hosts.regions import fits, regions
+from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, span, summary
+
+ROUNDS = 4
+"""Times it is tried when GitHub is busy; each round looks first at what is there."""
+PATIENCE = 90.0
+"""Seconds it waits at most for a rate limit, all rounds together."""
+ANNOTATIONS = 50
+"""Annotations GitHub takes in one request."""
+ACTIONS = "github-actions[bot]"
+THREADS = """query($o:String!,$r:String!,$n:Int!,$after:String){repository(owner:$o,name:$r){pullRequest(number:$n){
+reviewThreads(first:100,after:$after){pageInfo{hasNextPage endCursor}
+nodes{id isResolved comments(first:1){nodes{databaseId}}}}}}}"""
+RESOLVE = "mutation($id:ID!){resolveReviewThread(input:{threadId:$id}){thread{isResolved}}}"
+
+
+class _MovedError(PublishError):
+    """Somebody pushed, or closed the pull request."""
+
+
+@dataclass(slots=True)
+class GitHub:
+    """`repo` is OWNER/NAME. `fetch` gets a patch that is too long to show; `distrust` labels a foreign artifact."""
+
+    api: Api
+    repo: str
+    number: int
+    fetch: str = ""
+    distrust: bool = False
+    style: bool = False
+    sleep: Callable[[float], None] = time.sleep
+    said: list[str] = field(default_factory=list)
+    name: str = "github"
+
+    def publish(self, bundle: Bundle) -> str:
+        """One line that says what was posted. Raises PublishError when GitHub gave a final no."""
+        waited = 0.0
+        for _ in range(ROUNDS):
+            self.said = []
+            try:
+                self._once(bundle)
+                return self._line("; ".join(self.said) or "nothing to change")
+            except _MovedError as moved:
+                return self._line(str(moved))
+            except BusyError as busy:
+                last, waited = busy, waited + busy.wait
+                if waited > PATIENCE:
+                    break
+                self.sleep(busy.wait)
+        raise PublishError(f"{last}; gave up, run again later")
+
+    def _line(self, text: str) -> str:
+        return f"{self.repo}#{self.number}: {text}"
+
+    def _once(self, bundle: Bundle) -> None:
+        self._still(bundle)
+        posted = list(self._posted())
+        speak = bool(bundle.patch) and (bundle.behaviour or self.style)
+        wanted = self._fitting(bundle) if speak else ()
+        todo = plan(wanted, posted)
+        note = self._summary()
+        words = summary(bundle, number=self.number, fetch=self.fetch, distrust=self.distrust) if speak else ""
+        if todo or words != (note or {}).get("body", ""):
+            self._still(bundle)
+        self._tidy(todo)
+        self._review(bundle, todo)
+        self._sticky(note, words)
+        self._try(lambda: self._check_run(bundle), "check run")
+
+    def _still(self, bundle: Bundle) -> None:
+        pull = self.api.ask("GET", f"/repos/{self.repo}/pulls/{self.number}")
+        if pull["state"] != "open":
+            raise _MovedError("closed, nothing posted")
+        if pull["head"]["sha"] != bundle.head:
+            raise _MovedError(f"the head moved to {pull['head']['sha'][:10]}, nothing posted")
+
+    def _fitting(self, bundle: Bundle) -> tuple[Suggestion, ...]:
+        if not bundle.suggestions:
+            return ()
+        files = self.api.pages(f"/repos/{self.repo}/pulls/{self.number}/files")
+        places = {file["filename"]: regions(file.get("patch") or "") for file in files}
+        return tuple(one for one in bundle.suggestions if fits(one, places.get(one.path, ())))
+
+    def _posted(self) -> Iterator[Posted]:
+        """Our own remarks: with our mark, written by a program (or the token's owner)."""
+        comments = list(self.api.pages(f"/repos/{self.repo}/pulls/{self.number}/comments"))
+        ours = [one for one in comments if MARK.search(one["body"] or "") and not one.get("in_reply_to_id")]
+        ours = self._own(ours)
+        answered = {one.get("in_reply_to_id") for one in comments}
+        for one in ours:
+            found = MARK.search(one["body"])
+            if found:
+                yield Posted(str(one["id"]), found[1], replied=one["id"] in answered)
+
+    def _own(self, comments: list[Any]) -> list[Any]:
+        """A mark can be copied by anybody: only what a bot or this token's user wrote is ours."""
+        if not comments:
+            return []
+        try:
+            me = self.api.ask("GET", "/user")["login"]
+        except (ForbiddenError, MissingError):
+            me = ACTIONS
+        return [one for one in comments if (one.get("user") or {}).get("login") == me]
+
+    def _tidy(self, todo: Plan) -> None:
+        for stale in todo.remove:
+            self._try(partial(self._delete, f"pulls/comments/{stale.id}"), "removal")
+        if todo.remove:
+            self.said.append(f"{len(todo.remove)} stale removed")
+        if todo.resolve:
+            self._try(lambda: self._resolve({one.id for one in todo.resolve}), "resolving")
+
+    def _delete(self, what: str) -> None:
+        try:
+            self.api.ask("DELETE", f"/repos/{self.repo}/{what}")
+        except MissingError:
+            return
+
+    def _resolve(self, ids: set[str]) -> None:
+        done = 0
+        for thread in self._threads():
+            first = thread["comments"]["nodes"][:1]
+            if first and str(first[0]["databaseId"]) in ids and not thread["isResolved"]:
+                self.api.graphql(RESOLVE, id=thread["id"])
+                done += 1
+        if done:
+            self.said.append(f"{done} answered ones resolved")
+
+    def _threads(self) -> Iterator[Any]:
+        owner, _, name = self.repo.partition("/")
+        after = None
+        while True:
+            data = self.api.graphql(THREADS, o=owner, r=name, n=self.number, after=after)
+            found = data["repository"]["pullRequest"]["reviewThreads"]
+            yield from found["nodes"]
+            if not found["pageInfo"]["hasNextPage"]:
+                return
+            after = found["pageInfo"]["endCursor"]
+
+    def _review(self, bundle: Bundle, todo: Plan) -> None:
+        if not todo.post:
+            return
+        body = {"commit_id": bundle.head, "event": "COMMENT", "comments": [_comment(one) for one in todo.post]}
+        try:
+            self.api.ask("POST", f"/repos/{self.repo}/pulls/{self.number}/reviews", body)
+        except (InvalidError, ForbiddenError) as error:
+            self.said.append(f"no inline suggestions ({error})")
+            return
+        self.said.append(f"{len(todo.post)} suggested")
+
+    def _summary(self) -> Any:
+        comments = list(self.api.pages(f"/repos/{self.repo}/issues/{self.number}/comments"))
+        ours = self._own([one for one in comments if SUMMARY in (one["body"] or "")])
+        return ours[0] if ours else None
+
+    def _sticky(self, note: Any, words: str) -> None:
+        if words == (note or {}).get("body", ""):
+            return
+        path = f"/repos/{self.repo}/issues"
+        if not words:
+            self._try(lambda: self._delete(f"issues/comments/{note['id']}"), "summary")
+            self.said.append("summary removed")
+        elif note:
+            self._try(lambda: self.api.ask("PATCH", f"{path}/comments/{note['id']}", {"body": words}), "summary")
+            self.said.append("summary updated")
+        else:
+            self._try(lambda: self.api.ask("POST", f"{path}/{self.number}/comments", {"body": words}), "summary")
+            self.said.append("summary posted")
+
+    def _check_run(self, bundle: Bundle) -> None:
+        path = f"/repos/{self.repo}/check-runs"
+        mine = f"/repos/{self.repo}/commits/{bundle.head}/check-runs?check_name=coderefine"
+        if any(one.get("external_id") == bundle.digest for one in self.api.pages(mine, "check_runs")):
+            return
+        notes = list(bundle.notes)
+        body = {
+            "name": "coderefine",
+            "head_sha": bundle.head,
+            "status": "completed",
+            "conclusion": "neutral" if notes or bundle.patch else "success",
+            "external_id": bundle.digest,
+            "output": _output(bundle, notes[:ANNOTATIONS]),
+        }
+        made = self.api.ask("POST", path, body)
+        for start in range(ANNOTATIONS, len(notes), ANNOTATIONS):
+            more = {"output": _output(bundle, notes[start : start + ANNOTATIONS])}
+            self.api.ask("PATCH", f"{path}/{made['id']}", more)
+        self.said.append("check run written")
+
+    def _try(self, act: Callable[[], object], what: str) -> None:
+        """What the token may not do is left out and said, instead of ending it all."""
+        try:
+            act()
+        except ForbiddenError as error:
+            self.said.append(f"no {what} ({error})")
+
+
+def _comment(one: Suggestion) -> dict[str, object]:
+    place: dict[str, object] = {"path": one.path, "line": one.last, "side": "RIGHT", "body": remark(one)}
+    if one.first < one.last:
+        place |= {"start_line": one.first, "start_side": "RIGHT"}
+    return place
+
+
+def _output(bundle: Bundle, notes: Iterable[Note]) -> dict[str, object]:
+    said = f"patch: {span(bundle.summary)}; {span(bundle.evidence)}" if bundle.patch else "no patch"
+    return {
+        "title": f"{len(bundle.notes)} findings left" + (", a patch is proved" if bundle.patch else ""),
+        "summary": said,
+        "annotations": [
+            {
+                "path": note.path,
+                "start_line": note.first,
+                "end_line": note.last,
+                "annotation_level": "failure" if note.rule.startswith("pytest/") else "warning",
+                "title": note.rule[:255],
+                "message": note.text or note.rule,
+            }
+            for note in notes
+        ],
+    }
+
+
+def find_pull(api: Api, repo: str, head: str, label: str) -> int | None:
+    """The open pull request whose head is `head`; `label` is OWNER:BRANCH as the event names it."""
+    pulls = api.pages(f"/repos/{repo}/pulls?state=open&head={label}")
+    return next((int(pull["number"]) for pull in pulls if pull["head"]["sha"] == head), None)

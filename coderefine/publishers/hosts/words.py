@@ -1,0 +1,77 @@
+"""What is posted. Whatever comes from a repository stands in code spans and fences: no mention, link or HTML acts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from coderefine.publishers.hosts.bundle import Bundle, Suggestion
+
+MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
+SUMMARY = "<!-- coderefine:summary -->"
+LONGEST = 65_000
+"""Characters of a body; GitHub refuses more than 65,536."""
+SHOWN = 50_000
+"""Characters of a patch that are shown in the summary."""
+
+
+def remark(suggestion: Suggestion, *, offset: str = "") -> str:
+    """An inline remark: why, the suggestion, the mark. `offset` is GitLab's `:-0+2`."""
+    fence = _fence("\n".join(suggestion.new))
+    body = "".join(f"{line}\n" for line in suggestion.new)
+    text = f"{span(suggestion.why)}\n\n{fence}suggestion{offset}\n{body}{fence}\n"
+    return f"{text}\n<sub>coderefine ran all tests with this change alone.</sub>\n{mark(suggestion)}"
+
+
+def mark(suggestion: Suggestion) -> str:
+    """The comment nobody sees, by which a remark is found again."""
+    return f"<!-- coderefine:{suggestion.fingerprint} -->"
+
+
+def summary(bundle: Bundle, *, number: int, fetch: str = "", distrust: bool = False) -> str:
+    """The sticky comment: what the patch does, on what evidence, and one command that applies all of it.
+
+    `fetch`: a command that gets the patch where it is too long to show. `distrust`: nobody but the pull request's
+    own run vouches for the evidence.
+    """
+    said = "\n".join(_lines(bundle, number, fetch, distrust=distrust))
+    return f"{said[: LONGEST - len(SUMMARY) - 2]}\n\n{SUMMARY}"
+
+
+def _lines(bundle: Bundle, number: int, fetch: str, *, distrust: bool) -> list[str]:
+    lines = [f"### coderefine proved a patch for `{bundle.head[:10]}`", "", f"- {span(bundle.summary)}"]
+    lines.append(f"- evidence: {span(bundle.evidence)}")
+    if bundle.suggestions:
+        lines.append(
+            f"- {len(bundle.suggestions)} of its pieces pass alone and are suggested inline; accept one, or all:"
+        )
+    if distrust:
+        lines.append("- the evidence comes from the pull request's own run, which its author controls: read the patch")
+    return [*lines, "", *_command(bundle, number, fetch)]
+
+
+def _command(bundle: Bundle, number: int, fetch: str) -> list[str]:
+    patch = bundle.patch
+    if "\r" in patch or len(patch) > SHOWN:
+        return ["```sh", fetch or f"gh pr checkout {number} && coderefine fix", "```"]
+    end = f"END_{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
+    fence = _fence(patch)
+    body = patch if patch.endswith("\n") else patch + "\n"
+    return [
+        "<details><summary>Apply all of it (copy, paste into a shell)</summary>",
+        "",
+        f"{fence}sh\ngit apply <<'{end}'\n{body}{end}\n{fence}",
+        "",
+        "</details>",
+    ]
+
+
+def span(text: str) -> str:
+    """`text` as a code span: nothing in it acts."""
+    plain = " ".join(text.replace("`", "'").split())
+    return f"`{plain[:400]}`" if plain else ""
+
+
+def _fence(text: str) -> str:
+    """One backtick more than the longest run inside, at least three."""
+    return "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))

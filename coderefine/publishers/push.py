@@ -1,0 +1,53 @@
+"""The proved patch as a commit on a branch of a remote; nothing local moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coderefine.core import Outcome
+from coderefine.errors import PublishError
+from coderefine.publishers.graft import graft
+from coderefine.publishers.identity import author_env
+from coderefine.publishers.message import PLAIN, Wording
+from coderefine.publishers.snapshot import Snapshot
+from coderefine.publishers.wrote import wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """`branch` of `remote` becomes HEAD plus the patch. `own`: the branch is ours and may be rewritten."""
+
+    snapshot: Snapshot
+    branch: str
+    remote: str = "origin"
+    wording: Wording = PLAIN
+    own: bool = False
+    name: str = "push"
+
+    def publish(self, outcome: Outcome) -> str:
+        """Raises PublishError when the remote branch holds something else than what was proved on, or git refuses."""
+        repository, head = self.snapshot.repository, self.snapshot.head
+        if head.sha is None:
+            raise PublishError("there is no commit to push on")
+        ref = f"refs/heads/{self.branch}"
+        there = self._there(ref)
+        if not self.own and there != head.sha:
+            raise PublishError(
+                f"{self.remote}/{self.branch} moved since the run began, so nothing was pushed: run again"
+            )
+        changes = self.snapshot.changes(outcome.best.patch)
+        before, after = ({one.path: getattr(one, side) for one in changes} for side in ("before", "after"))
+        tree = graft(repository, head.sha, before, after).tree
+        message = self.wording.full(outcome, self.snapshot.journal.run)
+        commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author))
+        said = repository.run("push", "--quiet", f"--force-with-lease={ref}:{there}", self.remote, f"{commit}:{ref}")
+        if said.returncode:
+            raise PublishError(f"git would not push to {self.remote}/{self.branch}: {said.complaint}")
+        return f"pushed {commit[:10]} to {self.branch}: {wrote(changes)}"
+
+    def _there(self, ref: str) -> str:
+        """The commit the remote has; "" for none."""
+        said = self.snapshot.repository.run("ls-remote", self.remote, ref)
+        if said.returncode:
+            raise PublishError(f"git cannot ask {self.remote}: {said.complaint}")
+        return said.text.split("\t")[0].strip()

@@ -1,0 +1,140 @@
+"""The whole way: a pull request in a real repository, the real command, a GitHub on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine
+from tests.support.github_fake import Fake, served
+from tests.support.repo import git, make_repo, write
+
+HELLO = 'def hello():\n    return "hi"\n'
+
+
+@pytest.fixture
+def pull(tmp_path: Path) -> Iterator[Fake]:
+    """A pull request that adds a faulty module, an unused import, a renamed, a deleted and a binary file."""
+    top = make_repo(tmp_path / "r", {"pyproject.toml": '[project]\nname = "x"\n', "old.py": HELLO, "gone.py": HELLO})
+    base = git(top, "rev-parse", "HEAD")
+    git(top, "checkout", "-q", "-b", "topic")
+    git(top, "mv", "old.py", "new.py")
+    git(top, "rm", "-q", "gone.py")
+    write(top, {"order.py": ORDER, "test_order.py": TESTS, "data.bin": b"\0\1\2"})
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "topic")
+    with served(Fake(top, base)) as fake:
+        yield fake
+
+
+def suggest(fake: Fake, *args: str, token: str = "t", host: str = "github") -> Said:
+    env = {"GITHUB_TOKEN": token, "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0"}
+    where = ("--repo", "o/r", "--pull", "1") if token else ()
+    return coderefine("suggest", "--base", fake.base, "--no-model", *where, *args, cwd=fake.top, env=env)
+
+
+def green(top: Path) -> bool:
+    return (
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=top, check=False
+        ).returncode
+        == 0
+    )
+
+
+def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake, tmp_path: Path) -> None:
+    said = suggest(pull, "--out", str(tmp_path / "out"))
+    assert said.code == 0, said.err
+    (comment,) = pull.comments
+    assert "mends" in comment["body"]
+    assert comment["path"] == "order.py"
+    (note,) = pull.notes
+    assert "git apply <<" in note["body"]
+    assert len(pull.runs) == 1
+    before = len(pull.writes)
+    suggest(pull)
+    assert len(pull.writes) == before, pull.writes[before:]
+    pull.accept(comment)
+    assert green(pull.top)
+    git(pull.top, "commit", "-qam", "accepted")
+    assert suggest(pull).code == 0
+    assert pull.comments == []
+    assert pull.notes == []
+    assert not [one for one in pull.log if one[2] == 422]
+
+
+def test_the_one_command_of_the_summary_applies_all(pull: Fake) -> None:
+    suggest(pull)
+    body = pull.notes[0]["body"]
+    command = body.split("```sh\n", 1)[1].split("\n```", 1)[0]
+    subprocess.run(["sh", "-c", command], cwd=pull.top, check=True)
+    assert green(pull.top)
+    assert (pull.top / "order.py").read_text() == GREEN
+
+
+def test_the_artifact_of_one_run_is_posted_by_another(pull: Fake, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert suggest(pull, "--out", str(out), token="").code == 0
+    assert pull.log == []
+    elsewhere = tmp_path / "empty"
+    elsewhere.mkdir()
+    env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
+    said = coderefine("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1", cwd=elsewhere, env=env)
+    assert said.code == 0, said.err
+    assert len(pull.comments) == 1
+    assert "its author controls" in pull.notes[0]["body"]
+    git(pull.top, "am", "-q", str(out / "coderefine.patch"))
+    assert green(pull.top)
+
+
+def test_nothing_is_posted_when_somebody_pushed_meanwhile(pull: Fake, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    suggest(pull, "--out", str(out), token="")
+    seen = []
+
+    def push(verb: str, path: str) -> None:
+        seen.append(path)
+        if path.endswith("/files") and len(seen) < 5:
+            git(pull.top, "commit", "-q", "--allow-empty", "-m", "more")
+
+    pull.before = push
+    env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
+    said = coderefine("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1", cwd=tmp_path, env=env)
+    assert "moved" in said.out
+    assert pull.writes == []
+
+
+def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    git(tmp_path, "init", "-q", "--bare", str(remote))
+    git(pull.top, "remote", "add", "origin", str(remote))
+    git(pull.top, "push", "-q", "origin", "topic")
+    head = pull.head
+    said = suggest(pull, "--pull-request", "--no-post")
+    assert "opened #2 against topic" in said.err
+    assert pull.opened[0]["head"] == "coderefine/topic"
+    said = suggest(pull, "--push", "--no-post")
+    assert "pushed" in said.err, said.err
+    assert git(remote, "rev-parse", "topic^") == head
+    assert git(remote, "show", "topic:order.py") == GREEN.strip()
+    assert pull.head == head
+    assert "moved since" in suggest(pull, "--push", "--no-post").err
+
+
+def test_only_style_is_nothing_to_post(pull: Fake) -> None:
+    write(pull.top, {"order.py": f"import os\n\n{GREEN}"})
+    git(pull.top, "commit", "-qam", "style")
+    assert suggest(pull).code == 0
+    assert pull.comments == pull.notes == []
+    suggest(pull, "--style")
+    assert len(pull.notes) == 1
+
+
+def test_what_cannot_be_is_said(pull: Fake) -> None:
+    assert "check out" in suggest(pull, "--head", pull.base).lines[0]
+    (pull.top / "order.py").write_text("x = 1\n")
+    assert "uncommitted" in suggest(pull).lines[0]

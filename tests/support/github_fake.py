@@ -1,0 +1,280 @@
+"""GitHub as far as the bot needs it: stateful, over real HTTP, with the rules its API description does not tell.
+
+Diffs come from a real repository; accepting a suggestion edits a real tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.support.repo import git
+
+BOT = "github-actions[bot]"
+HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+FENCE = re.compile(r"(?ms)^(`{3,})suggestion\n(.*?)^\1$")
+Json = dict[str, Any]
+
+
+@dataclass
+class Fault:
+    """An answer given once instead of the real one to the first request that fits; `after`: the work is done first."""
+
+    verb: str
+    path: str
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    message: str = "fault"
+    after: bool = False
+
+
+@dataclass
+class Fake:
+    """One repository `o/r` with pull request number 1; `top` is a real clone whose HEAD is the head."""
+
+    top: Path
+    base: str
+    state: str = "open"
+    url: str = ""
+    comments: list[Json] = field(default_factory=list)
+    notes: list[Json] = field(default_factory=list)
+    runs: list[Json] = field(default_factory=list)
+    opened: list[Json] = field(default_factory=list)
+    resolved: set[int] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+    log: list[tuple[str, str, int]] = field(default_factory=list)
+    before: Callable[[str, str], None] | None = None
+    page: int = 100
+    user_status: int = 403
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def head(self) -> str:
+        return git(self.top, "rev-parse", "HEAD")
+
+    @property
+    def writes(self) -> list[tuple[str, str, int]]:
+        return [one for one in self.log if one[0] != "GET" and one[1] != "/graphql"]
+
+    def files(self) -> list[Json]:
+        """What the pull request changes, each with its diff, as GET /pulls/1/files tells it."""
+        found = []
+        said = git(self.top, "diff", "--name-status", "-z", "-M", f"{self.base}...HEAD").split("\0")
+        rows = iter(part for part in said if part)
+        for status in rows:
+            name = next(rows)
+            name = next(rows) if status[0] in "RC" else name
+            text = git(self.top, "diff", "-M", f"{self.base}...HEAD", "--", name)
+            start = text.find("@@")
+            entry = {"filename": name, "status": "modified", "sha": "0" * 40, "additions": 0, "deletions": 0}
+            found.append({**entry, "changes": 0, **({"patch": text[start:]} if start >= 0 else {})})
+        return found
+
+    def lines(self, path: str) -> list[range]:
+        """Right-hand lines of each hunk of `path`."""
+        patch = next((one.get("patch", "") for one in self.files() if one["filename"] == path), "")
+        headers = (HUNK.match(row) for row in patch.splitlines())
+        return [range(int(h[1]), int(h[1]) + int(h[2] or 1)) for h in headers if h]
+
+    def comment(self, body: str, *, login: str = BOT, reply: int | None = None, path: str = "a.py") -> Json:
+        """A review comment, as somebody may write it."""
+        made = {"id": next(self.ids), "body": body, "path": path, "user": {"login": login}, "line": 1}
+        self.comments.append({**made, **({"in_reply_to_id": reply} if reply else {})})
+        return self.comments[-1]
+
+    def accept(self, comment: Json) -> None:
+        """Click `Commit suggestion`, without the commit: its lines become the suggestion's text."""
+        found = FENCE.search(comment["body"])
+        assert found, "no suggestion in the remark"
+        path = self.top / comment["path"]
+        lines = path.read_bytes().decode().splitlines(keepends=True)
+        first = comment.get("start_line") or comment["line"]
+        path.write_bytes("".join((*lines[: first - 1], found[2], *lines[comment["line"] :])).encode())
+
+    def answer(self, verb: str, path: str, query: Json, body: Json) -> tuple[int, Any]:
+        """Status and JSON of one request."""
+        for pattern, act in self._routes(verb, query, body):
+            if found := re.fullmatch(pattern, f"{verb} {path}"):
+                return act(*found.groups())
+        return 404, {"message": "Not Found"}
+
+    def _routes(self, verb: str, query: Json, body: Json) -> list[tuple[str, Callable[..., tuple[int, Any]]]]:
+        pulls, issues = "/repos/o/r/pulls", "/repos/o/r/issues"
+        me = (200, {"login": BOT}) if self.user_status == 200 else (403, {"message": "Resource not accessible"})
+        return [
+            (r"GET /user", lambda: me),
+            (rf"GET {pulls}/1", lambda: (200, self._pull())),
+            (rf"GET {pulls}/1/files", lambda: (200, self.files())),
+            (rf"GET {pulls}/1/comments", lambda: (200, self.comments)),
+            (rf"GET {issues}/1/comments", lambda: (200, self.notes)),
+            (
+                rf"GET {pulls}",
+                lambda: (200, [self._pull()] if "coderefine/" not in query.get("head", "") else self.opened),
+            ),
+            (rf"POST {pulls}", lambda: self._open(body)),
+            (rf"POST {pulls}/1/reviews", lambda: self._review(body)),
+            (rf"DELETE {pulls}/comments/(\d+)", lambda id: self._drop(self.comments, int(id))),
+            (rf"POST {issues}/1/comments", lambda: self._note(body)),
+            (rf"PATCH {issues}/comments/(\d+)", lambda id: self._edit(int(id), body)),
+            (rf"DELETE {issues}/comments/(\d+)", lambda id: self._drop(self.notes, int(id))),
+            (r"GET /repos/o/r/commits/(\w+)/check-runs", lambda sha: (200, self._checks(sha))),
+            (r"POST /repos/o/r/check-runs", lambda: self._run(body)),
+            (r"PATCH /repos/o/r/check-runs/(\d+)", lambda id: self._more(int(id), body)),
+            (r"POST /graphql", lambda: self._graphql(body)),
+        ]
+
+    def _pull(self) -> Json:
+        return {
+            "number": 1,
+            "state": self.state,
+            "head": {"sha": self.head, "ref": "topic"},
+            "base": {"sha": self.base},
+        }
+
+    def _review(self, body: Json) -> tuple[int, Any]:
+        if body.get("commit_id") != self.head:
+            return 422, {"message": "Validation Failed: commit_id is not part of the pull request"}
+        if body.get("event") != "COMMENT":
+            return 422, {"message": "a pending review: nobody would see it"}
+        for one in body["comments"]:
+            if refusal := self._refusal(one):
+                return 422, {"message": f"Unprocessable Entity: {refusal}"}
+        for one in body["comments"]:
+            self.comments.append({**one, "id": next(self.ids), "user": {"login": BOT}})
+        return 200, {"id": next(self.ids)}
+
+    def _refusal(self, one: Json) -> str:
+        start, last = one.get("start_line"), one["line"]
+        if start is not None and start >= last:
+            return "start_line must precede the end line"
+        wanted = {start or last, last}
+        if not any(wanted <= set(hunk) for hunk in self.lines(one["path"])):
+            return "pull_request_review_thread.line must be part of the same hunk"
+        return "" if 0 < len(one["body"]) <= 65_536 else "body is too long"
+
+    def _note(self, body: Json) -> tuple[int, Any]:
+        if len(body["body"]) > 65_536:
+            return 422, {"message": "body is too long"}
+        self.notes.append({"id": next(self.ids), "body": body["body"], "user": {"login": BOT}})
+        return 201, self.notes[-1]
+
+    def _edit(self, id: int, body: Json) -> tuple[int, Any]:
+        for note in self.notes:
+            if note["id"] == id:
+                note["body"] = body["body"]
+                return 200, note
+        return 404, {"message": "Not Found"}
+
+    def _drop(self, things: list[Json], id: int) -> tuple[int, Any]:
+        for thing in things:
+            if thing["id"] == id:
+                things.remove(thing)
+                return 204, None
+        return 404, {"message": "Not Found"}
+
+    def _checks(self, sha: str) -> Json:
+        found = [one for one in self.runs if one["head_sha"] == sha]
+        return {"total_count": len(found), "check_runs": found}
+
+    def _run(self, body: Json) -> tuple[int, Any]:
+        if len(body["output"]["annotations"]) > 50:
+            return 422, {"message": "annotations: at most 50"}
+        self.runs.append({**body, "id": next(self.ids), "annotations": list(body["output"]["annotations"])})
+        return 201, self.runs[-1]
+
+    def _more(self, id: int, body: Json) -> tuple[int, Any]:
+        if len(body["output"]["annotations"]) > 50:
+            return 422, {"message": "annotations: at most 50"}
+        run = next(one for one in self.runs if one["id"] == id)
+        run["annotations"] += body["output"]["annotations"]
+        return 200, run
+
+    def _open(self, body: Json) -> tuple[int, Any]:
+        self.opened.append({**body, "number": 2, "state": "open"})
+        return 201, self.opened[-1]
+
+    def _graphql(self, body: Json) -> tuple[int, Any]:
+        if "mutation" in body["query"]:
+            self.resolved.add(int(body["variables"]["id"]))
+            return 200, {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}
+        roots = [one for one in self.comments if not one.get("in_reply_to_id")]
+        nodes = [
+            {
+                "id": str(one["id"]),
+                "isResolved": one["id"] in self.resolved,
+                "comments": {"nodes": [{"databaseId": one["id"]}]},
+            }
+            for one in roots
+        ]
+        threads = {"pageInfo": {"hasNextPage": False, "endCursor": None}, "nodes": nodes}
+        return 200, {"data": {"repository": {"pullRequest": {"reviewThreads": threads}}}}
+
+
+@contextlib.contextmanager
+def served(fake: Fake) -> Iterator[Fake]:
+    """`fake` on a port of its own; `fake.url` says where."""
+
+    class Talk(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _any(self) -> None:
+            parts = urlsplit(self.path)
+            query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+            body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+            if fake.before:
+                fake.before(self.command, parts.path)
+            fault = next(
+                (one for one in fake.faults if one.verb == self.command and re.search(one.path, parts.path)), None
+            )
+            if fault:
+                fake.faults.remove(fault)
+                if fault.after:
+                    fake.answer(self.command, parts.path, query, body)
+                self._send(fault.status, {"message": fault.message}, fault.headers)
+                return
+            status, said = fake.answer(self.command, parts.path, query, body)
+            self._send(status, *self._paged(said, query, parts.path))
+
+        def _paged(self, said: Any, query: Json, path: str) -> tuple[Any, dict[str, str]]:
+            if not isinstance(said, list):
+                return said, {}
+            size, page = min(int(query.get("per_page", 30)), fake.page), int(query.get("page", 1))
+            more = len(said) > size * page
+            link = {"Link": f'<{fake.url}{path}?per_page={size}&page={page + 1}>; rel="next"'} if more else {}
+            return said[size * (page - 1) : size * page], link
+
+        def _send(self, status: int, said: Any, headers: dict[str, str]) -> None:
+            fake.log.append((self.command, urlsplit(self.path).path, status))
+            data = b"" if said is None else json.dumps(said).encode()
+            self.send_response(status)
+            for key, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(key, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 - the server's names
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Talk)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
