@@ -7,8 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from coderefine.errors import CoderefineError
-
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
@@ -20,10 +18,8 @@ def begun(call: Callable[[Given], Result], given: Given) -> Future[Result]:
     def run() -> None:
         try:
             future.set_result(call(given))
-        except CoderefineError as error:
+        except BaseException as error:  # not ours to judge: it is raised where the result is wanted
             future.set_exception(error)
-        finally:
-            future.cancel()  # a bug, whose traceback is out already: whoever waits must not wait for ever
 
     threading.Thread(target=run, name="sample", daemon=True).start()
     return future
