@@ -66,10 +66,13 @@ def _bytes(path: Path) -> bytes:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise _bad(f"cannot be read ({error.strerror})") from error
-    with os.fdopen(handle, "rb") as stream:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise _bad("is no ordinary file")
-        return stream.read(LARGEST + 1)
+        with os.fdopen(os.dup(handle), "rb") as stream:
+            return stream.read(LARGEST + 1)
+    finally:
+        os.close(handle)
 
 
 def _suggestion(found: object) -> Suggestion:
