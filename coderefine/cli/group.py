@@ -13,6 +13,7 @@ COMMANDS = {
     "check": ("coderefine.cli.check", "Run the gates and list what they find."),
     "fix": ("coderefine.cli.fix", "Repair what the gates find; write only what is proved."),
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
+    "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do."),
     "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),
     "log": ("coderefine.cli.runs", "List earlier runs."),
     "show": ("coderefine.cli.runs", "Show one run: attempts, verdicts, evidence."),

@@ -1,0 +1,240 @@
+"""`coderefine hook`: the loop on what is about to be committed or pushed, for pre-commit and for plain git hooks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from coderefine.cli.options import GATES, OUTPUT, flags, options
+from coderefine.cli.screen import Delivered, Screen, screen
+from coderefine.cli.wiring import Setup, critics, setup, views
+from coderefine.core import Ask, Event, Outcome, Patch
+from coderefine.errors import PublishError, UsageError
+
+if TYPE_CHECKING:
+    from coderefine.core import Views
+    from coderefine.git.staged import Staged
+    from coderefine.journal import Journal
+    from coderefine.workspace.originals import Originals
+
+TIMEOUT = 20.0
+"""Seconds a hook may take unless told otherwise."""
+NOTHING = "0" * 40
+
+
+@click.group()
+def hook() -> None:
+    """Check what is staged; install git hooks that do."""
+
+
+@hook.command()
+@click.argument("names", nargs=-1, type=click.Path())
+@click.option(
+    "--hook-timeout", type=click.FloatRange(1), default=TIMEOUT, metavar="SECONDS", help="For tests and fixes."
+)
+@click.option("--push", is_flag=True, help="Look at what is pushed instead of what is staged.")
+@click.option("--fix/--no-fix", default=True, help="Repair the files where that can be proved.")
+@click.option("--model/--no-model", "ask", default=False, help="Let a model help (by default none is asked).")
+@options(GATES, OUTPUT)
+def run(  # one parameter per flag that is no configuration key
+    names: tuple[str, ...],
+    hook_timeout: float,
+    format_: str,
+    *,
+    push: bool,
+    fix: bool,
+    ask: bool,
+    quiet: bool,
+    **given: object,
+) -> int:
+    """Judge the staged files as they are staged; exit 1 when something is found, or a file was repaired.
+
+    Nothing is ever staged. With NAMES (pre-commit gives them) these files are judged.
+    """
+    from coderefine.project import locate
+
+    top = locate([], Path.cwd()).top
+    what = _pushed(top) if push else _staged(top)
+    asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names) or what.paths
+    python = [path for path in asked if path.endswith((".py", ".pyi")) and _there(top, path, what)]
+    if not python:
+        return 0
+    with screen(quiet=quiet, format_=format_) as display:
+        parts = _parts(top, python, flags(given), display, hook_timeout)
+        parts = _narrowed(parts, top, python)
+        return _judged(parts, what, display, fix=fix, model=ask)
+
+
+def _staged(top: Path) -> Staged:
+    from coderefine.git.staged import staged
+
+    return staged(top)
+
+
+def _pushed(top: Path) -> Staged:
+    """What pre-commit says is pushed, else git's own lines on stdin; else the newest commit."""
+    from coderefine.git.staged import committed
+
+    since = os.environ.get("PRE_COMMIT_FROM_REF", "")
+    if not since and not sys.stdin.isatty():
+        lines = [line.split() for line in sys.stdin.read().splitlines()]
+        since = next((line[3] for line in lines if len(line) == 4 and line[1] != NOTHING), "")
+    return committed(top, "HEAD~1" if not since or set(since) == {"0"} else since)
+
+
+def _there(top: Path, path: str, what: Staged) -> bool:
+    return what.hidden.get(path) is not None or (path not in what.hidden and (top / path).is_file())
+
+
+def _parts(top: Path, python: list[str], given: dict[str, object], display: Screen, seconds: float) -> Setup:
+    """The project, with the staged files as what is asked for."""
+    from coderefine.project import Protection
+
+    standing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
+    parts = setup(standing, {**given, "timeout": seconds}, display.listen)
+    place = replace(parts.place, scope=tuple(python))
+    return replace(parts, place=place, protection=Protection.of(place, parts.config))
+
+
+def _narrowed(parts: Setup, top: Path, python: list[str]) -> Setup:
+    """Only tests that the staged files can affect; none of them, no pytest."""
+    from coderefine.project.imports import affected, python_files
+
+    config = parts.config
+    if "pytest" not in config.gates:
+        return parts
+    tests = affected(top, python_files(top), python, parts.protection.is_test)
+    if not parts.interpreter.pytest:
+        parts.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
+        tests = []
+    elif not tests:
+        parts.listen(Event("note", "tests skipped: no test imports what is staged"))
+    inside = tuple(os.path.relpath(top / path, parts.place.root) for path in tests)
+    gates = tuple(gate for gate in config.gates if gate != "pytest" or tests)
+    return replace(parts, config=replace(config, gates=gates, pytest_args=(*config.pytest_args, *inside)))
+
+
+def _judged(parts: Setup, what: Staged, display: Screen, *, fix: bool, model: bool) -> int:
+    """The gates first: a clean commit costs nothing more."""
+    from coderefine.loop.critique import critique
+    from coderefine.workspace.rewound import Rewound
+
+    with views(parts) as opened:
+        staged = Rewound(opened, what.hidden)
+        scope = parts.place.scope
+        ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=parts.config.timeout)
+        checks = critique(staged, critics(parts), Patch(), ask)
+        unfinished = [check for check in checks if check.cases and not check.complete]
+        for check in unfinished:
+            parts.listen(
+                Event("note", f"{check.critic} did not finish in {parts.config.timeout:g} s: not all was judged")
+            )
+        if all(check.clean for check in checks):
+            return 0
+        if not fix or unfinished:
+            display.checks(checks)
+            return 1
+        return _repaired(parts, staged, what, display, model=model)
+
+
+def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, model: bool) -> int:
+    """Run the loop on the staged tree; always 1: there is something to look at before the next try."""
+    from coderefine.cli.delivery import Delivery
+    from coderefine.cli.session import Request, assembled, new_journal, open_repository, reachable
+    from coderefine.journal import lock, prune
+    from coderefine.loop.refine import refine
+    from coderefine.workspace.originals import Originals
+
+    repository = open_repository(parts)
+    asked = Request(tuple(sys.argv[1:]), {}, Delivery(), model=model)
+    with lock(repository):
+        journal = new_journal(repository, parts, asked)
+        originals = Originals(parts.place.top)
+        with reachable(parts, asked, display, journal) as client:
+            whole = assembled(parts, staged, client, journal, originals)
+            whole = replace(whole, original=lambda path: what.hidden[path] if path in what.hidden else originals[path])
+            outcome = refine(whole)
+        journal.finish(outcome)
+        delivered = _delivered(journal, outcome, originals, what)
+        prune(repository)
+    display.outcome(outcome, delivered, journal.run)
+    return 1
+
+
+def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: Staged) -> Delivered:
+    """The patch in the working tree, unstaged; kept beside it where it would overlap unstaged edits."""
+    from coderefine.publishers import Diff, Files, Snapshot
+
+    if not outcome.best.number:
+        return Delivered()
+    head = journal.repository.head()
+    if overlapping := sorted(set(outcome.best.patch.files) & set(what.hidden)):
+        staged = {path: what.hidden.get(path, originals[path]) for path in outcome.best.patch.files}
+        return _kept(journal, overlapping, Diff(Snapshot(journal, head, staged)).text(outcome))
+    snapshot = Snapshot(journal, head, originals)
+    diff = Diff(snapshot).text(outcome)
+    try:
+        return Delivered(f"{Files(snapshot).publish(outcome)}; look at it, then `git add` it", diff)
+    except PublishError as error:
+        return Delivered(f"nothing ({error}); the patch is kept: coderefine show {journal.run} --diff", diff)
+
+
+def _kept(journal: Journal, overlapping: list[str], diff: bytes) -> Delivered:
+    path = journal.repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
+    path.write_bytes(diff)
+    return Delivered(
+        f"nothing: {', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept: "
+        f"git apply --cached {os.path.relpath(path, journal.repository.top)}",
+        diff,
+    )
+
+
+# -- plain git hooks --------------------------------------------------------------------------------------
+
+SIGN = "coderefine hook run"
+"""What tells a hook of ours from somebody else's."""
+
+
+@hook.command()
+@click.option("--push", is_flag=True, help="Install a pre-push hook too.")
+def install(*, push: bool) -> int:
+    """Write a pre-commit hook that runs coderefine; one that is there already is left alone (exit 2)."""
+    for name in ("pre-commit", *(("pre-push",) if push else ())):
+        path = _hooks() / name
+        if path.exists() and SIGN not in path.read_text("utf-8", "replace"):
+            raise UsageError(f"{path} is there already: add the line `{_line(name)}` to it yourself")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{_line(name)}\n", "utf-8")
+        path.chmod(0o755)
+        click.echo(f"wrote {path}; `git commit --no-verify` goes round it")
+    return 0
+
+
+@hook.command()
+def uninstall() -> int:
+    """Remove the hooks that `install` wrote."""
+    for name in ("pre-commit", "pre-push"):
+        path = _hooks() / name
+        if path.exists() and SIGN in path.read_text("utf-8", "replace"):
+            path.unlink()
+            click.echo(f"removed {path}")
+    return 0
+
+
+def _line(name: str) -> str:
+    import shlex
+
+    return f"exec {shlex.quote(sys.executable)} -m {SIGN}{' --push --model' if name == 'pre-push' else ''}"
+
+
+def _hooks() -> Path:
+    """Where git looks for hooks here (core.hooksPath and linked worktrees included)."""
+    from coderefine.git import Repository
+
+    repository = Repository.open(Path.cwd())
+    return Path(os.fsdecode(repository.git("rev-parse", "--path-format=absolute", "--git-path", "hooks").strip()))

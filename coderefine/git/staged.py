@@ -1,0 +1,78 @@
+"""What a commit under way is about, read as git's hook sees it: its index may be another than the usual one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine import proc
+from coderefine.errors import GitError
+
+INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+"""What git tells its hooks; only commands that read get to see it."""
+LINK, MODULE = "120000", "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """`paths`: files added or changed (repo-relative). `hidden`: what a tree of exactly this state holds where the
+    working tree holds something else (None: no file).
+    """
+
+    paths: tuple[str, ...]
+    hidden: Mapping[str, bytes | None]
+
+
+def staged(top: Path) -> Staged:
+    """The index against HEAD. `git commit -a`, `-- file`, `--amend` and linked worktrees are seen as git means them."""
+    return Staged(_changed(top, "--cached"), _hidden(top, ""))
+
+
+def committed(top: Path, since: str) -> Staged:
+    """HEAD against `since` (any commit-ish)."""
+    return Staged(_changed(top, since, "HEAD"), _hidden(top, "HEAD"))
+
+
+def _changed(top: Path, *what: str) -> tuple[str, ...]:
+    return tuple(
+        _names(_git(top, "diff", "--name-only", "-z", "--diff-filter=ACMRT", "--ignore-submodules", *what, "--"))
+    )
+
+
+def _hidden(top: Path, tree: str) -> dict[str, bytes | None]:
+    """Working-tree files that differ from the index (or from `tree`), with what stands there."""
+    against = (tree,) if tree else ()
+    raw = _git(top, "diff", "--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *against, "--")
+    fields = iter(_names(raw))
+    found: dict[str, bytes | None] = {}
+    for head in fields:
+        mode = head[1:].split(" ")[0]
+        path = next(fields)
+        if mode not in (LINK, MODULE):
+            found[path] = None if mode == "000000" else _git(top, "cat-file", "blob", f"{tree}:{path}")
+    if not tree:
+        found.update(dict.fromkeys(_gone(top)))
+    return found
+
+
+def _gone(top: Path) -> list[str]:
+    """Staged for deletion, and still in the working tree."""
+    said = _git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", "--")
+    return [name for name in _names(said) if (top / name).is_file()]
+
+
+def _names(said: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in said.split(b"\0") if name]
+
+
+def _git(top: Path, *args: str) -> bytes:
+    """Output of a git command that only reads, with the hook's own index. Raises GitError."""
+    kept = {name: os.environ[name] for name in INDEX if name in os.environ}
+    env = proc.clean_env({**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"})
+    result = proc.run(("git", "-c", "core.quotePath=false", *args), cwd=top, env=env, keep=None)
+    if result.returncode:
+        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise GitError(f"git {args[0]} failed in {top}: {said[-1] if said else result.returncode}")
+    return result.stdout
