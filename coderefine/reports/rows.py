@@ -25,7 +25,10 @@ class Row:
 
 
 def summary(check: Check) -> str:
-    """`pytest 3 failed, 41 passed`, or `ruff 2` (and how many outside the asked paths)."""
+    """`pytest 3 failed, 41 passed`, `ruff 2` (and how many outside the asked paths), or `review 2.5 of 5`."""
+    if not check.gate:
+        score = f"{check.total:.1f} of 5" if check.total is not None else "no score"
+        return f"{check.critic} {score}, {len(check.findings)} remark{'s' * (len(check.findings) != 1)}"
     hard = sum(finding.severity is Severity.HARD for finding in check.findings)
     soft = len(check.findings) - hard
     said = ", ".join(_statuses(check)) if check.cases else str(hard)

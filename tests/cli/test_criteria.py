@@ -50,6 +50,7 @@ def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
     assert said.code == 0, said
     assert "`total` is money" in (green / "order.py").read_text()
     assert "review: decided by the criteria money (pyproject.toml): 5.0 of 5, given by scripted" in said.out
+    assert "review 2.0 of 5, 1 remark" in said.out
     assert len(server.requests) == 3
 
 
