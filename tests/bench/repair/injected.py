@@ -1,17 +1,21 @@
 # ruff: noqa: E501 (rows of a report, programs in strings)
 """Repair rate on faults injected into real packages by tests/bench/repair/mutator.py.
 
-    python -m tests.bench.repair.injected [--faults N] [--seed S] [--seconds T] [--only PACKAGE]
+    python -m tests.bench.repair.injected [--faults N] [--seed S] [--seconds T] [--only PACKAGE] [--slice SECONDS]
+    python -m tests.bench.repair.injected --report [--seed S] [--misses]
 
 Source distributions come from the package registry through pip, into a cache folder; nothing is committed.
+Each result is one row of a JSONL file in /tmp; faults that have a row are not run again, so a run may be cut in slices.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import json
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -19,13 +23,42 @@ import tarfile
 import tempfile
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.bench.repair.engine import Ended, repair
 from tests.bench.repair.mutator import Fault, faults
 
 CACHE = Path(tempfile.gettempdir()) / "coderefine-bench-sdists"
+ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-injected.jsonl"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trial. Verdict: unnoticed, identical, plausible, partial, none."""
+
+    seed: int
+    package: str
+    kind: str
+    path: str
+    line: int
+    start: int
+    old: str
+    new: str
+    verdict: str
+    seconds: float
+    tried: int
+    listed: bool
+    said: str
+    patched: str
+
+    @property
+    def key(self) -> tuple[int, str, str, int, str]:
+        return self.seed, self.package, self.path, self.start, self.new
+
+
+def rows() -> list[Row]:
+    return [Row(**json.loads(line)) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
 
 
 @dataclass(frozen=True)
@@ -40,17 +73,15 @@ class Package:
 PACKAGES = (
     Package("inflection==0.5.1", ("inflection/__init__.py",), ("test_inflection.py",)),
     Package("jsonpointer==3.12", ("jsonpointer.py",), ("tests.py",)),
-    Package("semver==3.1.1", ("src/semver/version.py",), ("tests",)),
-    Package("python-slugify==9.2.0", ("slugify/slugify.py", "slugify/special.py"), ("test.py",)),
     Package(
         "toolz==1.2.0",
         ("toolz/itertoolz.py", "toolz/dicttoolz.py", "toolz/recipes.py"),
         ("toolz/tests/test_itertoolz.py", "toolz/tests/test_dicttoolz.py", "toolz/tests/test_recipes.py"),
     ),
     Package(
-        "humanize==4.17.0",
-        ("src/humanize/number.py", "src/humanize/filesize.py", "src/humanize/lists.py", "src/humanize/time.py"),
-        ("tests/test_number.py", "tests/test_filesize.py", "tests/test_lists.py", "tests/test_time.py"),
+        "boltons==26.2.0",
+        ("boltons/strutils.py", "boltons/mathutils.py", "boltons/listutils.py"),
+        ("tests/test_strutils.py", "tests/test_mathutils.py", "tests/test_listutils.py"),
     ),
     Package("parse==1.22.4", ("parse/__init__.py",), ("tests",)),
     Package(
@@ -159,63 +190,132 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=16, help="per package")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--slice", type=float, default=1e9, help="begin no fault after so many seconds")
     parser.add_argument("--only", default="")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--misses", action="store_true")
     args = parser.parse_args()
-    results: list[tuple[Fault, str, float, bool]] = []
+    if not args.report:
+        run(args)
+    report([row for row in rows() if row.seed == args.seed and row.verdict != "unnoticed"], misses=args.misses)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Package by package in turns, so that a cut run has all packages in it."""
+    until = time.monotonic() + args.slice
     with tempfile.TemporaryDirectory() as folder:
+        ready = []
         for package in PACKAGES:
             if args.only and not any(word in package.name for word in args.only.split(",")):
                 continue
             top = prepare(package, Path(folder))
             code, took = outcome(top)
             print(f"# {package.name}: exit {code}, {took:.1f} s", flush=True)
-            if code != 0:
-                continue
-            results += one_package(top, package, args)
-    report(results)
+            if code == 0:
+                ready.append((top, package, drawn(top, package, args)))
+        for turn in range(args.faults):
+            for top, package, chosen in ready:
+                one_more(top, package, chosen, turn, args, until)
 
 
-def one_package(top: Path, package: Package, args: argparse.Namespace) -> list[tuple[Fault, str, float, bool]]:
-    drawn = [
+def drawn(top: Path, package: Package, args: argparse.Namespace) -> list[Fault]:
+    found = [
         fault
         for name in package.files
         for fault in faults(name, (top / name).read_text("utf-8"), args.faults * 3, args.seed)
     ]
-    random.Random(args.seed).shuffle(drawn)
-    results: list[tuple[Fault, str, float, bool]] = []
-    for fault in drawn:
-        if len(results) >= args.faults:
-            break
-        verdict, ended, listed = trial(top, fault, args.seconds)
-        if not ended.failing:
-            continue  # no test notices this fault
-        results.append((fault, verdict, ended.seconds, listed))
-        shown = ended.patch.summary if ended.patch else ended.note
-        print(
-            f"{verdict:10} {ended.seconds:5.1f} s {ended.tried:5} {'listed' if listed else '':6} {fault.kind:18} {fault.path}:{fault.line} {fault.old[:50]!r} -> {fault.new[:40]!r}  | {shown[:120]}",
-            flush=True,
-        )
-    return results
+    random.Random(args.seed).shuffle(found)
+    return found
 
 
-def report(results: list[tuple[Fault, str, float, bool]]) -> None:
+def one_more(
+    top: Path, package: Package, chosen: list[Fault], turn: int, args: argparse.Namespace, until: float
+) -> None:
+    """Goes on with `chosen` until the package has `turn` + 1 faults that a test notices."""
+    done = {row.key: row for row in rows()}
+    counted = 0
+    for fault in chosen:
+        key = (args.seed, package.name, fault.path, fault.start, fault.new)
+        if key not in done:
+            if time.monotonic() > until:
+                return
+            done[key] = tried(top, package, fault, args)
+        counted += done[key].verdict != "unnoticed"
+        if counted > turn:
+            return
+
+
+def tried(top: Path, package: Package, fault: Fault, args: argparse.Namespace) -> Row:
+    original = (top / fault.path).read_text("utf-8")
+    verdict, ended, listed = stopped(top, fault, args.seconds)
+    patched = ""
+    if ended.patch is not None:
+        faulty = fault.apply(original).splitlines()
+        after = (ended.patch.files.get(fault.path) or b"").decode().splitlines()
+        patched = "\n".join(list(difflib.unified_diff(faulty, after, lineterm="", n=0))[2:])[:2000]
+    row = Row(
+        args.seed,
+        package.name,
+        fault.kind,
+        fault.path,
+        fault.line,
+        fault.start,
+        fault.old,
+        fault.new,
+        verdict if ended.failing else "unnoticed",
+        ended.seconds,
+        ended.tried,
+        listed,
+        ended.patch.summary if ended.patch else ended.note,
+        patched,
+    )
+    with ROWS.open("a") as file:
+        file.write(json.dumps(asdict(row)) + "\n")
+    print(shown(row), flush=True)
+    return row
+
+
+def stopped(top: Path, fault: Fault, seconds: float) -> tuple[str, Ended, bool]:
+    """`trial`, given up where baseline and search together take far longer than the budget; that counts as no repair."""
+    limit = int(2 * seconds + 30)
+
+    def ring(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.alarm(limit)
+    try:
+        return trial(top, fault, seconds)
+    except TimeoutError:
+        return "none", Ended(("?",), None, (), float(limit), 0, plausible=False, note="overran"), False
+    finally:
+        signal.alarm(0)
+
+
+def shown(row: Row) -> str:
+    return f"{row.verdict:10} {row.seconds:5.1f} s {row.tried:5} {'listed' if row.listed else '':6} {row.kind:18} {row.path}:{row.line} {row.old[:50]!r} -> {row.new[:40]!r}  | {row.said[:120]}"
+
+
+def report(found: list[Row], *, misses: bool) -> None:
+    if misses:
+        for row in found:
+            if row.verdict != "identical":
+                print(f"{shown(row)}\n{row.patched}\n")
     by_kind: dict[str, list[str]] = defaultdict(list)
-    for fault, verdict, _, _ in results:
-        by_kind[fault.kind].append(verdict)
+    for row in found:
+        by_kind[row.kind].append(row.verdict)
     for kind, verdicts in sorted(by_kind.items()):
         print(
             f"{kind:20} {len(verdicts):3}  plausible {sum(v in ('identical', 'plausible') for v in verdicts):3}  identical {verdicts.count('identical'):3}"
         )
-    total = len(results) or 1
-    good = [seconds for _, verdict, seconds, _ in results if verdict in ("identical", "plausible")]
-    identical = sum(verdict == "identical" for _, verdict, _, _ in results)
+    total = len(found) or 1
+    good = sorted(row.seconds for row in found if row.verdict in ("identical", "plausible"))
+    identical = sum(row.verdict == "identical" for row in found)
     print(
-        f"{len(results)} faults: plausible {len(good)} ({len(good) / total:.0%}), identical to the original {identical} ({identical / total:.0%}), original listed among the others {sum(listed for *_, listed in results)}"
+        f"{len(found)} faults in {len({row.package for row in found})} packages: plausible {len(good)} ({len(good) / total:.0%}), identical to the original {identical} ({identical / total:.0%}), original listed among the others {sum(row.listed for row in found)}"
     )
     if good:
-        print(
-            f"seconds to the patch: median {statistics.median(good):.1f}, p90 {sorted(good)[int(0.9 * len(good))]:.1f}"
-        )
+        print(f"seconds to the patch: median {statistics.median(good):.1f}, p90 {good[int(0.9 * len(good))]:.1f}")
 
 
 if __name__ == "__main__":

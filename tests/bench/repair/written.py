@@ -1,7 +1,8 @@
 # ruff: noqa: E501 (rows of a report, programs in strings)
 """Repair rate on the hand-written faults.
 
-python -m tests.bench.repair.written development|held_out [NAME...]
+python -m tests.bench.repair.written development|held_out|held_out2 [NAME...]
+python -m tests.bench.repair.written --check development|held_out|held_out2     only: right ones green, faulty ones red
 """
 
 from __future__ import annotations
@@ -36,7 +37,24 @@ def run(case: Written) -> tuple[Ended, str]:
         return ended, "equal" if agree(case.name, case.right, text, case.tests) else "different"
 
 
+def checked(half: str) -> bool:
+    """Whether every right program passes its tests and every faulty one fails some; says which do not."""
+    wrong = [case.name for case in load(half) if _exit(case, case.right) != 0 or _exit(case, case.faulty) != 1]
+    print(f"{half}: {len(load(half))} programs, {len(wrong)} not as they should be: {' '.join(wrong)}")
+    return not wrong
+
+
+def _exit(case: Written, text: str) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in {**case.files, f"{case.name}.py": text}.items():
+            (Path(folder) / name).write_text(content)
+        command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
+        return subprocess.run(command, cwd=folder, timeout=60, capture_output=True, check=False).returncode
+
+
 def main() -> None:
+    if sys.argv[1] == "--check":
+        sys.exit(not checked(sys.argv[2]))
     half, names = sys.argv[1], sys.argv[2:]
     results = []
     for case in load(half):
