@@ -1,0 +1,241 @@
+"""The GitHub publisher against a stateful GitHub: idempotent, quiet, and never worse off for a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coderefine.errors import PublishError
+from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
+from coderefine.publishers.hosts.github import GitHub, find_pull
+from coderefine.publishers.hosts.github_api import Api
+from coderefine.publishers.hosts.words import mark
+from tests.support.github_fake import BOT, Fake, Fault, served
+from tests.support.repo import git, make_repo, write
+
+pytest.importorskip("github")
+BODY = "".join(f"line {n}\n" for n in range(1, 61))
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[Fake]:
+    """A pull request that changes lines 5 and 40 of a.py: two hunks."""
+    top = make_repo(tmp_path / "r", {"a.py": BODY})
+    base = git(top, "rev-parse", "HEAD")
+    write(top, {"a.py": BODY.replace("line 5\n", "five\n").replace("line 40\n", "forty\n")})
+    git(top, "commit", "-qam", "topic")
+    with served(Fake(top, base)) as one:
+        yield one
+
+
+def suggestion(line: int, old: str, *, last: int = 0, rules: tuple[str, ...] = ("pytest/failed",)) -> Suggestion:
+    lines = (old,) if not last else (old, *(f"line {n}" for n in range(line + 1, last + 1)))
+    return Suggestion("a.py", line, last or line, lines, (f"{old}!",), rules, "mends it")
+
+
+FIVE, FORTY = suggestion(5, "five"), suggestion(40, "forty", last=42)
+
+
+def bundle(fake: Fake, *suggestions: Suggestion, notes: int = 0) -> Bundle:
+    left = tuple(Note("a.py", n + 1, n + 1, "ruff/F401", f"note {n}") for n in range(notes))
+    return Bundle(fake.head, fake.base, "sum", "proof", "diff --git a/a.py\n", True, suggestions, left)
+
+
+def publish(fake: Fake, what: Bundle, **settings: bool) -> str:
+    waits: list[float] = []
+    bot = GitHub(Api.connect("t", fake.url, pace=0), "o/r", 1, sleep=waits.append, **settings)
+    return bot.publish(what)
+
+
+def test_one_review_one_summary_one_check_run_then_silence(fake: Fake) -> None:
+    said = publish(fake, bundle(fake, FIVE, FORTY))
+    assert "2 suggested; summary posted; check run written" in said
+    assert [(one.get("start_line"), one["line"]) for one in fake.comments] == [(None, 5), (40, 42)]
+    assert len([one for one in fake.writes if one[1].endswith("reviews")]) == 1
+    before = list(fake.writes)
+    assert publish(fake, bundle(fake, FIVE, FORTY)).endswith("nothing to change")
+    assert fake.writes == before
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [suggestion(20, "line 20"), suggestion(8, "line 8", last=38), suggestion(5, "other"), replace(FIVE, path="b.py")],
+    ids=["outside the diff", "over two hunks", "reads otherwise", "no such file"],
+)
+def test_what_github_would_refuse_is_not_sent(lost: Suggestion, fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE, lost))
+    assert len(fake.comments) == 1
+    assert not [one for one in fake.log if one[2] == 422]
+
+
+def test_the_fake_itself_refuses_a_range_over_two_hunks(fake: Fake) -> None:
+    status, _ = fake.answer(
+        "POST",
+        "/repos/o/r/pulls/1/reviews",
+        {},
+        {
+            "commit_id": fake.head,
+            "event": "COMMENT",
+            "comments": [{"path": "a.py", "start_line": 5, "line": 40, "body": "x"}],
+        },
+    )
+    assert status == 422
+
+
+def test_after_a_push_what_moved_stays_and_what_is_stale_goes(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE, FORTY))
+    kept = fake.comments[0]["id"]
+    text = (fake.top / "a.py").read_text().replace("forty\n", "line 40\n")
+    (fake.top / "a.py").write_text("new\n" + text)
+    git(fake.top, "commit", "-qam", "push")
+    publish(fake, bundle(fake, replace(FIVE, first=6, last=6)))
+    assert [one["id"] for one in fake.comments] == [kept]
+    assert len(fake.notes) == 1
+    assert fake.head[:10] in fake.notes[0]["body"]
+
+
+def test_an_answered_remark_is_resolved_not_removed(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE))
+    fake.comment("why?", login="ann", reply=fake.comments[0]["id"])
+    said = publish(fake, bundle(fake))
+    assert "1 answered ones resolved" in said
+    assert fake.resolved == {fake.comments[0]["id"]}
+    assert len(fake.comments) == 2
+    assert publish(fake, bundle(fake)).endswith("nothing to change")
+
+
+def test_marks_that_somebody_else_wrote_are_not_ours(fake: Fake) -> None:
+    fake.comment(mark(FIVE), login="mallory")
+    fake.comment("<!-- coderefine:" + "0" * 32 + " -->", login="mallory")
+    publish(fake, bundle(fake, FIVE))
+    assert [one["user"]["login"] for one in fake.comments] == ["mallory", "mallory", BOT]
+
+
+def test_all_is_taken_back_when_nothing_is_left(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE))
+    publish(fake, Bundle(fake.head, fake.base))
+    assert fake.comments == fake.notes == []
+    assert fake.runs[-1]["conclusion"] == "success"
+
+
+@pytest.mark.parametrize("how", ["closed", "pushed"])
+def test_nothing_on_a_pull_request_that_moved_on(how: str, fake: Fake) -> None:
+    what = bundle(fake, FIVE)
+    if how == "closed":
+        fake.state = "closed"
+    else:
+        git(fake.top, "commit", "-q", "--allow-empty", "-m", "x")
+    assert "nothing posted" in publish(fake, what)
+    assert fake.writes == []
+
+
+@pytest.mark.parametrize("when", [2, 3, 4])
+def test_nothing_when_the_head_moves_between_two_requests(when: int, fake: Fake) -> None:
+    what = bundle(fake, FIVE)
+    asked: list[str] = []
+
+    def push(_verb: str, path: str) -> None:
+        asked.append(path)
+        if len(asked) == when:
+            git(fake.top, "commit", "-q", "--amend", "-m", "forced")
+
+    fake.before = push
+    assert "moved" in publish(fake, what)
+    assert fake.writes == []
+
+
+REVIEWS, NOTES, RUNS = r"/reviews$", r"/issues/1/comments$", r"/check-runs$"
+LIMITED = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("GET", r"/pulls/1$", 500),
+        Fault("GET", r"/pulls/1/files$", 503),
+        Fault("POST", REVIEWS, 502),
+        Fault("POST", REVIEWS, 502, after=True),
+        Fault("POST", NOTES, 504, after=True),
+        Fault("POST", RUNS, 500, after=True),
+        Fault("POST", REVIEWS, 429, {"retry-after": "1"}),
+        Fault("POST", REVIEWS, 403, {"retry-after": "1"}, "You have exceeded a secondary rate limit"),
+        Fault("GET", r"/issues/1/comments$", 403, LIMITED, "API rate limit exceeded"),
+    ],
+    ids=lambda fault: f"{fault.verb} {fault.path} {fault.status}{' done all the same' * fault.after}",
+)
+def test_a_passing_fault_costs_nothing_and_doubles_nothing(fault: Fault, fake: Fake) -> None:
+    fake.faults = [fault]
+    publish(fake, bundle(fake, FIVE, FORTY))
+    assert (len(fake.comments), len(fake.notes), len(fake.runs)) == (2, 1, 1)
+
+
+def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
+    fake.faults = [Fault("GET", r"/pulls/1$", 500) for _ in range(9)]
+    with pytest.raises(PublishError, match=r"500 .* gave up"):
+        publish(fake, bundle(fake, FIVE))
+
+
+def test_a_rate_limit_of_an_hour_is_not_waited_for(fake: Fake) -> None:
+    fake.faults = [Fault("GET", r"/pulls/1$", 403, {"retry-after": "3600"}, "API rate limit exceeded")]
+    with pytest.raises(PublishError, match="run again later"):
+        publish(fake, bundle(fake, FIVE))
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [(REVIEWS, (0, 1, 1)), (NOTES, (1, 0, 1)), (RUNS, (1, 1, 0))],
+    ids=["review", "summary", "check run"],
+)
+def test_what_the_token_may_not_do_is_left_out_and_said(path: str, left: tuple[int, int, int], fake: Fake) -> None:
+    fake.faults = [Fault("POST", path, 403, message="Resource not accessible by integration")]
+    assert "not accessible" in publish(fake, bundle(fake, FIVE))
+    assert (len(fake.comments), len(fake.notes), len(fake.runs)) == left
+
+
+def test_a_review_that_is_refused_leaves_the_summary(fake: Fake) -> None:
+    fake.faults = [Fault("POST", REVIEWS, 422, message="line must be part of the diff")]
+    assert "no inline suggestions" in publish(fake, bundle(fake, FIVE))
+    assert len(fake.notes) == 1
+
+
+def test_a_wrong_token_is_an_error(fake: Fake) -> None:
+    fake.faults = [Fault("GET", r"/pulls/1$", 401, message="Bad credentials")]
+    with pytest.raises(PublishError, match="401"):
+        publish(fake, bundle(fake, FIVE))
+
+
+def test_every_page_is_read(fake: Fake) -> None:
+    for number in range(250):
+        fake.comment(f"talk {number}", login="ann")
+        fake.notes.append({"id": 10_000 + number, "body": "talk", "user": {"login": "ann"}})
+    publish(fake, bundle(fake, FIVE))
+    before = len(fake.writes)
+    publish(fake, bundle(fake, FIVE))
+    assert len(fake.writes) == before
+
+
+def test_300_files_and_3000_lines(fake: Fake) -> None:
+    write(fake.top, {f"pkg/m{n}.py": "x = 1\n" * 10 for n in range(300)})
+    git(fake.top, "add", "-A")
+    git(fake.top, "commit", "-qm", "many")
+    many = tuple(
+        Suggestion(f"pkg/m{n}.py", 3, 3, ("x = 1",), (f"x = {n}",), ("pytest/failed",), "w") for n in range(200, 300)
+    )
+    publish(fake, bundle(fake, *many))
+    assert len(fake.comments) == 30
+    assert len(fake.log) < 15
+
+
+def test_annotations_are_sent_fifty_at_a_time(fake: Fake) -> None:
+    publish(fake, bundle(fake, notes=120))
+    (run,) = fake.runs
+    assert [one["message"] for one in run["annotations"]] == [f"note {n}" for n in range(120)]
+
+
+def test_a_pull_request_is_found_by_the_head_of_the_event(fake: Fake) -> None:
+    api = Api.connect("t", fake.url, pace=0)
+    assert find_pull(api, "o/r", fake.head, "fork:topic") == 1
+    assert find_pull(api, "o/r", "f" * 40, "fork:topic") is None
