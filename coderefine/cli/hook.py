@@ -156,9 +156,7 @@ def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, mod
         journal = new_journal(repository, parts, asked)
         originals = Originals(parts.place.top)
         with reachable(parts, asked, display, journal) as client:
-            whole = assembled(parts, staged, client, journal, originals)
-            whole = replace(whole, original=lambda path: what.hidden[path] if path in what.hidden else originals[path])
-            outcome = refine(whole)
+            outcome = refine(assembled(parts, staged, client, journal, originals, under=what.hidden))
         journal.finish(outcome)
         delivered = _delivered(journal, outcome, originals, what)
         prune(repository)

@@ -53,12 +53,11 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
         views(parts) as opened,
     ):
         model = Model(parts.place, parts.config, client, parts.protection, parts.listen, under=then)
-        whole = assembled(parts, Rewound(opened, then), client, journal, originals)
+        whole = assembled(parts, Rewound(opened, then), client, journal, originals, under=then)
         return refine(
             replace(
                 whole,
                 proposers=(Recorded(journal.attempts(), model),),
-                original=lambda path: then[path] if path in then else originals[path],
                 limits=ENDLESS,
                 strength=None,
                 record=_keep_nothing,

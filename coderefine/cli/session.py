@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
@@ -136,16 +137,24 @@ def _refined(setup: Setup, client: Client | None, journal: Journal, originals: O
         return refine(assembled(setup, opened, client, journal, originals))
 
 
-def assembled(setup: Setup, opened: Views, client: Client | None, journal: Journal, originals: Originals) -> Parts:
-    """What a run of the loop is made of."""
+def assembled(
+    setup: Setup,
+    opened: Views,
+    client: Client | None,
+    journal: Journal,
+    originals: Originals,
+    *,
+    under: Mapping[str, bytes | None] = MappingProxyType({}),
+) -> Parts:
+    """What a run of the loop is made of. `under`: files that stand otherwise in the views than in the user's tree."""
     from coderefine.loop.state import Parts
     from coderefine.loop.strength import Strength
 
     return Parts(
         views=opened,
         critics=critics(setup),
-        proposers=proposers(setup, client),
-        original=originals.__getitem__,
+        proposers=proposers(setup, client, under),
+        original=lambda path: under[path] if path in under else originals[path],
         reason=setup.protection.reason,
         scope=setup.place.scope,
         roots=_roots(setup),

@@ -75,8 +75,8 @@ def advice(parts: Setup, client: Client | None) -> tuple[Critic, ...]:
     return (Review(parts.place, parts.config, client, parts.protection),)
 
 
-def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
-    """The ladder, cheapest first."""
+def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | None]) -> tuple[Proposer, ...]:
+    """The ladder, cheapest first. `under`: files that the user's tree holds otherwise than the views do."""
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]
@@ -84,9 +84,9 @@ def proposers(parts: Setup, client: Client | None) -> tuple[Proposer, ...]:
         from coderefine.proposers.search import Search
 
         where = (parts.place, parts.interpreter, parts.config, parts.protection, parts.listen)
-        ladder.append(Search(*where, alone=client is None))
+        ladder.append(Search(*where, alone=client is None, under=under))
     if client is not None:
         from coderefine.proposers.model import Model
 
-        ladder.append(Model(parts.place, parts.config, client, parts.protection, parts.listen))
+        ladder.append(Model(parts.place, parts.config, client, parts.protection, parts.listen, under=under))
     return tuple(ladder)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from coderefine.config import Config
 from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Situation, Views
@@ -50,9 +51,14 @@ class Search:
         *,
         alone: bool = True,
         fork: bool = sys.platform != "win32",
+        under: Mapping[str, bytes | None] = MappingProxyType({}),
     ) -> None:
-        """`alone`: no model comes after it, so that it may take its time. Without `fork`: cold processes."""
+        """`alone`: no model comes after it, so that it may take its time. Without `fork`: cold processes.
+
+        `under`: files that the user's tree holds otherwise than the views do (staged ones).
+        """
         self._fork = fork
+        self._under = under
         self._limit = (ALONE if alone else TURN) if config.search_time is None else config.search_time
         self._place = place
         self._interpreter = interpreter
@@ -229,8 +235,9 @@ class Search:
         return found
 
     def _read(self, patch: Patch, path: str) -> bytes | None:
-        if path in patch.files:
-            return patch.files[path]
+        for files in (patch.files, self._under):
+            if path in files:
+                return files[path]
         try:
             return (self._place.top / path).read_bytes()
         except OSError:

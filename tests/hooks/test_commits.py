@@ -1,0 +1,234 @@
+"""Real commits through the installed hook: what git would have done alone, or a documented refusal; nothing lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.repo import git, make_repo, write
+
+ROOT = Path(__file__).parents[2]
+FILES = {
+    "pkg/__init__.py": "",
+    "pkg/a.py": '"""A."""\n\n\ndef add(a, b):\n    return a + b\n',
+    "pkg/b.py": '"""B."""\n\n\ndef sub(a, b):\n    return a - b\n',
+    "tests/test_a.py": "from pkg.a import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
+    "tests/test_b.py": "from pkg.b import sub\n\n\ndef test_sub():\n    assert sub(3, 2) == 1\n",
+    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
+    ".gitignore": "__pycache__/\n.pytest_cache/\n.ruff_cache/\n",
+}
+WRONG = FILES["pkg/a.py"].replace("a + b", "a - b")
+EDITED = FILES["pkg/a.py"].replace("A.", "Adding.")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    top = make_repo(tmp_path / "my project", FILES)
+    hook(top, "install")
+    return top
+
+
+def hook(top: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    argv = (sys.executable, "-m", "coderefine", "hook", *args)
+    return subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def commit(top: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """`git commit` as a user; its output is all on stderr or stdout."""
+    argv = ("git", "commit", "-m", "change", *args)
+    return subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def shown(top: Path, name: str) -> str:
+    return subprocess.run(("git", "show", name), cwd=top, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_clean_change_is_committed_as_it_is(repo: Path) -> None:
+    write(repo, {"pkg/a.py": EDITED, "notes.txt": "untracked\n"})
+    git(repo, "add", "pkg/a.py")
+    done = commit(repo)
+    assert done.returncode == 0, done.stderr
+    assert shown(repo, "HEAD:pkg/a.py") == EDITED
+    assert git(repo, "status", "--porcelain") == "?? notes.txt"
+    assert not git(repo, "for-each-ref", "refs/coderefine")
+
+
+def test_a_broken_change_is_refused_and_its_repair_lies_unstaged_in_the_tree(repo: Path) -> None:
+    head = git(repo, "rev-parse", "HEAD")
+    write(repo, {"pkg/a.py": WRONG})
+    git(repo, "add", "pkg/a.py")
+    done = commit(repo)
+    assert done.returncode == 1
+    assert "`-` → `+`" in done.stdout + done.stderr
+    assert git(repo, "rev-parse", "HEAD") == head
+    assert shown(repo, ":pkg/a.py") == WRONG
+    assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
+
+
+def test_what_is_staged_counts_not_what_lies_in_the_tree(repo: Path) -> None:
+    write(repo, {"pkg/a.py": WRONG})
+    git(repo, "add", "pkg/a.py")
+    write(repo, {"pkg/a.py": FILES["pkg/a.py"]})
+    assert commit(repo).returncode == 1
+    write(repo, {"pkg/a.py": EDITED})
+    git(repo, "add", "pkg/a.py")
+    write(repo, {"pkg/a.py": WRONG})
+    assert commit(repo).returncode == 0
+    assert (repo / "pkg/a.py").read_text() == WRONG
+    assert shown(repo, "HEAD:pkg/a.py") == EDITED
+
+
+def test_a_repair_that_overlaps_unstaged_edits_is_kept_as_a_patch_and_named(repo: Path) -> None:
+    mine = WRONG + "\n\n# thinking about it\n"
+    write(repo, {"pkg/a.py": WRONG})
+    git(repo, "add", "pkg/a.py")
+    write(repo, {"pkg/a.py": mine})
+    done = commit(repo)
+    assert done.returncode == 1
+    assert (repo / "pkg/a.py").read_text() == mine
+    assert shown(repo, ":pkg/a.py") == WRONG
+    said = next(line for line in (done.stdout + done.stderr).splitlines() if "git apply --cached" in line)
+    git(repo, "apply", "--cached", said.rsplit(" ", 1)[1])
+    assert shown(repo, ":pkg/a.py") == FILES["pkg/a.py"]
+    assert (repo / "pkg/a.py").read_text() == mine
+    assert commit(repo, "--allow-empty").returncode == 0
+
+
+@pytest.mark.parametrize("how", ["-a", "--", "--amend"])
+def test_however_the_commit_is_made_its_content_is_the_users(repo: Path, how: str) -> None:
+    write(repo, {"pkg/a.py": EDITED, "pkg/b.py": FILES["pkg/b.py"] + "\n\nX = 1\n"})
+    if how == "--amend":
+        git(repo, "add", "pkg/a.py")
+    args = {"-a": ("-a",), "--": ("--", "pkg/a.py"), "--amend": ("--amend",)}[how]
+    done = commit(repo, *args)
+    assert done.returncode == 0, done.stderr
+    assert shown(repo, "HEAD:pkg/a.py") == EDITED
+    assert ("X = 1" in shown(repo, "HEAD:pkg/b.py")) == (how == "-a")
+    assert git(repo, "status", "--porcelain") == ("" if how == "-a" else "M pkg/b.py")
+
+
+@pytest.mark.parametrize("how", ["-a", "--"])
+def test_however_the_commit_is_made_a_broken_change_is_refused(repo: Path, how: str) -> None:
+    write(repo, {"pkg/a.py": WRONG})
+    before = git(repo, "ls-files", "-s")
+    assert commit(repo, *({"-a": ("-a",), "--": ("--", "pkg/a.py")}[how])).returncode == 1
+    assert git(repo, "ls-files", "-s") == before
+
+
+def test_the_first_commit(tmp_path: Path) -> None:
+    top = tmp_path / "new"
+    top.mkdir()
+    git(top, "init", "-q", "-b", "main")
+    hook(top, "install")
+    write(top, FILES)
+    git(top, "add", "-A")
+    done = commit(top)
+    assert done.returncode == 0, done.stderr
+    assert "tests skipped" not in done.stderr
+
+
+def test_a_rename_and_a_deletion(repo: Path) -> None:
+    git(repo, "mv", "pkg/b.py", "pkg/c.py")
+    git(repo, "rm", "-q", "tests/test_b.py")
+    done = commit(repo)
+    assert done.returncode == 0, done.stderr
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_module_deleted_from_the_index_alone_is_not_there(repo: Path) -> None:
+    git(repo, "rm", "-q", "--cached", "pkg/a.py")
+    write(repo, {"tests/test_a.py": FILES["tests/test_a.py"] + "\n"})
+    git(repo, "add", "tests/test_a.py")
+    done = commit(repo)
+    assert done.returncode == 1
+    assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
+
+
+def test_a_linked_worktree(repo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(repo, "worktree", "add", "-q", str(other), "-b", "side")
+    write(other, {"pkg/a.py": WRONG})
+    assert commit(other, "-a").returncode == 1
+    write(other, {"pkg/a.py": EDITED})
+    assert commit(other, "-a").returncode == 0
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_only_affected_tests_run(repo: Path) -> None:
+    write(repo, {"tests/test_b.py": FILES["tests/test_b.py"].replace("== 1", "== 2")})
+    git(repo, "commit", "-qam", "a red test elsewhere", "--no-verify")
+    write(repo, {"pkg/a.py": EDITED})
+    assert commit(repo, "-a").returncode == 0
+    write(repo, {"pkg/b.py": FILES["pkg/b.py"] + "\n"})
+    assert commit(repo, "-a").returncode == 1
+
+
+def test_nothing_to_judge_costs_nothing_and_says_nothing(repo: Path) -> None:
+    write(repo, {"README.md": "x\n"})
+    git(repo, "add", "README.md")
+    done = hook(repo, "run")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_tests_that_nothing_staged_can_reach_are_named_as_skipped(repo: Path) -> None:
+    write(repo, {"lonely.py": '"""Nobody imports me."""\n'})
+    git(repo, "add", "lonely.py")
+    done = commit(repo)
+    assert done.returncode == 0
+    assert "tests skipped: no test imports what is staged" in done.stderr
+
+
+def test_somebody_elses_hook_is_left_alone(repo: Path) -> None:
+    path = repo / ".git/hooks/pre-commit"
+    hook(repo, "uninstall")
+    assert not path.exists()
+    path.write_text("#!/bin/sh\nexit 0\n")
+    done = hook(repo, "install")
+    assert done.returncode == 2
+    assert "is there already" in done.stderr
+    hook(repo, "uninstall")
+    assert path.read_text() == "#!/bin/sh\nexit 0\n"
+
+
+def test_what_is_pushed_is_judged_as_it_was_committed(repo: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    git(repo, "remote", "add", "origin", str(bare))
+    git(repo, "push", "-q", "origin", "main")
+    hook(repo, "install", "--push")
+    write(repo, {"pkg/a.py": WRONG})
+    git(repo, "commit", "-qam", "wrong", "--no-verify")
+    write(repo, {"pkg/a.py": EDITED})
+    pushed = subprocess.run(("git", "push", "-q", "origin", "main"), cwd=repo, capture_output=True, check=False)
+    assert pushed.returncode != 0
+    git(repo, "commit", "-qam", "right again", "--no-verify")
+    git(repo, "push", "-q", "origin", "main")
+    assert git(bare, "rev-parse", "main") == git(repo, "rev-parse", "HEAD")
+
+
+def test_the_model_client_is_not_imported(repo: Path) -> None:
+    write(repo, {"pkg/a.py": EDITED})
+    git(repo, "add", "pkg/a.py")
+    code = (
+        "import sys; from coderefine.cli.group import coderefine;"
+        "coderefine.main(['hook', 'run'], standalone_mode=False); print(*sorted(sys.modules))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.run((sys.executable, "-c", code), cwd=repo, env=env, capture_output=True, text=True, check=True)
+    assert not {"openai", "httpx", "git", "pytest"} & set(said.stdout.split())
+
+
+def test_the_manifest_and_the_shell_hooks() -> None:
+    import yaml
+
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert [one["id"] for one in hooks] == ["coderefine", "coderefine-fix"]
+    assert all(one["require_serial"] and one["language"] == "python" for one in hooks)
+    for name in ("pre-commit", "pre-push"):
+        path = ROOT / "hooks" / name
+        assert len(path.read_text().splitlines()) <= 10
+        assert os.access(path, os.X_OK)
