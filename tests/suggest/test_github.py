@@ -44,9 +44,9 @@ def bundle(fake: Fake, *suggestions: Suggestion, notes: int = 0) -> Bundle:
     return Bundle(fake.head, fake.base, "sum", "proof", "diff --git a/a.py\n", True, suggestions, left)
 
 
-def publish(fake: Fake, what: Bundle, **settings: bool) -> str:
+def publish(fake: Fake, what: Bundle) -> str:
     waits: list[float] = []
-    bot = GitHub(Api.connect("t", fake.url, pace=0), "o/r", 1, sleep=waits.append, **settings)
+    bot = GitHub(Api.connect("t", fake.url, pace=0), "o/r", 1, sleep=waits.append)
     return bot.publish(what)
 
 
