@@ -36,17 +36,33 @@ def bundled(parts: Parts, outcome: Outcome, diff: bytes, *, head: str, base: str
         evidence=_line(evidence(outcome.evidence)),
         patch=_text(diff),
         behaviour=any(not name.startswith(STYLE) for name in rules),
-        suggestions=tuple(_suggestions(parts, outcome, before, style=style))[:SUGGESTIONS],
+        suggestions=_suggestions(parts, outcome, before, style=style)[:SUGGESTIONS],
         notes=notes,
     )
 
 
 def _suggestions(
     parts: Parts, outcome: Outcome, before: Mapping[str, bytes | None], *, style: bool
+) -> tuple[Suggestion, ...]:
+    """The small pieces that hold alone; when none does, each file's pieces as one, if they are close together."""
+    patch = outcome.best.patch
+    small = judge.pieces(patch, before, span=0)
+    found = tuple(_holding(parts, outcome, small, before, style=style))
+    large = () if found else tuple(one for one in judge.pieces(patch, before) if one not in small)
+    return found or tuple(_holding(parts, outcome, large, before, style=style))
+
+
+def _holding(
+    parts: Parts,
+    outcome: Outcome,
+    pieces: Sequence[judge.Hunk],
+    before: Mapping[str, bytes | None],
+    *,
+    style: bool,
 ) -> Iterator[Suggestion]:
     from coderefine.loop.alone import alone
 
-    pairs = [(hunk, text) for hunk in judge.pieces(outcome.best.patch, before) if (text := before[hunk.path])]
+    pairs = [(hunk, text) for hunk in pieces if (text := before[hunk.path])]
     told = [(hunk, text) for hunk, text in pairs if _tellable(hunk, text)]
     patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in told]
     for (hunk, text), attempt in zip(told, alone(parts, outcome, patches), strict=True):

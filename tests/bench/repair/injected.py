@@ -202,7 +202,7 @@ def main() -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Package by package in turns, so that a cut run has all packages in it."""
-    until = time.monotonic() + args.slice
+    args.until = time.monotonic() + args.slice
     with tempfile.TemporaryDirectory() as folder:
         ready = []
         for package in PACKAGES:
@@ -215,7 +215,7 @@ def run(args: argparse.Namespace) -> None:
                 ready.append((top, package, drawn(top, package, args)))
         for turn in range(args.faults):
             for top, package, chosen in ready:
-                one_more(top, package, chosen, turn, args, until)
+                one_more(top, package, chosen, turn, args)
 
 
 def drawn(top: Path, package: Package, args: argparse.Namespace) -> list[Fault]:
@@ -228,16 +228,14 @@ def drawn(top: Path, package: Package, args: argparse.Namespace) -> list[Fault]:
     return found
 
 
-def one_more(
-    top: Path, package: Package, chosen: list[Fault], turn: int, args: argparse.Namespace, until: float
-) -> None:
+def one_more(top: Path, package: Package, chosen: list[Fault], turn: int, args: argparse.Namespace) -> None:
     """Goes on with `chosen` until the package has `turn` + 1 faults that a test notices."""
     done = {row.key: row for row in rows()}
     counted = 0
     for fault in chosen:
         key = (args.seed, package.name, fault.path, fault.start, fault.new)
         if key not in done:
-            if time.monotonic() > until:
+            if time.monotonic() > args.until:
                 return
             done[key] = tried(top, package, fault, args)
         counted += done[key].verdict != "unnoticed"
