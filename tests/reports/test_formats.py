@@ -17,7 +17,7 @@ from coderefine.reports.formats import MODULES, named
 from coderefine.reports.told import Told
 from tests.support.repo import git, make_repo
 
-NODE = Path(os.environ.get("CODEREFINE_NODE_MODULES", "/nowhere"))
+NODE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"))
 """Where npm put the validators that only it has; .ci says so."""
 
 MULTITOOL = "@microsoft/sarif-multitool-linux/Sarif.Multitool"

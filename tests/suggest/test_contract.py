@@ -23,7 +23,7 @@ from coderefine.publishers.hosts.github_api import Api
 from tests.support.github_fake import Fake, served
 from tests.support.repo import git, make_repo, write
 
-NODE = Path(os.environ.get("CODEREFINE_NODE_MODULES", "/nowhere"))
+NODE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"))
 PRISM = NODE / ".bin/prism"
 WHOLE = NODE / "@octokit/openapi/generated/api.github.com.json"
 REPO = "/repos/{owner}/{repo}"

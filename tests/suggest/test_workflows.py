@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HOOKS = ROOT / "hooks"
 BIN = Path(sys.executable).parent
-NODE = Path(os.environ.get("CODEREFINE_NODE_MODULES", "/nowhere"))
+NODE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"))
 WORKFLOWS = ("coderefine-check.yml", "coderefine-post.yml")
 SCHEMAS = {
     "github/action.yml": "vendor.github-actions",
