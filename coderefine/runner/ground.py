@@ -1,0 +1,79 @@
+"""What the servers said about the project: its tests, how long they take, how they behave in a fork."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coderefine.core import Status
+from coderefine.runner.candidates import Candidate
+from coderefine.runner.server import encoded
+from coderefine.runner.wire import Message
+
+STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
+"""Statuses by their byte in a hot server's answer; see inside/session.py."""
+LEAST = 0.15
+"""CPU seconds every child may use."""
+ROOM = 6.0
+"""... plus this times what the same tests took at the baseline."""
+
+
+@dataclass(slots=True)
+class Ground:
+    """Filled when the servers start (the first part) and by the baseline (the second)."""
+
+    tests: tuple[str, ...] = ()
+    """Ids of all collected tests, in collection order."""
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Nodes that could not be collected, and pytest's words about it."""
+    places: Mapping[str, int] = field(default_factory=dict)
+    preload: Mapping[str, object] = field(default_factory=dict)
+    setup: float = 0.0
+    """CPU seconds of importing and collecting the project."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    unfit: frozenset[str] = frozenset()
+    """Tests that speak differently in a fork than they did cold: they are never asked."""
+    habits: frozenset[str] = frozenset()
+    """Files that the project's own tests change."""
+    never_hot: str = ""
+    """Why nothing here can be judged hot."""
+
+    def hear(self, said: Message) -> None:
+        """What a hot server says once it has collected."""
+        self.tests, self.broken = tuple(said["tests"]), said["broken"]
+        self.places = {name: place for place, name in enumerate(self.tests)}
+        self.preload, self.setup = said["preload"], float(said["cpu"])
+
+    def fit(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name not in self.unfit)
+
+    def limit(self, names: Iterable[str], *, hot: bool) -> float:
+        """CPU seconds for a child that runs `names`."""
+        spent = sum(self.seconds.get(name, 0.0) for name in names)
+        return LEAST + ROOM * spent + (0.0 if hot else 0.5 + 3.0 * self.setup)
+
+    def statuses(self, answer: Message) -> dict[str, Status]:
+        """Of a hot server's bytes, or of a warm one's names."""
+        if "statuses" in answer:
+            return {name: Status(status) for name, status in answer["statuses"].items()}
+        results = bytes.fromhex(answer["results"])
+        found = ((name, STATUSES[results[place]]) for place, name in enumerate(self.tests))
+        return {name: status for name, status in found if status is not None}
+
+
+def message(
+    candidate: Candidate, places: Sequence[int], known: Sequence[int], limit: float, *, keep_going: bool
+) -> Mapping[str, object]:
+    """The order to judge `candidate`, as inside/hot.py and inside/warm.py read it."""
+    return {
+        "kind": "judge",
+        "number": candidate.number,
+        "files": encoded(candidate.files),
+        "tests": list(places),
+        "known": list(known),
+        "limit": limit,
+        "keep_going": keep_going,
+        "reach": False,
+        "watch": None,
+    }

@@ -1,0 +1,201 @@
+"""One round of judging: candidates on their way through the workers, stage by stage."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from coderefine.core import Status
+from coderefine.errors import RunnerError
+from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.ground import Ground, message
+from coderefine.runner.wire import Message
+from coderefine.runner.worker import Stage, Task, Worker
+
+LONGER = 15.0
+"""A hung candidate is tried once more with its limit times this."""
+
+
+class Round:
+    """Of one plan. The workers' servers run and have had their baseline."""
+
+    def __init__(self, workers: Sequence[Worker], ground: Ground, plan: Plan) -> None:
+        self._workers = workers
+        self._ground = ground
+        self._plan = plan
+        self._retried, self._began = 0.0, time.monotonic()
+
+    def run(self, candidates: Iterable[Candidate]) -> Iterator[Judged]:
+        """See `Pool.judge`."""
+        source = iter(candidates)
+        try:
+            more = True
+            while more or self._busy():
+                while more and (worker := self._free()) is not None:
+                    candidate = next(source, None)
+                    more = candidate is not None
+                    if candidate is not None:
+                        self._begin(worker, candidate)
+                yield from self._answers()
+        finally:
+            for worker in self._busy():
+                worker.close()
+
+    def _busy(self) -> list[Worker]:
+        return [worker for worker in self._workers if worker.task is not None]
+
+    def _free(self) -> Worker | None:
+        return next((worker for worker in self._workers if worker.task is None), None)
+
+    def _begin(self, worker: Worker, candidate: Candidate) -> None:
+        first = self._ground.fit(self._plan.first)
+        asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
+        slow = self._ground.never_hot if self._plan.fastest == "hot" else "warm was asked for"
+        self._send(worker, Task(candidate, stage, asked, slow))
+
+    def _then(self, candidate: Candidate) -> tuple[str, ...]:
+        then = self._plan.then(candidate) if callable(self._plan.then) else self._plan.then
+        return self._ground.fit((*self._ground.tests, *self._ground.broken) if then is None else then)
+
+    def _send(self, worker: Worker, task: Task) -> None:
+        """Give `worker` the next child to run; a server that is gone is started again first."""
+        hot = not task.slow and all(name in self._ground.places for name in task.asked)
+        if not hot and task.stage is Stage.REACH:
+            task.stage, task.asked = Stage.ALL, self._everything(task.candidate)
+        task.limit = self._ground.limit(task.asked, hot=hot) * task.factor
+        keep_going = self._plan.keep_going and task.stage is Stage.FIRST
+        try:
+            if worker.down:
+                worker.restart()
+            if hot:
+                worker.send(task, worker.server.hot, self._hot_message(task, keep_going=keep_going))
+            else:
+                worker.preload(self._ground.preload)
+                worker.send(task, worker.server.warm, self._warm_message(task, keep_going=keep_going))
+        except RunnerError:
+            worker.died()
+            self._send(worker, task)
+
+    def _everything(self, candidate: Candidate) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self._ground.fit(self._plan.first), *self._then(candidate))))
+
+    def _hot_message(self, task: Task, *, keep_going: bool) -> Mapping[str, object]:
+        places = [self._ground.places[name] for name in task.asked]
+        known = [self._ground.places[name] for name in self._plan.known if name in self._ground.places]
+        order = message(task.candidate, places, known, task.limit, keep_going=keep_going)
+        return {**order, "reach": task.stage is Stage.REACH}
+
+    def _warm_message(self, task: Task, *, keep_going: bool) -> Mapping[str, object]:
+        order = message(task.candidate, (), (), task.limit, keep_going=keep_going)
+        return {**order, "tests": list(task.asked), "known": sorted(self._plan.known)}
+
+    def _answers(self) -> Iterator[Judged]:
+        """Wait for some worker, and turn what it said into verdicts or next steps."""
+        busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
+        ready, _, _ = select.select(list(busy), [], [], 1.0)
+        for line in ready:
+            worker = busy[line]
+            try:
+                heard = line.hear(0.0)
+            except RunnerError:
+                yield self._lost(worker, "the test servers died with it")
+                continue
+            for answer in heard:
+                judged = self._next(worker, answer)
+                if judged is not None:
+                    yield judged
+        for worker in self._busy():
+            if worker.task is not None and worker.task.late:
+                yield self._lost(worker, "its test server no longer answers")
+
+    def _lost(self, worker: Worker, why: str) -> Judged:
+        task = worker.task
+        assert task is not None
+        worker.died()
+        return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason=why, slow=task.slow)
+
+    def _next(self, worker: Worker, answer: Message) -> Judged | None:
+        """The verdict on the worker's task, or None when another child of it runs now."""
+        task, worker.task = worker.task, None
+        assert task is not None
+        if answer["kind"] == "ready":
+            worker.revive()
+            return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason="the test server died")
+        if "slow" in answer:
+            task.slow = answer["slow"]
+            self._send(worker, task)
+            return None
+        if set(answer["changed"]) - self._ground.habits:
+            worker.close()
+        task.cpu += answer["cpu"]
+        task.seconds += answer["wall"]
+        if answer["hung"] and task.factor == 1.0 and self._may_retry(task):
+            task.factor = LONGER
+            self._send(worker, task)
+            return None
+        judged = self._verdict(task, answer)
+        if judged.plausible and self._advance(task):
+            self._send(worker, task)
+            return None
+        return judged
+
+    def _may_retry(self, task: Task) -> bool:
+        """Second tries stay within the plan's share of the time since `began`."""
+        cost = task.limit * LONGER
+        if self._retried + cost > self._plan.retry * len(self._workers) * (time.monotonic() - self._began):
+            return False
+        self._retried += cost
+        return True
+
+    def _advance(self, task: Task) -> bool:
+        """Move `task` to its next stage; False after the last."""
+        task.factor = 1.0
+        if task.stage is Stage.FIRST:
+            rest = self._then(task.candidate)
+            task.stage, task.asked = Stage.REACH, tuple(name for name in rest if name not in self._plan.first)
+            return bool(task.asked)
+        if task.stage is Stage.REACH and self._plan.thorough:
+            task.stage, task.asked = Stage.ALL, self._everything(task.candidate)
+            return bool(set(task.asked) - set(task.statuses))
+        return False
+
+    def _verdict(self, task: Task, answer: Message) -> Judged:
+        found = self._ground.statuses(answer)
+        died = self._died(answer, found) if answer["died"] else ""
+        task.statuses.update(found)
+        reason = died or self._bad(found) or self._gone(task, answer, found)
+        return Judged(
+            task.candidate,
+            dict(task.statuses),
+            answer["speed"],
+            not reason,
+            task.cpu,
+            task.seconds,
+            reason,
+            task.slow,
+            bool(answer["hung"]),
+        )
+
+    def _bad(self, found: Mapping[str, Status]) -> str:
+        bad = (name for name, status in found.items() if status.bad and name not in self._plan.known)
+        return next((f"{name} {found[name].value}" for name in bad), "")
+
+    def _gone(self, task: Task, answer: Message, found: Mapping[str, Status]) -> str:
+        """A test that was asked for and has no status; what could not be collected before need not be now."""
+        asked = [self._ground.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
+        wanted = (*answer.get("missing", ()), *asked)
+        gone = (name for name in wanted if name not in found and name not in self._ground.broken)
+        return next((f"{name} did not run" for name in gone), "")
+
+    def _died(self, answer: Message, found: dict[str, Status]) -> str:
+        """The test in which the child ended is a failed one."""
+        running = answer.get("running", -1)
+        name = self._ground.tests[running] if 0 <= running < len(self._ground.tests) else ""
+        if name:
+            found.setdefault(name, Status.FAILED)
+        return f"{name or 'the run'} {answer['died']}"
+
+
+def _speed(task: Task) -> str:
+    return "warm" if task.slow else "hot"
