@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -168,7 +169,8 @@ def _ours() -> Path:
 
 def _version(binary: Path) -> str:
     """The version in the name of ruff's dist-info: no process for what a folder tells."""
-    found = sorted(binary.parent.parent.glob("lib*/**/site-packages/ruff-*.dist-info"))
+    roots = (binary.parent.parent.glob(f"{lib}/site-packages") for lib in ("lib/python*", "lib64/python*", "Lib"))
+    found = sorted(info for root in itertools.chain.from_iterable(roots) for info in root.glob("ruff-*.dist-info"))
     return found[-1].name.removeprefix("ruff-").removesuffix(".dist-info") if found else ""
 
 

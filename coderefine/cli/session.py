@@ -134,7 +134,10 @@ def _refined(setup: Setup, client: Client | None, journal: Journal, originals: O
     from coderefine.loop.refine import refine
 
     with views(setup) as opened:
-        return refine(assembled(setup, opened, client, journal, originals))
+        parts = assembled(setup, opened, client, journal, originals)
+        if client is not None:
+            client.preload()
+        return refine(parts)
 
 
 def assembled(
@@ -175,7 +178,7 @@ def _roots(setup: Setup) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> Iterator[Client | None]:
-    """The model's client while it is wanted and can be reached; openai loads behind the first test run.
+    """The model's client while it is wanted and can be reached.
 
     Prompts can be shown without either: then nothing is sent.
     """
@@ -189,7 +192,6 @@ def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal) ->
 
     show = screen.prompt if asked.show_prompts else None
     with Client(setup.config, memory=journal, listen=setup.listen, show=show, preview=not wanted) as client:
-        client.preload()
         yield client
 
 
