@@ -129,7 +129,7 @@ class Check:
 
     `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
     `tool` names the program and version that spoke. `scores` by criterion and their weighted mean `total`
-    (1 poor, 5 nothing to add) are a review's; None: it gave none.
+    (1 poor, 5 nothing to add) are a review's; None: it gave none. `confined`: what confined the tests, in words.
     """
 
     critic: str
@@ -143,6 +143,7 @@ class Check:
     notes: tuple[str, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
     total: float | None = None
+    confined: tuple[str, ...] = ()
 
     @property
     def failing(self) -> tuple[str, ...]:
@@ -302,6 +303,8 @@ class Ask:
     `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any.
     `seed`: PYTHONHASHSEED.
     `timeout`: wall seconds for the whole check.
+    `freedom`: how far tests are let loose, as an index into runner.sandbox.STEPS; None: nothing but the view
+    confines them, as befits the user's own code.
     """
 
     scope: tuple[str, ...] = (".",)
@@ -315,6 +318,7 @@ class Ask:
     cover: frozenset[str] = frozenset()
     seed: int | None = None
     timeout: float = 600.0
+    freedom: int | None = None
 
 
 class Finished(Protocol):

@@ -6,25 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coderefine.core import Ask, Case, Check, Critic, Patch, Views
+from coderefine.loop.confinement import freedom
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import HANG
 
 OTHER_SEED = 1
 
 
-def find_flaky(views: Views, critic: Critic, baseline: Check, ask: Ask) -> frozenset[str]:
-    """Failing tests of `baseline` that do not fail again.
+def find_flaky(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[frozenset[str], int]:
+    """Failing tests of `baseline` that do not fail again, and the freedom (see Ask) that failing tests need.
 
     They are run once more alone, with another hash seed; those that pass there get a second full run, because a
     test that fails only in company is order-dependent (a real failure), not flaky. Tests that hung are believed.
     """
-    again = tuple(id_ for id_ in baseline.failing if not _hung(baseline.cases[id_]))
-    if not again:
-        return frozenset()
-    suspects = _changed(views, critic, baseline, replace(ask, tests=again, seed=OTHER_SEED))
-    if not suspects:
-        return frozenset()
-    return suspects & _changed(views, critic, baseline, replace(ask, tests=None))
+    ids = tuple(id_ for id_ in baseline.failing if not _hung(baseline.cases[id_]))
+    if not ids:
+        return frozenset(), 0
+    alone = replace(ask, tests=ids, seed=OTHER_SEED, rich=False)
+    (again,) = critique(views, (critic,), Patch(), replace(alone, freedom=0))
+    needed = freedom(views, critic, baseline, again, alone)
+    suspects = _passing(ids, again)
+    if suspects:
+        (again,) = critique(views, (critic,), Patch(), replace(ask, rich=False))
+    return suspects & _passing(ids, again), needed
 
 
 def fails_anyway(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
@@ -40,6 +44,5 @@ def _hung(case: Case) -> bool:
     return case.failure is not None and case.failure.exception == HANG
 
 
-def _changed(views: Views, critic: Critic, baseline: Check, ask: Ask) -> frozenset[str]:
-    (again,) = critique(views, (critic,), Patch(), replace(ask, rich=False))
-    return frozenset(id_ for id_ in baseline.failing if id_ in again.cases and not again.cases[id_].status.bad)
+def _passing(ids: Sequence[str], again: Check) -> frozenset[str]:
+    return frozenset(id_ for id_ in ids if id_ in again.cases and not again.cases[id_].status.bad)

@@ -46,7 +46,7 @@ def _judge_baseline(state: State) -> None:
     if suite and suite.failing and state.parts.proposers:
         state.say("stage", "flaky")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
-        state.flaky = find_flaky(state.parts.views, critic, suite, ask)
+        state.flaky, state.freedom = find_flaky(state.parts.views, critic, suite, ask)
     state.keep(state.best)
 
 

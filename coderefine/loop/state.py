@@ -76,6 +76,7 @@ class State:
     """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline.
 
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
+    `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
     """
 
     parts: Parts
@@ -86,6 +87,8 @@ class State:
     flaky: frozenset[str] = frozenset()
     evidence: Evidence = Evidence()
     isolation: str = ""
+    freedom: int = 0
+    bears: set[str] = field(default_factory=set)
     loose: Cost = Cost()
     best: Attempt = Attempt(0, Patch())
 

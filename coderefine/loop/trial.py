@@ -8,6 +8,7 @@ from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
+from coderefine.loop.confinement import loosened
 from coderefine.loop.critique import critique
 from coderefine.loop.state import State, advice_on, tests
 
@@ -61,13 +62,20 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
 def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | None = None) -> Attempt:
     suite = tests(state.best)
     ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED, timeout=state.patience)
-    checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
-    attempt = Attempt(number, patch, checks, cost=Cost(test_runs=1))
+    attempt = _run(state, number, patch, ask)
+    if loosened(state, attempt, ask):
+        attempt = _run(state, number, patch, ask)
     if not only and advice_on(state.best):
         attempt = heard(state, replace(attempt, verdict=_weighed(state, attempt)))
         if not advice_on(attempt):
             return attempt
     return replace(attempt, verdict=_weighed(state, attempt))
+
+
+def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
+    ask = replace(ask, freedom=state.freedom)
+    checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
+    return Attempt(number, patch, checks, cost=Cost(test_runs=1))
 
 
 def _failing(suite: Check | None) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from coderefine.core import Ask, Check, Event, Failure, Listen, View
 from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
 from coderefine.runner import stacks
+from coderefine.runner.sandbox import Bounds, bounds
 from coderefine.runner.sitting import Ended, Limits, sit
 from coderefine.runner.tally import Tally
 
@@ -100,7 +101,13 @@ class _Cold:
             "coverage": self.ask.coverage,
             "cover": sorted(self.ask.cover),
             "seed": self.ask.seed,
+            "bounds": self._bounds and self._bounds.job(),
+            "temp": str(self.view.temp),
         }
+
+    @property
+    def _bounds(self) -> Bounds | None:
+        return bounds(self.config, self.ask.freedom)
 
     def _over(self, tally: Tally, ended: Ended) -> bool:
         """Whether the check is finished; otherwise the one to blame is recorded. Raises CriticError."""
@@ -125,6 +132,7 @@ class _Cold:
             notes.append(f"left out of addopts: {' '.join(tally.dropped)}")
         if not tally.cases and not tally.broken:
             notes.append("no tests")
+        loosened = (self._bounds.name,) if self._bounds and self._bounds.name else ()
         complete = self.ask.tests is None and not tally.stopped and not tally.left and tally.chosen is not None
         return Check(
             "pytest",
@@ -134,6 +142,7 @@ class _Cold:
             complete=complete,
             tool=f"pytest {tally.pytest or self.interpreter.pytest or '?'}",
             notes=tuple(notes),
+            confined=(*tally.confined, *loosened),
         )
 
 

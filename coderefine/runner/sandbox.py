@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from coderefine.config import Config
 
@@ -32,8 +32,18 @@ STEPS: tuple[Bounds | None, ...] = (
     None,
 )
 """From tight to loose; None is unconfined."""
+LOOSEST = len(STEPS) - 1
 
 
 def steps(config: Config) -> tuple[Bounds | None, ...]:
     """What may be tried, in this order: all that `config.sandbox` allows."""
     return {"strict": STEPS[:1], "off": STEPS[-1:]}.get(config.sandbox, STEPS)
+
+
+def bounds(config: Config, freedom: int | None) -> Bounds | None:
+    """Of a cold run; the network is the view's to take away, and the user's to grant."""
+    if freedom is None:
+        return None
+    allowed = steps(config)
+    found = allowed[min(freedom, len(allowed) - 1)]
+    return found and replace(found, network=found.network or config.network)

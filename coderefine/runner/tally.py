@@ -25,6 +25,7 @@ class Tally:
     collected: tuple[str, ...] = ()
     chosen: tuple[str, ...] | None = None
     dropped: list[str] = field(default_factory=list)
+    confined: tuple[str, ...] = ()
     pytest: str = ""
     prefix: str = ""
     pid: int = 0
@@ -101,6 +102,9 @@ class Tally:
         self.pytest = str(message["pytest"])
         self.prefix = str(message["prefix"])
         self.since = time.monotonic()
+
+    def _confined(self, message: Message) -> None:
+        self.confined = tuple(message["words"])
 
     def _dropped(self, message: Message) -> None:
         self.dropped += [word for word in message["options"] if word not in self.dropped]

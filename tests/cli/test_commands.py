@@ -136,7 +136,7 @@ class TestDoctor:
     def test_all_is_well(self, repo: Path) -> None:
         said = coderefine("doctor", "--no-model", cwd=repo)
         assert said.code == 0, said
-        for name in ("project", "git", "interpreter", "pytest", "ruff", "radon", "private view", "model"):
+        for name in ("project", "git", "interpreter", "pytest", "ruff", "radon", "private view", "sandbox", "model"):
             assert re.search(rf"^ok   {name} ", said.out, re.MULTILINE), said.out
 
     def test_what_must_be_done_is_said(self, tmp_path: Path) -> None:

@@ -24,7 +24,13 @@ def main(fd: int) -> None:
     said = wire.Wire(fd, job["nonce"])
     said.say("hello", pid=os.getpid())
     watch(job["board"], job["signal"])
-    stand(job)
+    if job["bounds"] is None:
+        stand(job)
+    else:
+        from . import confine  # before the project's own `socket.py` could be meant
+
+        stand(job)
+        said.later("confined", words=confine.applied(job["bounds"], (job["top"], job["temp"])))
     code = run(job, said)
     said.say("end", code=code)
     leave(code)

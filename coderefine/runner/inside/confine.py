@@ -67,6 +67,13 @@ def confine(bounds: Bounds) -> List[str]:
     return done
 
 
+def applied(bounds: Dict[str, Any], below: Tuple[str, ...]) -> List[str]:
+    """Confine this process to `below` and what `bounds` (see runner/sandbox.py) adds; what was applied, in words."""
+    home = os.path.expanduser("~")
+    write = (*below, *bounds["write"], *((home,) if bounds["home"] else ()))
+    return confine(Bounds(write, home, bounds["home"], bounds["network"]))
+
+
 def capabilities() -> Dict[str, bool]:
     """What this system has for confining. Tried for real, in children."""
     found = {"rlimits": True, "fork": hasattr(os, "fork"), "landlock": False, "network namespace": False}

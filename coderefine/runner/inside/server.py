@@ -36,23 +36,13 @@ def main(warm_fd: int) -> None:
     sys.dont_write_bytecode = False  # compiled tests and modules of the unchanged tree speed up all warm runs
     cold.stand(job)
     session.silence()
-    job["confined"] = confined(job)
+    below = (job["top"], os.path.dirname(job["scratch"]))
+    job["confined"] = [] if job["bounds"] is None else confine.applied(job["bounds"], below)
     roles: List[Callable[[], None]] = [
         lambda: warm.serve(warm_fd, wire.Wire(warm_fd, job["nonce"]), job),
         lambda: hot.serve(hot_fd, wire.Wire(hot_fd, job["hot_nonce"]), job),
     ]
     _keep(roles, [warm_fd, hot_fd])
-
-
-def confined(job: Message) -> List[str]:
-    """Confine this process as the job says; what was applied."""
-    bounds = job["bounds"]
-    if bounds is None:
-        return []
-    write = (job["top"], os.path.dirname(job["scratch"]), *bounds["write"])
-    home = os.path.expanduser("~")
-    write += (home,) if bounds["home"] else ()
-    return confine.confine(confine.Bounds(write, home, bounds["home"], bounds["network"]))
 
 
 def _keep(roles: List[Callable[[], None]], fds: List[int]) -> None:

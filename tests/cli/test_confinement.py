@@ -1,0 +1,85 @@
+"""What a patch may do while it is on trial, and what the project's own tests may go on doing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from coderefine.runner.inside.confine import capabilities
+from tests.support.command import FAULT, GREEN, ORDER, RIGHT, TESTS, block, coderefine
+from tests.support.llm_server import LlmServer
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or not capabilities()["landlock"], reason="this system has no Landlock"
+)
+NEW = FAULT.replace("> 100", ">= 100")
+HOME = "__import__('os').path.expanduser('~')"
+ATTACKS = {
+    "writes into HOME": f"    open({HOME} + '/pwned', 'w').close()\n",
+    "removes from HOME": f"    __import__('os').remove({HOME} + '/diary')\n",
+    "reads a key": f"    assert open({HOME} + '/.ssh/id_ed25519').read()\n",
+    "writes beside the repository": "    open('../beside', 'w').close()\n",
+}
+
+
+def model(server: LlmServer, *more: str) -> tuple[str, ...]:
+    return ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *more)
+
+
+@pytest.fixture
+def home(sealed: Path) -> Path:
+    (sealed / ".ssh").mkdir()
+    (sealed / ".ssh/id_ed25519").write_text("KEY")
+    (sealed / "diary").write_text("dear diary")
+    return sealed
+
+
+@pytest.mark.parametrize("view", ["overlay", "copy"])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_attack(home: Path, tmp_path: Path, attack: str, view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
+    monkeypatch.setenv("CODEREFINE_VIEW", view)
+    with LlmServer([block("order.py", FAULT, ATTACKS[attack] + NEW)]) as server:
+        said = coderefine(*model(server, "--max-iterations", "1"), cwd=repo)
+    assert said.code == 1, said
+    assert "breaks test_order.py::test_price" in said.err
+    assert not (home / "pwned").exists()
+    assert not (tmp_path / "beside").exists()
+    assert (home / "diary").read_text() == "dear diary"
+    assert (repo / "order.py").read_text() == ORDER
+
+
+def test_what_the_projects_own_tests_need_is_allowed_and_named(home: Path, tmp_path: Path) -> None:
+    need = f"\n\ndef test_remembers():\n    open({str(home / 'cache')!r}, 'w').close()\n"
+    repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS + need})
+    with LlmServer([RIGHT]) as server:
+        said = coderefine(*model(server), cwd=repo)
+    assert said.code == 0, said
+    assert (repo / "order.py").read_text() == GREEN
+    assert "may write /tmp" in said.out
+
+
+def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: Path) -> None:
+    need = f"def test_discount():\n    open({str(home / 'cache')!r}, 'w').close()\n"
+    repo = make_repo(
+        tmp_path / "order",
+        {"order.py": ORDER, "test_order.py": TESTS.replace("def test_discount_from_one_hundred_on():\n", need)},
+    )
+    with LlmServer([RIGHT]) as server:
+        said = coderefine(*model(server), cwd=repo)
+    assert said.code == 0, said
+    assert "may write /tmp" in said.out
+
+
+def test_strict_allows_nothing_more_and_off_confines_nothing(home: Path, tmp_path: Path) -> None:
+    need = f"\n\ndef test_remembers():\n    open({str(home / 'cache')!r}, 'w').close()\n"
+    repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS + need})
+    with LlmServer([RIGHT, RIGHT]) as server:
+        strict = coderefine(*model(server, "--sandbox", "strict", "--max-iterations", "1"), cwd=repo)
+        free = coderefine(*model(server, "--sandbox", "off"), cwd=repo)
+    assert strict.code == 1, strict
+    assert free.code == 0, free
+    assert "landlock" not in free.out
