@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from coderefine.cli.options import GATES, OUTPUT, PATHS, flags, options
+from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, flags, options
 from coderefine.cli.screen import screen
 from coderefine.cli.wiring import critics, setup, views
 from coderefine.core import Ask, Check, Patch
@@ -12,7 +12,7 @@ from coderefine.core import Ask, Check, Patch
 
 @click.command()
 @PATHS
-@options(GATES, OUTPUT)
+@options(TASK, GATES, OUTPUT)
 def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
     from coderefine.loop.critique import critique

@@ -9,7 +9,7 @@ import click
 
 from coderefine.cli import delivery
 from coderefine.cli.delivery import Delivery
-from coderefine.cli.options import GATES, LOOP, OUTPUT, PATHS, flags, options
+from coderefine.cli.options import GATES, LOOP, OUTPUT, PATHS, TASK, flags, options
 from coderefine.cli.screen import screen
 from coderefine.cli.session import Request, mend
 from coderefine.cli.wiring import setup
@@ -17,7 +17,7 @@ from coderefine.cli.wiring import setup
 
 @click.command()
 @PATHS
-@options(GATES, LOOP, delivery.OPTIONS, OUTPUT)
+@options(TASK, GATES, LOOP, delivery.OPTIONS, OUTPUT)
 def fix(  # one parameter per flag that is no configuration key
     paths: tuple[str, ...],
     format_: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -21,6 +22,21 @@ GATES = (
     click.option("--python", metavar="PATH", help="The project's interpreter."),
     click.option("--view", type=click.Choice(["auto", "overlay", "copy"]), help="How the private view is made."),
     click.option("--network/--no-network", default=None, help="Let the project's tests use the network."),
+)
+
+
+def _anywhere(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """The path of a task's file is meant from here, wherever the run is resumed from."""
+    return str(Path(value).absolute()) if value and value.endswith(".toml") else value
+
+
+TASK = (
+    click.option(
+        "--task",
+        metavar="NAME|FILE.toml",
+        callback=_anywhere,
+        help="What done means (default fix): readability, types, docs, another package's, or a file.",
+    ),
 )
 LOOP = (
     click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="Rounds with the model; 0: none."),

@@ -12,7 +12,7 @@ from coderefine.cli.options import OUTPUT, options
 from coderefine.cli.runs import RUN, recorded
 from coderefine.cli.screen import Delivered, screen
 from coderefine.cli.session import assembled
-from coderefine.cli.wiring import Setup, setup, views
+from coderefine.cli.wiring import Setup, model, setup, views
 from coderefine.core import Attempt, Limits, Outcome, Patch
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
     from coderefine.journal.rewound import rewound
     from coderefine.llm.client import Client
     from coderefine.loop.refine import refine
-    from coderefine.proposers.model import Model
     from coderefine.proposers.recorded import Recorded
     from coderefine.workspace.originals import Originals
     from coderefine.workspace.rewound import Rewound
@@ -52,12 +51,11 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
         Client(parts.config, memory=journal, listen=parts.listen, limits=ENDLESS, replay=True) as client,
         views(parts) as opened,
     ):
-        model = Model(parts.place, parts.config, client, parts.protection, parts.listen, under=then)
         whole = assembled(parts, Rewound(opened, then), client, journal, originals, under=then)
         return refine(
             replace(
                 whole,
-                proposers=(Recorded(journal.attempts(), model),),
+                proposers=(Recorded(journal.attempts(), model(parts, client, then)),),
                 limits=ENDLESS,
                 strength=None,
                 record=_keep_nothing,

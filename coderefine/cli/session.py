@@ -167,6 +167,7 @@ def assembled(
         record=journal.attempt,
         edited=originals.edited,
         advice=advice(setup, client),
+        task=setup.task,
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coderefine.config import Config, load
-from coderefine.core import Critic, Event, Listen, Proposer, Views
+from coderefine.config import Config, load, task_name
+from coderefine.core import FIX, Critic, Event, Listen, Proposer, Task, Views
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -27,18 +27,36 @@ class Setup:
     interpreter: Interpreter
     protection: Protection
     listen: Listen
+    task: Task = FIX
 
 
-def setup(paths: Sequence[str], flags: Mapping[str, object], listen: Listen) -> Setup:
-    """Find the project of `paths` and its interpreter. Raises UsageError, ConfigError, SurroundingsError."""
+def setup(
+    paths: Sequence[str],
+    flags: Mapping[str, object],
+    listen: Listen,
+    task: Task | None = None,
+    *,
+    cwd: Path | None = None,
+) -> Setup:
+    """Find the project of `paths`, its task (unless given) and its interpreter.
+
+    Raises UsageError, ConfigError, SurroundingsError.
+    """
     import os
     import threading
 
-    place = locate([Path(path) for path in paths], Path.cwd())
-    config = load(place.root, os.environ, flags)
+    place = locate([Path(path) for path in paths], cwd or Path.cwd())
+    name = task.name if task else task_name(place.root, os.environ, flags)
+    if task is None and name != FIX.name:
+        from coderefine.tasks import find
+
+        task = find(name, place)
+    config = load(place.root, os.environ, flags, task or FIX)
+    place = replace(place, scope=task.wanted or place.scope) if task else place
     hide(config.api_key_env)
     threading.Thread(target=_preload, args=(config,), daemon=True).start()
-    return Setup(place, config, interpreter(place, config, os.environ), Protection.of(place, config), listen)
+    python = interpreter(place, config, os.environ)
+    return Setup(place, config, python, Protection.of(place, config), listen, task or FIX)
 
 
 def _preload(config: Config) -> None:
@@ -58,21 +76,38 @@ def views(parts: Setup) -> AbstractContextManager[Views]:
 
 
 def critics(parts: Setup) -> tuple[Critic, ...]:
+    """The gates: those of the configuration, then the task's own."""
     from coderefine.critics import build
 
-    return build(parts.place, parts.interpreter, parts.config, parts.listen)
+    configured = build(parts.place, parts.interpreter, parts.config, parts.listen)
+    return (*configured, *(critic for critic in _of_task(parts) if critic.gate))
+
+
+def _of_task(parts: Setup) -> tuple[Critic, ...]:
+    """The critics that a task brings along, gates and advisers."""
+    if parts.task is FIX:
+        return ()
+    from coderefine.critics.asked import Asked
+    from coderefine.critics.functions import FunctionGate, Rewarded
+
+    task, place = parts.task, parts.place
+    made: list[Critic] = [make(place, parts.interpreter, parts.config, parts.listen) for make in task.critics]
+    made += [FunctionGate(look) for look in task.checks]
+    made += [Rewarded(task)] if task.reward else []
+    return (*([Asked(task)] if task.wanted else []), *made)
 
 
 def advice(parts: Setup, client: Client | None) -> tuple[Critic, ...]:
-    """Who is heard once the gates are content: the review, when there are criteria and a model to apply them."""
+    """Who is heard once the gates are content: the task's advisers; the review, when there are criteria and a model."""
+    own = tuple(critic for critic in _of_task(parts) if not critic.gate)
     if not parts.config.criteria:
-        return ()
+        return own
     if client is None:
         parts.listen(Event("note", "criteria need a model: nothing is reviewed"))
-        return ()
+        return own
     from coderefine.critics.review import Review
 
-    return (Review(parts.place, parts.config, client, parts.protection),)
+    return (*own, Review(parts.place, parts.config, client, parts.protection, parts.task))
 
 
 def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | None]) -> tuple[Proposer, ...]:
@@ -86,7 +121,11 @@ def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | N
         where = (parts.place, parts.interpreter, parts.config, parts.protection, parts.listen)
         ladder.append(Search(*where, alone=client is None, under=under))
     if client is not None:
-        from coderefine.proposers.model import Model
-
-        ladder.append(Model(parts.place, parts.config, client, parts.protection, parts.listen, under=under))
+        ladder.append(model(parts, client, under))
     return tuple(ladder)
+
+
+def model(parts: Setup, client: Client, under: Mapping[str, bytes | None]) -> Proposer:
+    from coderefine.proposers.model import Model
+
+    return Model(parts.place, parts.config, client, parts.protection, parts.listen, under=under, task=parts.task)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.config import Config, Criterion
-from coderefine.core import Ask, Check, Finding, Severity, Span, View
+from coderefine.core import FIX, Ask, Check, Finding, Read, Severity, Span, Task, View
 from coderefine.critics.files import python_files
 from coderefine.critics.scope import inside
 from coderefine.critics.symbols import Symbols
@@ -18,6 +18,7 @@ from coderefine.llm.prompts import render
 from coderefine.llm.request import Message, Request
 from coderefine.llm.review import HIGHEST, SCHEMA, Opinion, applies, opinion
 from coderefine.llm.structured import ask_json
+from coderefine.llm.task import given, told
 from coderefine.project import Place, Protection
 
 MOST, LEAST = 30_000, 3_000
@@ -32,7 +33,8 @@ class Review:
     name = "review"
     gate = False
 
-    def __init__(self, place: Place, config: Config, client: Client, protection: Protection) -> None:
+    def __init__(self, place: Place, config: Config, client: Client, protection: Protection, task: Task = FIX) -> None:
+        self._task = task
         self._place = place
         self._config = config
         self._client = client
@@ -62,7 +64,7 @@ class Review:
         if not criteria:
             return Check(self.name, gate=False, notes=("no criterion is about any of the files",))
         try:
-            said = ask_json(self._client, self._request(criteria, texts))
+            said = ask_json(self._client, self._request(criteria, texts, lambda path: text_of(view.read(path))))
         except ReplyError as error:
             raise CriticError(f"the review cannot be read: {error}") from error
         found = opinion(said, criteria, texts)
@@ -84,7 +86,8 @@ class Review:
 
     def _texts(self, view: View, ask: Ask) -> tuple[Mapping[str, str], int]:
         """The files to read, and how many there was no room for: those of the first review, then changed ones."""
-        paths = [path for path in python_files(view, self._place) if self._wanted(path, ask)]
+        known = dict.fromkeys((*python_files(view, self._place), *_artefacts(view, self._task)))
+        paths = [path for path in known if self._wanted(path, ask)]
         first = {path: place for place, path in enumerate((*self._read, *sorted(ask.changed or ())))}
         paths.sort(key=lambda path: (first.get(path, len(first)), path))
         texts: dict[str, str] = {}
@@ -99,11 +102,14 @@ class Review:
         ours = inside(path, ask.scope) and not self._protection.is_test(path) and not self._protection.reason(path)
         return ours and any(applies(criterion, path) for criterion in self._criteria)
 
-    def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Request:
+    def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str], read: Read) -> Request:
         sign = mark(texts.values())
         code = "\n".join(fenced("file", path, text, sign) for path, text in texts.items())
         asked = "\n".join(_told(criterion) for criterion in criteria)
-        system, user = render("reviewer"), render("review", code=code, criteria=asked)
+        shown = "\n".join(part for part in (given(self._task, read), code) if part)
+        subject = "text" if self._task.files else "Python code"
+        system = render("reviewer", subject=subject, task=told(self._task))
+        user = render("review", code=shown, criteria=asked)
         sizes = (("system", len(system)), ("code", len(code)), ("criteria", len(asked)))
         messages = (Message("system", system), Message("user", user))
         return Request("review", messages, 0.0, self._model, SCHEMA, reply_tokens=4096, parts=sizes)
@@ -120,6 +126,12 @@ class Review:
             yield f"{found.dropped} finding{'s' * (found.dropped > 1)} dropped: no such code, path or criterion"
         if left_out:
             yield f"{left_out} file{'s' * (left_out > 1)} not read for want of room: give narrower paths"
+
+
+def _artefacts(view: View, task: Task) -> list[str]:
+    """The files a task is about that are no Python."""
+    found = (path for pattern in task.files for path in view.door.glob(pattern) if path.is_file())
+    return sorted(path.relative_to(view.door).as_posix() for path in found)
 
 
 def _told(criterion: Criterion) -> str:

@@ -82,3 +82,11 @@ def blocks(node: ast.AST) -> Iterator[ast.AST]:
         children = getattr(node, name, None)
         if isinstance(children, list):
             yield from (child for child in children if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case))
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """`tree`, which is changed, with its docstrings taken out: what is left is code."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | Definition) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return tree

@@ -10,7 +10,7 @@ from coderefine.core import EMPTY, Attempt, Case, Check, Finding, Severity, Stat
 from coderefine.judge.paths import within
 from coderefine.judge.size import diff_size
 
-TESTS, LINT, COMPLEXITY = "pytest", "ruff", "radon"
+TESTS, LINT, COMPLEXITY, ASKED = "pytest", "ruff", "radon", "asked"
 BEST = 5.0
 """The highest total of a review."""
 PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
@@ -21,13 +21,15 @@ class Score:
     """Compared field by field, in this order; smaller is better.
 
     `silent`: gates of the baseline that gave no answer. `lost`: tests that passed and no longer do,
-    vanished ones included. `bad`: tests failing or in error, plus failing ones that vanished. `command`, `ruff`:
-    hard findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers' totals.
-    `remarks`: their findings. `size`: lines.
+    vanished ones included. `asked`: what has yet to be written; it goes before the failing tests, because a module
+    that cannot be imported fails once, and one that is half right as often as it has tests. `bad`: tests failing or
+    in error, plus failing ones that vanished. `command`, `ruff`: hard findings. `radon`: sum of the hard findings'
+    weights. `review`: points lost in the advisers' totals. `remarks`: their findings. `size`: lines.
     """
 
     silent: int
     lost: int
+    asked: int
     bad: int
     command: int
     ruff: int
@@ -53,8 +55,9 @@ def score(
     return Score(
         silent=len(silent(attempt, baseline)),
         lost=len(lost(attempt, baseline, flaky)),
+        asked=sum(finding.critic == ASKED for finding in counted),
         bad=len(bad(attempt, baseline, flaky)),
-        command=sum(finding.critic not in (LINT, COMPLEXITY) for finding in counted),
+        command=sum(finding.critic not in (LINT, COMPLEXITY, ASKED) for finding in counted),
         ruff=sum(finding.critic == LINT for finding in counted),
         radon=sum(finding.weight for finding in counted if finding.critic == COMPLEXITY),
         review=sum(round(BEST - check.total, 3) for check in attempt.checks if check.total is not None),

@@ -9,6 +9,7 @@ from coderefine.core import EMPTY, Attempt, Verdict
 from coderefine.judge.score import Score, lost, score, silent
 
 WORDS = {
+    "asked": "parts of what is asked for still missing",
     "bad": "failing tests",
     "command": "findings of command gates",
     "ruff": "ruff findings",

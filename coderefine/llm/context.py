@@ -26,13 +26,14 @@ FILES = 6
 @dataclass(frozen=True, slots=True)
 class Repository:
     """How to look at the tree under repair: `text` gives a file (None: no such text), `prefix` is the project's
-    folder in it ("." for the top), `is_test` and `writable` answer for a path."""
+    folder in it ("." for the top), `is_test` and `writable` answer for a path. `always`: files shown in any case."""
 
     top: Path
     prefix: str
     text: Callable[[str], str | None]
     is_test: Callable[[str], bool]
     writable: Callable[[str], bool]
+    always: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def _files(
     pointed += [finding.path for finding in findings]
     imported = [path for test in sources for path in _imported(test, repository)]
     found: dict[str, str] = {}
-    for path in dict.fromkeys((*pointed, *imported)):
+    for path in dict.fromkeys((*repository.always, *pointed, *imported)):
         text = repository.text(path) if _relative(path) and not repository.is_test(path) else None
         if text is not None and repository.writable(path):
             found[path] = text

@@ -16,7 +16,7 @@ def content(state: State) -> bool:
         return False
     if state.parts.advice and not advice_on(state.best):
         _ask_about_best(state)
-    return not advised(state.best)
+    return not advised(state.best) or state.parts.task.is_refinement_sufficient(state.best)
 
 
 def heard(state: State, attempt: Attempt) -> Attempt:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from coderefine import judge
 from coderefine.core import (
+    FIX,
     Attempt,
     Check,
     Cost,
@@ -23,6 +24,7 @@ from coderefine.core import (
     Severity,
     Situation,
     Stop,
+    Task,
     Verdict,
     Views,
 )
@@ -53,6 +55,7 @@ class Parts:
     `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
     `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
+    `task`: says when an attempt is good enough although advisers have remarks left, and what it refuses to change.
     """
 
     views: Views
@@ -69,6 +72,7 @@ class Parts:
     record: Callable[[Attempt], None] = _forget
     edited: Callable[[int], tuple[str, ...]] = _untouched
     advice: Sequence[Critic] = ()
+    task: Task = FIX
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ SLOW_SUITE = 5.0
 def tried(state: State, patch: Patch) -> Attempt:
     """`patch` judged as the next attempt; its verdict is yes when it is a better step than the best so far."""
     number = len(state.attempts)
-    refusal = _admitted(state, patch)
+    refusal = _admitted(state, patch) and _ours(state, patch)
     if not refusal:
         return Attempt(number, patch, verdict=refusal)
     try:
@@ -41,6 +41,14 @@ def _admitted(state: State, patch: Patch) -> Verdict:
         modules=state.parts.modules,
         roots=state.parts.roots,
     )
+
+
+def _ours(state: State, patch: Patch) -> Verdict:
+    """Whether all that `patch` changes is the task's business."""
+    refuses = state.parts.task.refuses
+    reasons = (refuses(path, state.parts.original(path), data) for path, data in patch.files.items()) if refuses else ()
+    reason = next(filter(None, reasons), "")
+    return Verdict(ok=not reason, reason=reason)
 
 
 def _sources(state: State) -> tuple[str, ...]:

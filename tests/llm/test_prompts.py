@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from coderefine.core import FIX
 from coderefine.llm.prompts import fields, names, render
+from coderefine.llm.task import system
 
 EXPECTED = {
     "again": {"problem"},
@@ -12,6 +14,7 @@ EXPECTED = {
     "feedback": set(),
     "first": set(),
     "fresh": set(),
+    "goal": set(),
     "improve": set(),
     "other": set(),
     "quality": set(),
@@ -19,9 +22,10 @@ EXPECTED = {
     "repair": {"number", "reason"},
     "same": {"number", "reason"},
     "review": {"code", "criteria"},
-    "reviewer": set(),
+    "reviewer": {"subject", "task"},
+    "role": set(),
     "several": {"number"},
-    "system": set(),
+    "system": {"role", "task"},
     "version": {"number", "code", "reason", "feedback"},
 }
 
@@ -48,4 +52,4 @@ def test_a_missing_or_a_surplus_field_is_a_bug(name: str) -> None:
 
 
 def test_the_system_prompt_is_short() -> None:
-    assert len(render("system")) <= 1100
+    assert len(system(FIX)) <= 1100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from coderefine.core import Attempt, Case, Finding, Patch, Severity, Situation, Status
+from coderefine.core import FIX, Attempt, Case, Finding, Patch, Severity, Situation, Status, Task
 from coderefine.llm.prompts import render
 from coderefine.proposers.model.ledger import ORIGIN, failed, outcome
 from coderefine.proposers.model.plan import Base, Move
@@ -22,8 +22,16 @@ class Ground:
     ask: str
 
 
-def ground(move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool]) -> Ground:
-    """Where `move` starts from. `start` is the tree without a patch."""
+def ground(
+    move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool], task: Task = FIX
+) -> Ground:
+    """Where `move` starts from, and its question. `start` is the tree without a patch."""
+    found = _ground(move, situation, start, writable)
+    usual = found.ask in (render("first"), render("quality"))
+    return replace(found, ask=render("goal")) if usual and task.goal else found
+
+
+def _ground(move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool]) -> Ground:
     best = situation.best
     if all(finding.severity is Severity.SOFT for finding in situation.findings) and move.base is not Base.LAST:
         # Nothing fails: what an adviser remarked is about the best tree, and no earlier one will do.

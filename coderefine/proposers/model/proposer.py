@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 
 from coderefine.config import Config
-from coderefine.core import EMPTY, Cost, Event, Listen, Proposals, Situation, Views
+from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Proposals, Situation, Task, Views
 from coderefine.llm.client import Client
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.policies import policy
@@ -28,9 +28,10 @@ class Model:
         listen: Listen = lambda _: None,
         *,
         under: Mapping[str, bytes | None] = EMPTY,
+        task: Task = FIX,
     ) -> None:
         """`under`: files as they were at the run's start, where the user's tree has others by now."""
-        self._asking = Asking(place, config, protection, under)
+        self._asking = Asking(place, config, protection, under, task=task)
         self._config = config
         self._client = client
         self._listen = listen

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
-from coderefine.core import EMPTY, Patch, Situation
+from coderefine.core import EMPTY, FIX, Patch, Situation, Task
 from coderefine.llm.context import Context, Repository, gather
 from coderefine.llm.prompts import render
 from coderefine.llm.request import Message, Request
 from coderefine.llm.steady import cut
+from coderefine.llm.task import given, system
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.ground import Ground, begun
 from coderefine.proposers.model.ledger import ledger
@@ -64,6 +65,7 @@ class Asking:
     protection: Protection
     under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     room: float = 1.0
+    task: Task = FIX
 
     @property
     def start(self) -> Overlay:
@@ -82,22 +84,32 @@ class Asking:
     ) -> tuple[Request, Context]:
         """The question that `move` asks, and what it shows. `together`: repairs wanted in one reply."""
         context = self.context(begun(situation) if past.history is History.TRANSCRIPT else ground)
-        system = render("system")
+        told = system(self.task)
         several = f"\n{render('several', number=str(together))}" if together > 1 else ""
         longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
-        room = longest - len(system) - len(str(context)) - len(ground.ask) - len(several) - MARKS
+        room = longest - len(told) - len(str(context)) - len(ground.ask) - len(several) - MARKS
         tried = self._tried(situation, past, max(LEAST, room))
-        named = {"system": system, "code": context.code, "tests": context.tests, "evidence": context.evidence}
+        named = {"system": told, "code": context.code, "tests": context.tests, "evidence": context.evidence}
         sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": ground.ask}.items() if text)
-        messages = (Message("system", system), Message("user", f"{context}\n{tried}{ground.ask}{several}"))
+        messages = (Message("system", told), Message("user", f"{context}\n{tried}{ground.ask}{several}"))
         temperature = min(HOTTEST, round(self.config.temperature + move.warmth, 2))
         model = self.model(move)
         return Request("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
 
     def context(self, ground: Ground) -> Context:
         overlay = self.tree(ground.patch)
-        repository = Repository(self.place.top, self.place.prefix, overlay.text, self.protection.is_test, self.writable)
-        return gather(ground.findings, ground.cases, repository, self.room)
+        always = tuple(path for pattern in self.task.files for path in self._matching(pattern))
+        answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
+        found = gather(
+            ground.findings, ground.cases, Repository(self.place.top, self.place.prefix, *answers), self.room
+        )
+        code = "\n".join(part for part in (given(self.task, overlay.text), found.code) if part)
+        return replace(found, code=code)
+
+    def _matching(self, pattern: str) -> list[str]:
+        """The artefacts of the user's tree that `pattern` names."""
+        top = self.place.top
+        return sorted(path.relative_to(top).as_posix() for path in top.glob(pattern) if path.is_file())
 
     @property
     def reply(self) -> int:

@@ -17,6 +17,7 @@ from coderefine.llm.reply import NothingToApplyError, candidates, parse_reply
 from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
+from coderefine.llm.task import system
 from coderefine.proposers.model.ground import Ground, begun, ground, standing
 from coderefine.proposers.model.ledger import ORIGIN, failed, ledger, outcome
 from coderefine.proposers.model.plan import History, Move, Policy
@@ -72,7 +73,7 @@ class Talk:
             self._retell(situation)
         if move.critique and len(failed(situation)) >= FAILURES:
             self._past = replace(self._past, advice=self._critique(situation))
-        base = ground(move, situation, self._asking.start, self._asking.writable)
+        base = ground(move, situation, self._asking.start, self._asking.writable, self._asking.task)
         known = [attempt.patch.files for attempt in situation.attempts]
         faulty: tuple[Request, Answer, ReplyError] | None = None
         for request, answer, shown in self._answers(move, base, situation):
@@ -194,7 +195,7 @@ class Talk:
         """The model's own words on its last version; none once all of them are more than it can read."""
         user = f"{self._asking.context(base)}\n{section('versions', versions)}{render('feedback')}"
         try:
-            messages = (Message("system", render("system")), Message("user", user))
+            messages = (Message("system", system(self._asking.task)), Message("user", user))
             return self._client.ask(Request("feedback", messages, 0.2)).text
         except TooLongError:
             return ""

@@ -1,0 +1,133 @@
+"""The tables of [tool.coderefine]: commands that are gates, criteria of a review."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from coderefine.errors import ConfigError
+
+GATES = ("pytest", "ruff", "radon")
+CRITERIA = ("readability", "performance", "security", "api-design")
+"""The built-in sets of criteria (llm/criteria)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What a review looks for, in plain language; without `text`, the built-in set of that name.
+
+    `paths`: folders and globs it is about (none: all); `weight`: its share in the total; `source`: who asked for it.
+    """
+
+    name: str
+    text: str = ""
+    paths: tuple[str, ...] = ()
+    weight: float = 1.0
+    source: str = "built in"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A gate that is any program: `run` is its argv, `format` one of lines (with `regex`), json, sarif.
+
+    `regex` has named groups path, line, rule, message. `findings_exit` lists the exit codes that mean
+    "spoke, with findings"; 0 is clean; any other is a tool error. `timeout` in seconds.
+    """
+
+    name: str
+    run: tuple[str, ...]
+    format: str = "lines"
+    regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<message>.*)$"
+    findings_exit: tuple[int, ...] = (1,)
+    timeout: float = 300.0
+
+
+def hint(word: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(word, sorted(known), 1)
+    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(sorted(known))})"
+
+
+def commands(value: object, where: str) -> tuple[Command, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ConfigError(f"{where}: commands must be written as [[tool.coderefine.commands]] tables")
+    commands = tuple(_command(item, where) for item in value)
+    for number, command in enumerate(commands):
+        if command.name in (*GATES, *(other.name for other in commands[:number])):
+            raise ConfigError(f"{where}: there is a gate {command.name!r} already: give the command another name")
+    return commands
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _all(kind: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(type(item) is kind for item in value)
+
+
+KEYS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "name": ("a string", _is_text),
+    "run": ("a list of strings", _all(str)),
+    "format": ("a string", _is_text),
+    "regex": ("a string", _is_text),
+    "findings-exit": ("a list of whole numbers", _all(int)),
+    "timeout": ("a number of seconds", _is_number),
+}
+"""What a command's keys hold: in words, and as a test."""
+
+
+def _command(table: Mapping[str, Any], where: str) -> Command:
+    known = {item.name.replace("_", "-") for item in fields(Command)}
+    for name in table:
+        if name not in known:
+            raise ConfigError(f"{where}: commands has no key {name!r}{hint(name, known)}")
+    if "name" not in table or "run" not in table:
+        raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
+    for name, value in table.items():
+        what, fits = KEYS[name]
+        if not fits(value):
+            raise ConfigError(f"{where}: {name} of a command must be {what}, not {value!r}")
+    given: dict[str, Any] = {
+        key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()
+    }
+    return Command(**given)
+
+
+def chosen(asked: Any, written: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
+    """What `--criteria` names: criteria of the file, built-in sets, or sentences of its own."""
+    return tuple(one if isinstance(one, Criterion) else _named(str(one), written) for one in asked)
+
+
+def _named(told: str, written: tuple[Criterion, ...]) -> Criterion:
+    known = {criterion.name: criterion for criterion in written}
+    if told in known:
+        return known[told]
+    if told in CRITERIA:
+        return Criterion(told)
+    if len(told.split()) > 1:
+        return Criterion("-".join(re.findall(r"[a-z]+", told.lower())[:4]) or "asked", told, source="asked for")
+    raise ConfigError(f"criteria: there is no set {told!r}{hint(told, {*CRITERIA, *known})}; or write a sentence")
+
+
+def criterion(name: str, told: object, where: str) -> Criterion:
+    """One entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
+    table: dict[str, Any] = told if isinstance(told, dict) else {"text": "" if told is True else told}
+    for key in table:
+        if key not in ("text", "paths", "weight"):
+            raise ConfigError(f"{where}: criteria.{name} has no key {key!r}{hint(key, {'text', 'paths', 'weight'})}")
+    text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
+    if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):
+        raise ConfigError(
+            f"{where}: criteria.{name} must be true (a built-in set), a sentence, or a table of text (a sentence), "
+            "paths (a list of globs) and weight (a number above 0)"
+        )
+    if not text and name not in CRITERIA:
+        raise ConfigError(f"{where}: criteria.{name} needs a text: it is no built-in set{hint(name, set(CRITERIA))}")
+    return Criterion(name, text, tuple(paths), float(weight), f"built in, chosen in {where}" if not text else where)

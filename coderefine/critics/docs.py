@@ -1,0 +1,101 @@
+"""The docs gate: public definitions without a docstring, docstrings that name arguments which are not there."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from coderefine.core import Ask, Check, Finding, Listen, Span, View
+from coderefine.critics.files import python_files
+from coderefine.critics.scope import inside
+from coderefine.critics.symbols import Definition, Function, definitions, parse
+from coderefine.llm.context import text_of
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
+    from coderefine.project import Interpreter, Place
+
+PARAMETER = re.compile(r"^\s*:(?:param|arg|parameter)(?: [^:\n]+?)? \*{0,2}(\w+)\s*:", re.MULTILINE)
+"""Sphinx: `:param int count: …`."""
+SECTION = re.compile(r"^( *)(?:Args|Arguments|Parameters):\s*\n((?:\1 +.*\n?|\s*\n)+)", re.MULTILINE)
+"""Google: a section whose entries are indented below it."""
+ENTRY = re.compile(r"^( +)\*{0,2}(\w+)(?: \([^)]*\))?:", re.MULTILINE)
+
+
+class Docs:
+    """Reads every file in scope that is not a test. Names with a leading underscore are private."""
+
+    name = "docs"
+    gate = True
+
+    def __init__(self, place: Place, _interpreter: Interpreter, config: Config, _listen: Listen) -> None:
+        from coderefine.project import Protection
+
+        self._place = place
+        self._protection = Protection.of(place, config)
+
+    def check(self, view: View, ask: Ask) -> Check:
+        began = time.monotonic()
+        paths = [path for path in python_files(view, self._place) if self._wanted(path, ask)]
+        findings = tuple(finding for path in paths for finding in _findings(path, text_of(view.read(path)) or ""))
+        return Check(self.name, findings, seconds=time.monotonic() - began)
+
+    def _wanted(self, path: str, ask: Ask) -> bool:
+        return inside(path, ask.scope) and not self._protection.is_test(path)
+
+
+def _findings(path: str, text: str) -> Iterator[Finding]:
+    tree = parse(text)
+    if tree is None:
+        return
+    if tree.body and not ast.get_docstring(tree):
+        yield _finding("missing-docstring", path, "the module says nothing about itself", Span(1, 1), "")
+    for name, node in definitions(tree):
+        if _public(name):
+            yield from _of(path, name, node)
+
+
+def _public(name: str) -> bool:
+    return not any(part.startswith("_") for part in name.split("."))
+
+
+def _of(path: str, name: str, node: Definition) -> Iterator[Finding]:
+    span = Span(node.lineno, node.end_lineno or node.lineno)
+    text = ast.get_docstring(node)
+    if text is None:
+        if not _obvious(node):
+            yield _finding("missing-docstring", path, f"{name} says nothing about itself", span, name)
+        return
+    if isinstance(node, Function):
+        for argument in sorted(described(text) - _arguments(node)):
+            yield _finding("unknown-argument", path, f"{name} describes {argument}, which it does not take", span, name)
+
+
+def _obvious(node: Definition) -> bool:
+    """Overloads, setters, overrides and functions inside functions are documented where they belong."""
+    marks = " ".join(ast.unparse(item) for item in node.decorator_list)
+    return any(word in marks for word in ("overload", ".setter", ".deleter", "override"))
+
+
+def described(text: str) -> set[str]:
+    """The arguments that a docstring describes, in Sphinx's or Google's way."""
+    found = set(PARAMETER.findall(text))
+    for section in SECTION.finditer(f"{text}\n"):
+        entries = ENTRY.findall(section[2])
+        least = min((len(margin) for margin, _ in entries), default=0)
+        found |= {name for margin, name in entries if len(margin) == least}
+    return found
+
+
+def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    told = node.args
+    plain = {item.arg for item in (*told.posonlyargs, *told.args, *told.kwonlyargs)}
+    return plain | {item.arg for item in (told.vararg, told.kwarg) if item}
+
+
+def _finding(rule: str, path: str, message: str, span: Span, symbol: str) -> Finding:
+    told = "write a docstring" if rule == "missing-docstring" else "describe the arguments that there are"
+    return Finding("docs", rule, path, message, span, symbol, instruction=told)

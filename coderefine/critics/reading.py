@@ -1,0 +1,137 @@
+"""How well code reads, as far as that can be measured: names, comments, size, and pieces split off for nothing.
+
+Advice: it weighs attempts and is refined on, and blocks nothing. The measures are those by which readability was
+judged for Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code), with the price of splitting
+added, because counting units alone rewards shredding.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, View
+from coderefine.critics.files import python_files
+from coderefine.critics.scope import inside
+from coderefine.critics.symbols import Function, definitions, parse
+from coderefine.llm.context import text_of
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
+    from coderefine.project import Interpreter, Place
+
+LONGEST, DEEPEST, WIDEST = 40, 4, 6
+"""Lines of a function, nested blocks in it, its arguments: more of either is remarked on."""
+SILENT = 15
+"""Lines from which a function without a docstring or a comment is remarked on."""
+FRAGMENT = 2
+"""Statements up to which a private function that is called once is a fragment."""
+USUAL = frozenset("ijkxyzn_") | {"fn", "id", "db", "os", "re", "io", "ok", "to", "by", "at", "up", "is", "in", "go"}
+BEST, COST = 5.0, {"name": 0.25, "long": 0.5, "deep": 0.5, "wide": 0.25, "silent": 0.25, "fragment": 0.5}
+"""Points of code that leaves nothing to say, and what a remark takes off."""
+BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+
+
+class Reading:
+    """Looks at the files in scope that are no tests."""
+
+    name = "reading"
+    gate = False
+
+    def __init__(self, place: Place, _interpreter: Interpreter, config: Config, _listen: Listen) -> None:
+        from coderefine.project import Protection
+
+        self._place = place
+        self._protection = Protection.of(place, config)
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """`total` is 5 less what the remarks cost, not below 1."""
+        began = time.monotonic()
+        paths = [path for path in python_files(view, self._place) if self._wanted(path, ask)]
+        findings = tuple(remark for path in paths for remark in remarks(path, text_of(view.read(path)) or ""))
+        total = max(1.0, BEST - sum(COST[finding.rule] for finding in findings))
+        seconds = time.monotonic() - began
+        return Check(self.name, findings, seconds=seconds, gate=False, total=total, notes=(_audit(findings, total),))
+
+    def _wanted(self, path: str, ask: Ask) -> bool:
+        return inside(path, ask.scope) and not self._protection.is_test(path) and not self._protection.reason(path)
+
+
+def _audit(findings: tuple[Finding, ...], total: float) -> str:
+    counted = Counter(finding.rule for finding in findings)
+    return f"{total:g} of 5" + (f": {', '.join(f'{rule} ×{n}' for rule, n in counted.items())}" if counted else "")
+
+
+def remarks(path: str, text: str) -> Iterator[Finding]:
+    """What makes the code at `path` hard to read, function by function; nothing for what does not parse."""
+    tree = parse(text)
+    lines = text.splitlines()
+    called = _calls(tree) if tree else {}
+    for name, node in definitions(tree) if tree else ():
+        if isinstance(node, Function):
+            span = Span(node.lineno, node.end_lineno or node.lineno)
+            for rule, message, told in _said(name, node, lines, called):
+                yield Finding("reading", rule, path, message, span, name, "", told, Severity.SOFT)
+
+
+Said = tuple[str, str, str]
+"""Rule, message, instruction."""
+
+
+def _said(
+    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], called: Mapping[str, int]
+) -> Iterator[Said]:
+    length = (node.end_lineno or node.lineno) - node.lineno + 1
+    if length > LONGEST:
+        yield "long", f"{name} has {length} lines", "give a part that stands for itself a name of its own"
+    if (depth := _depth(node)) > DEEPEST:
+        yield "deep", f"{name} nests {depth} blocks", "return early, or turn the nesting into conditions"
+    if (width := len(node.args.args) + len(node.args.kwonlyargs)) > WIDEST:
+        yield "wide", f"{name} takes {width} arguments", "some of them belong together: give that a name"
+    if short := _short(node):
+        yield "name", f"{name} uses {', '.join(short)}", "name them for what they hold"
+    if length > SILENT and not ast.get_docstring(node) and not _commented(node, lines):
+        yield "silent", f"{name}: {length} lines and not a word why", "say what it is for, or why it does it so"
+    if _fragment(node) and called.get(node.name) == 1:
+        yield "fragment", f"{name} is called once and says little", "put it back where it is called"
+
+
+def _depth(node: ast.AST) -> int:
+    inner = (child for child in ast.iter_child_nodes(node) if not isinstance(child, Function | ast.ClassDef))
+    return max((_depth(child) + isinstance(child, BLOCKS) for child in inner), default=0)
+
+
+def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Names too short to mean anything that are bound here and live longer than a line or two."""
+    bound = [item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    inner = [item for statement in node.body for item in ast.walk(statement)]
+    bound += [item.id for item in inner if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)]
+    brief = {item.id for comprehension in inner if isinstance(comprehension, ast.comprehension)
+             for item in ast.walk(comprehension.target) if isinstance(item, ast.Name)}  # fmt: skip
+    long_lived = (node.end_lineno or node.lineno) - node.lineno > 2
+    return sorted({name for name in bound if len(name) < 3 and name not in USUAL | brief}) if long_lived else []
+
+
+def _commented(node: ast.stmt, lines: list[str]) -> bool:
+    return any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
+
+
+def _fragment(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether it is private, small, and without a decision or a loop of its own."""
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    simple = all(not isinstance(statement, BLOCKS) for statement in body)
+    return node.name.startswith("_") and not node.name.startswith("__") and simple and len(body) <= FRAGMENT
+
+
+def _calls(tree: ast.Module) -> Mapping[str, int]:
+    """How often each name is used, calls and references alike; a function handed over is no fragment."""
+    names: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            names[node.id] += 1
+        elif isinstance(node, ast.Attribute):
+            names[node.attr] += 1
+    return names

@@ -1,0 +1,65 @@
+"""What "done" means: one module per built-in task, TOML files, and tasks of other packages.
+
+A task of one's own is a TOML file (see `own`), or a `coderefine.core.Task`, or a function that makes one of a
+`Place`, named under the entry point group `coderefine.tasks`:
+
+    [project.entry-points."coderefine.tasks"]
+    haiku = "haiku_task:TASK"
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING
+
+from coderefine.core import Task
+from coderefine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from coderefine.project import Place
+
+BUILT_IN = {
+    "fix": "coderefine.tasks.fix",
+    "readability": "coderefine.tasks.readability",
+    "types": "coderefine.tasks.types",
+    "docs": "coderefine.tasks.docs",
+}
+"""Name of a task -> the module whose TASK it is."""
+GROUP = "coderefine.tasks"
+"""The entry point group."""
+
+
+def find(name: str, place: Place) -> Task:
+    """The task `name`: a TOML file (from the project's root), a built-in one, or another package's.
+
+    Raises ConfigError for one that is not there or is none.
+    """
+    if name.endswith(".toml"):
+        from coderefine.tasks.own import read
+
+        return read(place.root / name)
+    if name in BUILT_IN:
+        return _made(importlib.import_module(BUILT_IN[name]).TASK, name, place)
+    return _foreign(name, place)
+
+
+def _foreign(name: str, place: Place) -> Task:
+    from importlib.metadata import entry_points
+
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in found:
+        near = difflib.get_close_matches(name, [*BUILT_IN, *found], 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join((*BUILT_IN, *found))}; or a TOML file"
+        raise ConfigError(f"there is no task {name!r} ({hint})")
+    try:
+        return _made(found[name].load(), name, place)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"task {name!r} ({found[name].value}) cannot be loaded: {error}") from error
+
+
+def _made(what: object, name: str, place: Place) -> Task:
+    task = what(place) if callable(what) else what
+    if not isinstance(task, Task):
+        raise ConfigError(f"task {name!r} is no coderefine.Task but {type(task).__name__}")
+    return task
