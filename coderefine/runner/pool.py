@@ -147,7 +147,7 @@ class Pool:
     def trace(self, failing: Sequence[str]) -> Coverage:
         """Lines executed inside the functions that `failing` reach: by them, and by all tests that share one.
 
-        One more run of those tests; everything else was learned with the baseline.
+        One more run of those tests; everything else was learned with the baseline. Empty when they cannot be watched.
         """
         self.baseline()
         assert self._reach is not None
@@ -158,7 +158,8 @@ class Pool:
         if not places or not functions:
             return {}
         answer = self._watched(places, sorted(functions))
-        return Reach.of([self.tests[place] for place in places], answer["told"].get("reach")).lines()
+        told = answer.get("told", {})  # nothing, when a test ended the process that watched it
+        return Reach.of([self.tests[place] for place in places], told.get("reach")).lines()
 
     def probe(self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float) -> Mapping[int, Codes]:
         """How `candidates` answer the calls that `tests` make, and calls near them; by candidate number.

@@ -188,7 +188,8 @@ class Search:
     def _sites(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case]
     ) -> tuple[list[Site], Spectrum]:
-        coverage = self._coverage(pool, [case.id for case in failing if case.id in pool.tests])
+        watched = [case.id for case in failing if case.id in pool.tests]
+        coverage = pool.trace(watched) if watched else {}
         coverage = coverage or self._cold_coverage(situation, views, failing)
         paths = {path for by_path in coverage.values() for path in by_path}
         paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
@@ -198,13 +199,6 @@ class Search:
         found = suspects(free, coverage, failing, test_sources(failing, tests))
         world = World({**free, **{path: module for path, module in modules.items() if self._free(path)}})
         return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
-
-    def _coverage(self, pool: AnyPool, names: list[str]) -> Coverage:
-        """Lines by test from the servers; empty where these tests cannot be watched in a fork."""
-        try:
-            return pool.trace(names) if names else {}
-        except KeyError:
-            return {}
 
     def _cold_coverage(self, situation: Situation, views: Views, failing: list[Case]) -> Coverage:
         """Lines by test from one cold run."""
