@@ -79,7 +79,6 @@ def _send(proposals: Proposals, situation: Situation) -> Patch | None:
 
 
 def _kept(before: Check, after: Check) -> bool:
-    return all(
-        name in after.cases and not (after.cases[name].status.bad and case.status is Status.PASSED)
-        for name, case in before.cases.items()
-    )
+    """No passing test is lost. A collection error is no test: it goes with the fault."""
+    passing = (name for name, case in before.cases.items() if case.status is Status.PASSED)
+    return all(name in after.cases and not after.cases[name].status.bad for name in passing)
