@@ -1,3 +1,47 @@
-"""coderefine hands back patches it has proved."""
+"""coderefine hands back patches it has proved.
+
+    from coderefine import Task, check, refine
+
+    outcome = refine("src", max_cost=0.1)
+    print(outcome.stop, outcome.best.patch.files)
+
+Nothing is imported before it is used: `import coderefine` costs next to nothing.
+"""
 
 __version__ = "0.1.0"
+__all__ = [
+    "Attempt",
+    "Check",
+    "CoderefineError",
+    "Event",
+    "Finding",
+    "Outcome",
+    "Severity",
+    "Span",
+    "Stop",
+    "Task",
+    "acheck",
+    "arefine",
+    "check",
+    "refine",
+    "watch",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coderefine.core import Attempt, Check, Event, Finding, Outcome, Severity, Span, Stop, Task
+    from coderefine.errors import CoderefineError
+    from coderefine.library import acheck, arefine, check, refine, watch
+
+_HOMES = {
+    **dict.fromkeys(("acheck", "arefine", "check", "refine", "watch"), "coderefine.library"),
+    "CoderefineError": "coderefine.errors",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES.get(name, "coderefine.core")), name)

@@ -62,7 +62,7 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
             screen.listen(Event("note", said))
         journal = earlier or new_journal(repository, setup, asked)
         with _owning_up(journal):
-            outcome, delivered = _run(setup, asked, screen, journal)
+            outcome, delivered = ran(setup, asked, screen, journal)
             prune(repository)
     with _owning_up(journal):
         screen.outcome(outcome, delivered, journal.run)
@@ -118,19 +118,21 @@ def _settings(config: Config) -> Mapping[str, object]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _run(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, Delivered]:
+def ran(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, Delivered]:
+    """The loop's outcome, recorded, and what was handed over of it. The repository is locked by the caller."""
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
     originals = Originals(setup.place.top)
     snapshot = Snapshot(journal, journal.repository.head(), originals)
     with reachable(setup, asked, screen, journal) as client:
-        outcome = _refined(setup, client, journal, originals)
+        outcome = refined(setup, client, journal, originals)
     journal.finish(outcome)
     return outcome, _delivered(setup, asked, outcome, snapshot)
 
 
-def _refined(setup: Setup, client: Client | None, journal: Journal, originals: Originals) -> Outcome:
+def refined(setup: Setup, client: Client | None, journal: Journal | None, originals: Originals) -> Outcome:
+    """The loop from views to proof; nothing is kept of it without a `journal`."""
     from coderefine.loop.refine import refine
 
     with views(setup) as opened:
@@ -144,13 +146,13 @@ def assembled(
     setup: Setup,
     opened: Views,
     client: Client | None,
-    journal: Journal,
+    journal: Journal | None,
     originals: Originals,
     *,
     under: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> Parts:
     """What a run of the loop is made of. `under`: files that stand otherwise in the views than in the user's tree."""
-    from coderefine.loop.state import Parts
+    from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
 
     return Parts(
@@ -164,7 +166,7 @@ def assembled(
         limits=setup.config.limits,
         strength=Strength(setup.place, setup.interpreter, setup.config),
         listen=setup.listen,
-        record=journal.attempt,
+        record=journal.attempt if journal else forget,
         edited=originals.edited,
         advice=advice(setup, client),
         task=setup.task,
@@ -178,7 +180,7 @@ def _roots(setup: Setup) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> Iterator[Client | None]:
+def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal | None) -> Iterator[Client | None]:
     """The model's client while it is wanted and can be reached.
 
     Prompts can be shown without either: then nothing is sent.

@@ -37,7 +37,7 @@ def _quiet(_event: Event) -> None:
     """The listener of those who do not listen."""
 
 
-def _forget(_attempt: Attempt) -> None:
+def forget(_attempt: Attempt) -> None:
     """The recorder of those who keep no journal."""
 
 
@@ -69,7 +69,7 @@ class Parts:
     modules: frozenset[str] = frozenset()
     strength: Strength | None = None
     listen: Listen = _quiet
-    record: Callable[[Attempt], None] = _forget
+    record: Callable[[Attempt], None] = forget
     edited: Callable[[int], tuple[str, ...]] = _untouched
     advice: Sequence[Critic] = ()
     task: Task = FIX

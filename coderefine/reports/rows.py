@@ -10,6 +10,8 @@ from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Se
 
 LEFT = 5
 """Remaining findings named one by one; more are counted."""
+OF = {"review": " of 5", "reading": " of 5"}
+"""The advisers whose scores have a top; a task's own reward has none that we know of."""
 BAR = 24
 """Characters of a full bar."""
 
@@ -27,7 +29,7 @@ class Row:
 def summary(check: Check) -> str:
     """`pytest 3 failed, 41 passed`, `ruff 2` (and how many outside the asked paths), or `review 2.5 of 5`."""
     if not check.gate:
-        score = f"{check.total:.1f} of 5" if check.total is not None else "no score"
+        score = f"{check.total:.1f}{OF.get(check.critic, '')}" if check.total is not None else "no score"
         return f"{check.critic} {score}, {len(check.findings)} remark{'s' * (len(check.findings) != 1)}"
     hard = sum(finding.severity is Severity.HARD for finding in check.findings)
     soft = len(check.findings) - hard

@@ -1,0 +1,163 @@
+"""`from coderefine import …`: the loop as functions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import coderefine
+from coderefine import Event, Finding, Outcome, Stop, Task, acheck, arefine, check, refine, watch
+from coderefine.core import Read
+from coderefine.errors import ConfigError, SurroundingsError, UsageError
+from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS
+from tests.support.command import coderefine as command
+from tests.support.llm_server import LlmServer
+from tests.support.publishing import state
+from tests.support.repo import make_repo, write
+
+FILES = {"order.py": LINT, "test_order.py": TESTS}
+
+
+@pytest.fixture
+def untidy(tmp_path: Path) -> Path:
+    return make_repo(tmp_path / "tidy", FILES)
+
+
+def test_importing_it_imports_nothing(tmp_path: Path) -> None:
+    code = "import sys; before = set(sys.modules); import coderefine; print(*sorted(set(sys.modules) - before))"
+    said = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.split() == ["coderefine"]
+
+
+@pytest.mark.parametrize("name", coderefine.__all__)
+def test_every_name_is_there_and_says_what_it_is(name: str) -> None:
+    assert inspect.getdoc(getattr(coderefine, name))
+
+
+def test_what_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="refined"):
+        coderefine.refined  # noqa: B018
+
+
+def test_check_says_what_the_gates_say(untidy: Path) -> None:
+    before = state(untidy)
+    found = {one.critic: one for one in check(cwd=untidy)}
+    assert [finding.rule for finding in found["ruff"].findings] == ["F401"]
+    assert found["pytest"].clean
+    assert state(untidy) == before
+
+
+def test_refine_writes_nothing_unless_told(untidy: Path) -> None:
+    outcome = refine("order.py", cwd=untidy, search=False)
+    assert (outcome.stop, outcome.best.patch.files) == (Stop.CLEAN, {"order.py": GREEN.encode()})
+    assert (untidy / "order.py").read_text() == LINT
+    assert "clean" in command("log", cwd=untidy).out
+
+
+def test_refine_writes_when_told_and_that_can_be_undone(untidy: Path) -> None:
+    outcome = refine(cwd=untidy, search=False, write=True)
+    assert outcome.clean
+    assert (untidy / "order.py").read_text() == GREEN
+    assert command("undo", cwd=untidy).code == 0
+    assert (untidy / "order.py").read_text() == LINT
+
+
+def test_outside_git_it_refines_and_does_not_write(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    assert refine(cwd=tmp_path, search=False).best.patch.files == {"order.py": GREEN.encode()}
+    with pytest.raises(SurroundingsError, match="git init"):
+        refine(cwd=tmp_path, search=False, write=True)
+
+
+def test_a_model_is_asked_where_one_is_named(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
+    with LlmServer([RIGHT]) as server:
+        outcome = refine(cwd=top, search=False, model="scripted", base_url=server.url)
+    assert (outcome.clean, outcome.cost.requests) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_request": 3}, "did you mean 'max-requests'?"),
+        ({"max_requests": "3"}, "max-requests must be int"),
+        ({"task": "fixx"}, "did you mean 'fix'?"),
+    ],
+)
+def test_a_wrong_setting_is_named(untidy: Path, settings: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        refine(cwd=untidy, **settings)  # type: ignore[arg-type]
+    assert said in str(caught.value)
+
+
+def test_a_path_that_is_not_there_is_named(untidy: Path) -> None:
+    with pytest.raises(UsageError, match="nowhere"):
+        check("nowhere", cwd=untidy)
+
+
+def test_a_task_of_functions_is_a_gate_and_an_own_exception_is_told(untidy: Path) -> None:
+    def odd(read: Read) -> list[Finding]:
+        return [Finding("", "odd", "order.py", "odd")] if "os" in (read("order.py") or "") else []
+
+    def broken(read: Read) -> list[Finding]:
+        raise ZeroDivisionError("by zero")
+
+    outcome = refine(cwd=untidy, search=False, task=Task("odd", checks=(odd,)))
+    assert [check.critic for check in outcome.baseline.checks] == ["pytest", "ruff", "radon", "odd"]
+    assert outcome.clean
+    with pytest.raises(coderefine.CoderefineError, match="broken failed: ZeroDivisionError: by zero"):
+        check(cwd=untidy, task=Task("broken", checks=(broken,)))
+
+
+def test_async_leaves_the_loop_free_and_tells_events_in_it(untidy: Path) -> None:
+    async def both() -> tuple[Outcome, int, list[Event]]:
+        events: list[Event] = []
+        run = asyncio.ensure_future(arefine(cwd=untidy, search=False, listen=events.append))
+        turns = 0
+        while not run.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        return await run, turns, events
+
+    outcome, turns, events = asyncio.run(both())
+    assert outcome.clean
+    assert turns > 5
+    assert {"stage", "attempt", "verdict"} <= {event.kind for event in events}
+
+
+def test_watching_gives_events_and_the_outcome_last(untidy: Path) -> None:
+    async def watched() -> list[Event | Outcome]:
+        return [item async for item in watch(cwd=untidy, search=False)]
+
+    *events, last = asyncio.run(watched())
+    assert isinstance(last, Outcome)
+    assert last.clean
+    assert all(isinstance(event, Event) for event in events)
+
+
+def test_acheck(untidy: Path) -> None:
+    (ruff,) = asyncio.run(acheck(cwd=untidy, gates=["ruff"]))
+    assert not ruff.clean
+
+
+def test_a_cancelled_run_stops_and_writes_nothing(tmp_path: Path) -> None:
+    slow = TESTS + "\n\ndef test_slow():\n    import time\n\n    time.sleep(1)\n"
+    top = make_repo(tmp_path / "slow", {"order.py": LINT, "test_order.py": slow})
+
+    async def cancelled() -> None:
+        run = asyncio.ensure_future(arefine(cwd=top, search=False, write=True))
+        await asyncio.sleep(0.5)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    began = time.monotonic()
+    asyncio.run(cancelled())
+    assert time.monotonic() - began < 20
+    assert (top / "order.py").read_text() == LINT
