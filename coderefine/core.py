@@ -493,6 +493,8 @@ class Task:
     given: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
+    judged: tuple[str, ...] = ()
+    drafts: bool = False
     checks: tuple[Look, ...] = ()
     reward: Reward | None = None
     critics: tuple[Callable[..., Critic], ...] = ()

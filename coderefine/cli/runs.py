@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,7 @@ def recorded(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     meta = journal.meta
     flags = {**_table(meta.config["flags"]), **_table(meta.config.get("settings"))}
     asked = Request(meta.argv, {key: _frozen(value) for key, value in flags.items()}, Delivery(diff=True))
-    return journal, tuple(str(repository.top / path) for path in meta.scope), asked
+    return journal, _standing(repository.top, meta.scope), asked
 
 
 def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
@@ -117,7 +118,13 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
         Delivery(**_table(asked["delivery"])),  # type: ignore[arg-type]
         model=bool(asked["model"]),
     )
-    return journal, tuple(str(repository.top / path) for path in meta.scope), record
+    return journal, _standing(repository.top, meta.scope), record
+
+
+def _standing(top: Path, scope: Sequence[str]) -> tuple[str, ...]:
+    """The paths of a run; for one that is yet to be written, the folder it will be in."""
+    wanted = (top / path for path in scope)
+    return tuple(str(next(place for place in (path, *path.parents) if place.exists())) for path in wanted)
 
 
 def _with_login(flags: dict[str, object]) -> dict[str, object]:

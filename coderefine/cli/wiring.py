@@ -80,6 +80,10 @@ def critics(parts: Setup) -> tuple[Critic, ...]:
     from coderefine.critics import build
 
     configured = build(parts.place, parts.interpreter, parts.config, parts.listen)
+    if parts.task.wanted:
+        from coderefine.critics.judged import Judged
+
+        configured = tuple(Judged(one, parts.task) if one.name == "pytest" else one for one in configured)
     return (*configured, *(critic for critic in _of_task(parts) if critic.gate))
 
 
@@ -100,6 +104,11 @@ def _of_task(parts: Setup) -> tuple[Critic, ...]:
 def advice(parts: Setup, client: Client | None) -> tuple[Critic, ...]:
     """Who is heard once the gates are content: the task's advisers; the review, when there are criteria and a model."""
     own = tuple(critic for critic in _of_task(parts) if not critic.gate)
+    if parts.task.drafts and client is not None:
+        from coderefine.critics.drafted import Drafted
+
+        where = (parts.place, parts.interpreter, parts.config)
+        own = (*own, Drafted(*where, client, parts.task, parts.listen))
     if not parts.config.criteria:
         return own
     if client is None:

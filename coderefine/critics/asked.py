@@ -11,6 +11,7 @@ from coderefine.critics.symbols import Function, definitions, parse, without_doc
 from coderefine.llm.context import text_of
 
 STUB = "write this function: as it stands it says what is wanted and does nothing"
+NO_PROOF = "no test of yours judges what is written: nothing is proved but that the gates are content"
 
 
 class Asked:
@@ -33,7 +34,9 @@ class Asked:
         texts = {path: text_of(view.read(path)) for path in self._task.wanted}
         self._start = self._start or texts
         findings = tuple(one for path, text in texts.items() for one in self._missing(path, text))
-        return Check(self.name, findings, seconds=time.monotonic() - began)
+        code = any(path.endswith(".py") for path in texts)
+        notes = (NO_PROOF,) if code and not self._task.judged else ()
+        return Check(self.name, findings, seconds=time.monotonic() - began, notes=notes)
 
     def _missing(self, path: str, text: str | None) -> Iterator[Finding]:
         """Stubs that are not written; without any at the start, the file itself as long as nothing new is in it."""

@@ -23,7 +23,7 @@ from coderefine.core import Task
 from coderefine.errors import ConfigError
 
 TEXTS = ("name", "goal", "role")
-LISTS = ("rules", "given", "files", "wanted")
+LISTS = ("rules", "given", "files", "wanted", "judged")
 
 
 def read(path: Path) -> Task:
@@ -39,7 +39,7 @@ def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
     own: dict[str, Any] = {"name": name}
     settings: dict[str, Any] = {}
     for key, value in table.items():
-        if key in (*TEXTS, *LISTS, "enough"):
+        if key in (*TEXTS, *LISTS, "enough", "drafts"):
             own[key] = _checked(key, value, where)
         else:
             settings[key] = value
@@ -54,5 +54,15 @@ def _checked(key: str, value: object, where: str) -> object:
         return tuple(value)
     if key == "enough" and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    what = "a string" if key in TEXTS else "a list of strings" if key in LISTS else "a number"
+    if key == "drafts" and isinstance(value, bool):
+        return value
+    what = (
+        "true or false"
+        if key == "drafts"
+        else "a string"
+        if key in TEXTS
+        else "a list of strings"
+        if key in LISTS
+        else "a number"
+    )
     raise ConfigError(f"{where}: {key} must be {what}, not {value!r}")

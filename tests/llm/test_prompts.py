@@ -11,6 +11,8 @@ EXPECTED = {
     "critic": set(),
     "critique": set(),
     "cut": set(),
+    "drafter": {"module"},
+    "drafts": {"code", "path", "goal"},
     "feedback": set(),
     "first": set(),
     "fresh": set(),

@@ -1,0 +1,175 @@
+"""`coderefine write`: the loop of `fix`, begun with one finding: this is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from coderefine.cli import delivery
+from coderefine.cli.delivery import Delivery
+from coderefine.cli.options import GATES, LOOP, OUTPUT, flags, options
+from coderefine.cli.screen import screen
+from coderefine.cli.session import Request, mend
+from coderefine.cli.wiring import setup
+from coderefine.errors import SurroundingsError, UsageError
+from coderefine.project import Place, Protection, locate
+
+ROLE = "You write Python code."
+RULES = (
+    "Write the least that does what is asked, complete: no stubs, no TODO, nothing for later.",
+    "Follow the style of the code around it. Public names have type annotations and a docstring.",
+)
+
+
+@click.command()
+@click.argument("request", required=False, default="")
+@click.option("--into", multiple=True, required=True, metavar="PATH", help="File to write or to add to (repeatable).")
+@click.option("--tests", multiple=True, metavar="PATH", help="Tests that judge it (default: those that import it).")
+@click.option("--draft/--no-draft", default=True, help="Without tests, let the model draft some, as advice only.")
+@options(GATES, LOOP, delivery.OPTIONS, OUTPUT)
+def write(  # one parameter per flag that is no configuration key
+    request: str,
+    *,
+    into: tuple[str, ...],
+    tests: tuple[str, ...],
+    format_: str,
+    patch: str | None,
+    branch: str | None,
+    draft: bool,
+    quiet: bool,
+    no_model: bool,
+    show_prompts: bool,
+    diff: bool,
+    commit: bool,
+    **given: object,
+) -> int:
+    """Write what REQUEST asks for into files, new ones too, and nothing else.
+
+    REQUEST is prose or the path of a specification; without it, the stubs and docstrings in the files and the tests
+    that import them say what is wanted.
+    """
+    place = _place(into)
+    chosen = {**flags(given), "task": str(_task(place, request, into, tests, drafts=draft))}
+    asked = Request(
+        tuple(sys.argv[1:]),
+        chosen,
+        Delivery(diff=diff, patch=patch and str(Path(patch).absolute()), commit=commit, branch=branch),
+        model=not no_model,
+        show_prompts=show_prompts,
+    )
+    with screen(quiet=quiet, format_=format_) as display:
+        parts = setup((str(place.root),), chosen, display.listen)
+        _check_model(parts.config.model if asked.model else None, show_prompts=show_prompts)
+        return mend(parts, asked, display)
+
+
+def _check_model(model: str | None, *, show_prompts: bool) -> None:
+    if not model and not show_prompts:
+        raise UsageError("write needs a model: give --model NAME (and --base-url for a server of your own)")
+
+
+def _place(into: Sequence[str]) -> Place:
+    """The project that the files are in, or will be."""
+    paths = [Path(path).absolute() for path in into]
+    place = locate([next(one for one in (path, *path.parents) if one.exists()) for path in paths], Path.cwd())
+    if place.git_dir is None:
+        raise SurroundingsError(
+            f"{place.top} is not in a git repository, and what is written must be possible to take back: run `git init`"
+        )
+    return place
+
+
+def _task(place: Place, request: str, into: Sequence[str], tests: Sequence[str], *, drafts: bool) -> Path:
+    """The task in a file of the git directory, so that a resumed or replayed run finds it again."""
+    wanted = tuple(_relative(path, place) for path in into)
+    _check_writable(place, wanted)
+    spec = (_relative(request, place),) if _is_file(request) else ()
+    judged = tuple(_standing(path, place) for path in tests) or _importing(place, wanted)
+    table = {
+        "name": "write",
+        "role": ROLE,
+        "goal": _goal(request, wanted, spec, judged),
+        "rules": [*RULES, *([f"The tests in {', '.join(judged)} judge it."] if judged else [])],
+        "given": [*spec, *(path for path in judged if (place.top / path).is_file())],
+        "wanted": list(wanted),
+        "judged": list(judged),
+        "drafts": drafts and not judged,
+        "search": False,
+    }
+    assert place.git_dir is not None, "looked at when the place was found"
+    return _kept(place.git_dir / "coderefine" / "tasks", table)
+
+
+def _kept(folder: Path, table: dict[str, object]) -> Path:
+    import tomlkit
+
+    text = tomlkit.dumps(table)
+    file = folder / f"write-{hashlib.sha256(text.encode()).hexdigest()[:12]}.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    return file
+
+
+def _goal(request: str, wanted: Sequence[str], spec: Sequence[str], judged: Sequence[str]) -> str:
+    where = ", ".join(wanted)
+    if spec:
+        return f"Write into {where} what {spec[0]} specifies."
+    if request:
+        return f"Write into {where}: {request}"
+    if judged:
+        return f"Write into {where} what {', '.join(judged)} import from there and expect of it."
+    return f"Write the stubs in {where}: what their names, signatures and docstrings say."
+
+
+def _is_file(request: str) -> bool:
+    try:
+        return bool(request) and "\n" not in request and Path(request).is_file()
+    except OSError:  # a long sentence is no file name
+        return False
+
+
+def _relative(path: str, place: Place) -> str:
+    full = Path(os.path.normpath(Path(path).absolute()))
+    full = full.parent.resolve() / full.name
+    if not full.is_relative_to(place.top):
+        raise UsageError(f"{path} is outside the repository {place.top}")
+    return full.relative_to(place.top).as_posix()
+
+
+def _standing(path: str, place: Place) -> str:
+    if not Path(path).exists():
+        raise UsageError(f"--tests {path} does not exist: tests that judge have to be there before what they judge")
+    return _relative(path, place)
+
+
+def _check_writable(place: Place, wanted: Sequence[str]) -> None:
+    from coderefine.config import Config
+
+    protection = Protection.of(place, Config())
+    for path in wanted:
+        if reason := next(_against(protection, place, path), None):
+            raise UsageError(f"--into {reason}: coderefine writes code, not what judges it")
+
+
+def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
+    """Why nothing may be written to `path`; that it is out of the folder one stands in is no reason."""
+    from dataclasses import replace
+
+    if reason := replace(protection, scope=(".",)).reason(path):
+        yield reason
+    elif (place.top / path).is_dir():
+        yield f"{path} is a folder"
+
+
+def _importing(place: Place, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The test files that import what is wanted."""
+    from coderefine.config import Config
+    from coderefine.project.imports import affected, python_files
+
+    files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}
+    return tuple(affected(place.top, files, wanted, Protection.of(place, Config()).is_test))

@@ -1,0 +1,108 @@
+"""Tests that the model drafted, as advice: they guide what is written, stay out of the tree, and prove nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from coderefine.config import Config
+from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Listen, Severity, Task, View
+from coderefine.critics.pytest import evidence
+from coderefine.critics.texts import Texts
+from coderefine.errors import CriticError, RunnerError
+from coderefine.llm.client import Client
+from coderefine.llm.context import text_of
+from coderefine.llm.drafts import draft
+from coderefine.llm.excerpt import excerpt
+from coderefine.project import Interpreter, Place
+from coderefine.runner.cold import run_tests
+
+WRITE = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read())"
+REMOVE = "import os, sys; os.remove(sys.argv[1])"
+BEST = 5.0
+INSTRUCTION = "a drafted test may be wrong: change the code only if the test holds it to what is asked for"
+
+
+class Drafted:
+    """Drafts once, from the first tree it sees without the patch, and runs the tests in the view they are laid into."""
+
+    name = "drafted"
+    gate = False
+
+    def __init__(  # noqa: PLR0917
+        self, place: Place, interpreter: Interpreter, config: Config, client: Client, task: Task, listen: Listen
+    ) -> None:
+        self._place = place
+        self._interpreter = interpreter
+        self._client = client
+        self._task = task
+        self._listen = listen
+        self._name = f"test_drafted_{PurePosixPath(task.wanted[0]).stem}.py"
+        self._config = replace(config, pytest_args=(*config.pytest_args, self._name))
+        self._text: str | None = None
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """`total` is the share that passes, of 5. Raises CriticError when pytest gave no verdict."""
+        began = time.monotonic()
+        if self._text is None:
+            self._text = draft(self._client, self._task, self._place.prefix, self._before)
+        if not self._text:
+            return Check(self.name, gate=False, notes=("the model drafted no tests",))
+        ran = self._run(view, ask)
+        bad = [case for case in ran.cases.values() if case.status.bad]
+        texts = Texts(view)
+        total = BEST * (len(ran.cases) - len(bad)) / max(1, len(ran.cases))
+        return Check(
+            self.name,
+            tuple(self._finding(case, texts) for case in bad),
+            seconds=time.monotonic() - began,
+            gate=False,
+            notes=(self._note(len(ran.cases), len(bad)),),
+            total=round(total, 3),
+        )
+
+    def _before(self, path: str) -> str | None:
+        """The user's file: the draft must not be made after the answer."""
+        file = self._place.top / path
+        return text_of(file.read_bytes()) if file.is_file() else None
+
+    def _run(self, view: View, ask: Ask) -> Check:
+        """The drafted tests alone, confined as tightly as an attempt's tests can be."""
+        python, text = str(self._interpreter.path), self._text or ""
+        self._listen(Event("stage", self.name))
+        view.run((python, "-c", WRITE, self._name), cwd=self._place.prefix, stdin=text.encode())
+        try:
+            quiet = replace(ask, freedom=0, tests=None, first=())
+            return run_tests(view, self._place, self._interpreter, self._config, quiet)
+        except RunnerError as error:
+            raise CriticError(f"no verdict from the drafted tests: {error}") from error
+        finally:
+            view.run((python, "-c", REMOVE, self._name), cwd=self._place.prefix)
+
+    def _finding(self, case: Case, texts: Texts) -> Finding:
+        failure = case.failure or Failure("failed without a reason")
+        told = f"{excerpt(self._text or '', (case.id,))}\n{evidence(failure, texts)}".strip()
+        name = case.id.rsplit("::", 1)[-1]
+        message = f"drafted test {name}: {failure.message}"
+        path = self._task.wanted[0]
+        return Finding(self.name, "draft", path, message, None, name, told, INSTRUCTION, Severity.SOFT)
+
+    def _note(self, ran: int, bad: int) -> str:
+        where = f"; they are kept in {kept}" if (kept := self._kept()) else ""
+        return f"{ran - bad} of {ran} tests drafted by the model pass, which proves nothing{where}"
+
+    def _kept(self) -> str:
+        """The draft in a file of its own in the git directory, by its content; where that is, from the top."""
+        if self._place.git_dir is None or not self._text:
+            return ""
+        digest = hashlib.sha256(self._text.encode()).hexdigest()[:12]
+        file = self._place.git_dir / "coderefine" / "drafts" / digest / self._name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self._text, "utf-8")
+        return _short(file, self._place.top)
+
+
+def _short(file: Path, top: Path) -> str:
+    return file.relative_to(top).as_posix() if file.is_relative_to(top) else str(file)

@@ -1,0 +1,234 @@
+"""`coderefine write`: from prose, a stub, a specification, tests that import what is not there; never out of bounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Said, block, coderefine, start
+from tests.support.llm_server import LlmServer, Reply, Script, Seen
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo
+
+TESTS = """\
+from pkg.roman import roman
+
+
+def test_nine():
+    assert roman(9) == 'IX'
+
+
+def test_two():
+    assert roman(2) == 'II'
+"""
+RIGHT = '''\
+"""Roman numerals."""
+
+SIGNS = ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
+
+
+def roman(number: int) -> str:
+    """`number` (1 to 39) in Roman numerals."""
+    found = ""
+    for value, sign in SIGNS:
+        count, number = divmod(number, value)
+        found += sign * count
+    return found
+'''
+WRONG = RIGHT.replace('(9, "IX"), ', "")
+STUB = (
+    RIGHT[: RIGHT.index("SIGNS")]
+    + RIGHT[RIGHT.index("def ") : RIGHT.index("    found")]
+    + "    raise NotImplementedError\n"
+)
+FILES = {"pkg/__init__.py": "", "tests/test_roman.py": TESTS}
+INTO = ("--into", "pkg/roman.py")
+
+
+def new(text: str, path: str = "pkg/roman.py") -> str:
+    return "Written.\n\n" + block(path, "", text.rstrip("\n"))
+
+
+def write(top: Path, script: Script, *args: str, into: Sequence[str] = INTO) -> tuple[Said, LlmServer]:
+    with LlmServer(script) as server:
+        said = coderefine("write", *args, *into, "--model", "scripted", "--base-url", server.url, cwd=top)
+    return said, server
+
+
+@pytest.fixture
+def pkg(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
+    return lambda files: make_repo(tmp_path / "roman", files)
+
+
+Make = Callable[[Mapping[str, str]], Path]
+
+
+def test_tests_that_import_what_is_not_there_are_a_request(pkg: Make) -> None:
+    top = pkg(FILES)
+    said, server = write(top, [new(RIGHT)])
+    assert said.code == 0, said
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+    assert git(top, "status", "--porcelain") == "?? pkg/roman.py"
+    (seen,) = server.requests
+    assert "You write Python code." in seen.prompt
+    assert "assert roman(9) == 'IX'" in seen.prompt, "the tests that judge are shown"
+    assert "1 test flipped" in said.out
+    assert "no test of yours" not in said.out
+
+
+def test_what_is_half_right_is_a_step_and_the_next_answer_completes_it(pkg: Make) -> None:
+    top = pkg(FILES)
+    fixed = block("pkg/roman.py", 'SIGNS = ((10, "X"), (5', 'SIGNS = ((10, "X"), (9, "IX"), (5').replace(
+        "(5\n", '(5, "V"), (4, "IV"), (1, "I"))\n'
+    )
+    said, server = write(top, [new(WRONG), fixed])
+    assert said.code == 0, said
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+    assert len(server.requests) == 2
+    assert "IX" in server.requests[1].prompt.split("=== result")[1], "the second question carries the values"
+
+
+def test_a_stub_is_a_request_and_is_written_in_place(pkg: Make) -> None:
+    top = pkg({**FILES, "pkg/roman.py": STUB})
+    said, server = write(top, [new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{STUB}")])
+    assert said.code == 0, said
+    assert RIGHT[RIGHT.index("SIGNS") :] in (top / "pkg/roman.py").read_text()
+    assert "roman is a stub" in server.requests[0].prompt
+
+
+def test_without_tests_drafted_ones_advise_and_prove_nothing(pkg: Make) -> None:
+    top = pkg({"pkg/__init__.py": ""})
+    drafted = "```python\n" + TESTS + "```"
+    fixed = block("pkg/roman.py", 'SIGNS = ((10, "X"), (5, "V"), (4, "IV"), (1, "I"))', RIGHT.splitlines()[2])
+
+    def script(seen: Seen) -> str:
+        if "You write pytest tests" in seen.prompt:
+            return drafted
+        return fixed if "drafted test test_nine" in seen.prompt else new(WRONG)
+
+    said, server = write(top, script, "Roman numerals up to 39: roman(number) -> str")
+    assert said.code == 0, said
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+    assert git(top, "status", "--porcelain") == "?? pkg/roman.py", "the draft is not in the tree"
+    assert "2 of 2 tests drafted by the model pass, which proves nothing" in said.out
+    assert "no test of yours judges what is written" in said.out
+    assert "0 tests flipped, 0 kept" in said.out
+    (kept,) = (top / ".git/coderefine/drafts").glob("*/test_drafted_roman.py")
+    assert kept.read_text() == TESTS
+    drafts = [seen for seen in server.requests if "You write pytest tests" in seen.prompt]
+    assert len(drafts) == 1
+    assert "SIGNS" not in drafts[0].prompt, "drafted from the request, not from the answer"
+
+
+def test_a_drafted_test_that_is_wrong_blocks_nothing(pkg: Make) -> None:
+    top = pkg({"pkg/__init__.py": ""})
+    wrong = "```python\n" + TESTS.replace("'II'", "'IIII'") + "```"
+    said, _ = write(
+        top,
+        lambda seen: wrong if "You write pytest tests" in seen.prompt else new(RIGHT),
+        "Roman numerals",
+        "--max-requests",
+        "4",
+    )
+    assert said.code == 0, said
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+    assert "1 of 2 tests drafted by the model pass" in said.out
+
+
+@pytest.mark.parametrize("reply", ["NONE", "```python\nx = 1\n```"])
+def test_no_draft_is_no_trouble(pkg: Make, reply: str) -> None:
+    top = pkg({"pkg/__init__.py": ""})
+    said, _ = write(top, lambda seen: reply if "You write pytest" in seen.prompt else new(RIGHT), "Roman numerals")
+    assert said.code == 0, said
+    assert "the model drafted no tests" in said.out
+
+
+def test_no_draft_asks_for_none(pkg: Make) -> None:
+    top = pkg({"pkg/__init__.py": ""})
+    said, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
+    assert (said.code, len(server.requests)) == (0, 1), said
+    assert "no test of yours judges what is written" in said.out
+
+
+def test_a_specification_is_shown_and_stays_as_it_is(pkg: Make) -> None:
+    spec = "# Roman numerals\n\nroman(number) gives 1 to 39 in Roman numerals.\n"
+    top = pkg({**FILES, "SPEC.md": spec})
+    both = new(RIGHT) + block("SPEC.md", "# Roman numerals", "# Done")
+    said, server = write(top, [both, new(RIGHT)], "SPEC.md")
+    assert said.code == 0, said
+    assert (top / "SPEC.md").read_text() == spec
+    assert "=== given SPEC.md" in server.requests[0].prompt
+    assert "what SPEC.md specifies" in server.requests[0].prompt
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        new(RIGHT) + new("X = 1\n", "pkg/more.py"),
+        new(RIGHT) + block("pkg/__init__.py", "", "from pkg.roman import roman"),
+        new(RIGHT) + block("tests/test_roman.py", "    assert roman(9) == 'IX'", "    assert roman(9)"),
+        new(RIGHT, "pkg/other.py"),
+        new(STUB),
+        new(RIGHT.replace("    found = ", "    import sys; sys.exit()\n    found = ")),
+    ],
+    ids=["a new file beside", "another file", "the tests", "another name", "a stub", "an exit"],
+)
+def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
+    top = pkg(FILES)
+    before = state(top)
+    said, _ = write(top, [elsewhere], "--max-requests", "1")
+    assert said.code == 1, said
+    assert state(top) == before
+
+
+def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
+    top = pkg({**FILES, "tests/test_other.py": "def test_other():\n    assert 1 == 2\n"})
+    said, server = write(top, [new(RIGHT)])
+    assert said.code == 0, said
+    assert "test_other" not in server.requests[0].prompt
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("x", "--into", "tests/test_roman.py"), "test"),
+        (("x", "--into", "../outside.py"), "not in a git repository"),
+        (("x", "--into", "pkg"), "folder"),
+        (("x", "--into", "pyproject.toml"), "configuration"),
+        (("x", *INTO, "--tests", "tests/test_no.py"), "does not exist"),
+        (("x", *INTO, "--no-model"), "needs a model"),
+        (("x",), "--into"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_asked(pkg: Make, args: Sequence[str], said: str) -> None:
+    top = pkg(FILES)
+    ended = coderefine("write", *args, cwd=top)
+    assert ended.code == 2, ended
+    assert said in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_it_can_be_replayed_and_undone(pkg: Make) -> None:
+    top = pkg(FILES)
+    before = state(top)
+    write(top, [new(RIGHT)])
+    said = coderefine("replay", cwd=top)
+    assert said.code == 0, said
+    assert coderefine("undo", cwd=top).code == 0
+    assert state(top) == before
+
+
+def test_a_killed_run_is_resumed_although_what_it_writes_is_not_there_yet(pkg: Make) -> None:
+    top = pkg(FILES)
+    with LlmServer([Reply(new(RIGHT), delay=30), new(RIGHT)]) as server:
+        process = start("write", *INTO, "--model", "scripted", "--base-url", server.url, cwd=top)
+        while process.poll() is None and not server.requests:
+            time.sleep(0.02)
+        process.kill()
+        process.communicate()
+        said = coderefine("resume", cwd=top)
+    assert said.code == 0, said
+    assert (top / "pkg/roman.py").read_text() == RIGHT
