@@ -99,8 +99,9 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     ),
     (
         re.compile(r"takes (from )?\d+.* positional arguments? but"),
-        {"argument-removed": 2.0, "decorator": 1.5, "parameter": 2.0},
+        {"argument-removed": 2.0, "decorator": 3.0, "parameter": 2.0},
     ),
+    (re.compile(r"bound method|'method'"), {"decorator": 3.0}),
     (re.compile(r"unexpected keyword argument"), {"argument-value": 2.5, "argument-removed": 1.5}),
     (
         re.compile(r"NoneType"),

@@ -21,6 +21,8 @@ HEADER = 0.55
 AT_IMPORT = 0.6
 """Share of the most suspicious reader that a name bound at import gets."""
 LEAST = 0.02
+REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
+"""Whose signature does not go with a call, in the words of CPython."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def suspects(
     _add_named(weights, modules, failing, sources)
     _add_headers(weights, modules)
     _add_imported(weights, modules)
+    _add_refusing(weights, modules, failing)
     top = max(weights.values(), default=1.0)
     kept = {stmt: weight / top for stmt, weight in weights.items() if weight / top >= LEAST}
     return Suspects(kept, _locals(modules, frames), _raised(failing), spectrum)
@@ -191,6 +194,15 @@ def _add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module])
                 weight = AT_IMPORT * max((readers[name] for name in names if name in readers), default=0.0)
                 if weight > weights.get(stmt, 0.0):
                     weights[stmt] = weight
+
+
+def _add_refusing(weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case]) -> None:
+    """Definitions that refused a call ("f() takes 1 positional argument but 2 were given"): no line of them ran."""
+    names = {match[1] for case in failing if case.failure for match in REFUSED.finditer(case.failure.message)}
+    for module in modules.values():
+        for function in module.statements:
+            if isinstance(function, Function) and function.name in names:
+                weights[function] = max(weights.values(), default=1.0)
 
 
 def _locals(modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) -> dict[ast.AST, dict[str, str]]:

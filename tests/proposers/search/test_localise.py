@@ -67,3 +67,9 @@ def test_data_read_by_suspicious_code_is_suspicious(module: Module) -> None:
 def test_waited_for_in_vain(module: Module) -> None:
     found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message="DID NOT RAISE <class 'KeyError'>")], {})
     assert "KeyError" in found.raised
+
+
+def test_a_signature_that_refuses_a_call_although_no_line_of_it_ran(module: Module) -> None:
+    said = "TypeError: other() takes 1 positional argument but 2 were given"
+    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said, exception="TypeError")], {})
+    assert 8 in [stmt.lineno for stmt in found.weights]

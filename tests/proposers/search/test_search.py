@@ -84,6 +84,16 @@ def test_code_that_runs_at_import(repair: Repair) -> None:
     assert patches
 
 
+def test_a_method_that_lost_its_staticmethod(repair: Repair) -> None:
+    faulty = (
+        b"class Box:\n    def width(text):\n        return len(text)\n\n"
+        b"    def __len__(self):\n        return self.width('abc')\n"
+    )
+    test = "from box import Box\n\n\ndef test_len():\n    assert len(Box()) == 3\n    assert Box.width('ab') == 2\n"
+    patches, _, _ = repair({"box.py": faulty, "test_box.py": test})
+    assert patches[0].files == {"box.py": faulty.replace(b"    def width", b"    @staticmethod\n    def width")}
+
+
 def test_nothing_failing_nothing_done(repair: Repair) -> None:
     patches, search, _ = repair(
         {"shop.py": "def price(n):\n    return n if n < 10 else n * 9 // 10\n", "test_shop.py": TESTS}

@@ -12,6 +12,8 @@ from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, first_line, has_docstring
 
+TELLING = 3.0
+"""Added to the decorator that a method without `self` lacks."""
 COPIERS = {ast.Dict: "dict", ast.Set: "set"}
 RELATED = (
     ("KeyError", "IndexError", "LookupError"),
@@ -116,12 +118,21 @@ def decorators(site: Site) -> Iterator[Edit]:
         usual = {"property", "staticmethod", "classmethod"}
     for name in sorted((used | usual) - has):
         at = module.line_start(first_line(node))
-        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), 1.5 if name in usual else 1.0)
+        boost = TELLING if name in usual and name == _told(node) else 0.0
+        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), 1.5 if name in usual else 1.0, boost)
         for decorator in node.decorator_list:
             yield Edit((Replacement(module.start(decorator), module.end(decorator), name),), 0.5)
     for decorator in node.decorator_list:
         if decorator.lineno == decorator.end_lineno:
             yield Edit((Replacement(module.line_start(decorator.lineno), module.line_end(decorator.lineno), ""),), 1.0)
+
+
+def _told(node: ast.stmt) -> str:
+    """The decorator that a method's first parameter asks for."""
+    if not isinstance(node, Function) or node.decorator_list:
+        return ""
+    first = next((argument.arg for argument in all_arguments(node.args)), "")
+    return {"self": "", "cls": "classmethod"}.get(first, "staticmethod")
 
 
 def _errors(site: Site, name: str) -> dict[str, float]:
