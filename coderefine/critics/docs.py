@@ -53,8 +53,11 @@ def _findings(path: str, text: str) -> Iterator[Finding]:
         return
     if tree.body and not ast.get_docstring(tree):
         yield _finding("missing-docstring", path, "the module says nothing about itself", Span(1, 1), "")
+    functions: set[str] = set()
     for name, node in definitions(tree):
-        if _public(name):
+        if isinstance(node, Function):
+            functions.add(name)
+        if _public(name) and name.rpartition(".")[0] not in functions:
             yield from _of(path, name, node)
 
 
@@ -75,7 +78,7 @@ def _of(path: str, name: str, node: Definition) -> Iterator[Finding]:
 
 
 def _obvious(node: Definition) -> bool:
-    """Overloads, setters, overrides and functions inside functions are documented where they belong."""
+    """Overloads, setters and overrides are documented where they belong."""
     marks = " ".join(ast.unparse(item) for item in node.decorator_list)
     return any(word in marks for word in ("overload", ".setter", ".deleter", "override"))
 

@@ -1,0 +1,145 @@
+"""The built-in tasks through the real command, with a model that answers from a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Command, load
+from coderefine.project import locate
+from coderefine.tasks import find
+from tests.support.command import GREEN, TESTS, Said, block, coderefine
+from tests.support.llm_server import LlmServer, Script, Seen
+from tests.support.repo import make_repo
+
+TYPED = """\
+def price(total: float) -> float:
+    \"\"\"What the customer pays.\"\"\"
+    return str(total)
+
+
+def label(total: float) -> str:
+    \"\"\"For the receipt.\"\"\"
+    return f"{price(total)}"
+"""
+TYPED_TESTS = "from order import label\n\n\ndef test_label():\n    assert label(3.0) == '3.0'\n"
+
+
+def fixed(top: Path, task: str, script: Script, *more: str) -> tuple[Said, LlmServer]:
+    with LlmServer(script) as server:
+        args = ("--task", task, "--no-search", "--model", "scripted", "--base-url", server.url, *more)
+        said = coderefine("fix", *args, cwd=top)
+    return said, server
+
+
+def test_types_makes_the_checkers_findings_go_away(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "order", {"order.py": TYPED, "test_order.py": TYPED_TESTS})
+    silenced = block("order.py", "    return str(total)", "    return str(total)  # type: ignore")
+    right = block("order.py", "    return str(total)", "    return total")
+    said, server = fixed(top, "types", [silenced, right])
+    assert said.code == 0, said
+    assert (top / "order.py").read_text() == TYPED.replace("str(total)", "total")
+    assert 'Incompatible return value type (got "str", expected "float")' in server.requests[0].prompt
+    assert "mypy 1" in said.out
+
+
+@pytest.mark.parametrize(
+    ("files", "run"),
+    [
+        ({}, ("mypy", ".")),
+        ({"pyproject.toml": '[tool.mypy]\nfiles = ["src"]\n'}, ("mypy",)),
+        ({"mypy.ini": "[mypy]\npackages = shop\n"}, ("mypy",)),
+        ({"setup.cfg": "[mypy]\nstrict = true\n"}, ("mypy", ".")),
+        ({"pyrightconfig.json": "{}"}, ("pyright", "--outputjson")),
+        ({"pyproject.toml": "[tool.pyright]\n"}, ("pyright", "--outputjson")),
+        ({"pyproject.toml": "[tool.pyright]\n\n[tool.mypy]\nstrict = true\n"}, ("mypy", ".")),
+    ],
+)
+def test_types_asks_the_checker_that_the_project_is_set_up_for(
+    tmp_path: Path, files: dict[str, str], run: Sequence[str]
+) -> None:
+    place = locate([make_repo(tmp_path / "order", {"order.py": TYPED, **files})], tmp_path)
+    (command,) = load(place.root, {}, {}, find("types", place)).commands
+    assert isinstance(command, Command)
+    assert (command.run[0], command.run[-1] if len(run) > 1 else "") == (run[0], run[-1] if len(run) > 1 else "")
+    assert ("." in command.run) == ("." in run)
+
+
+def test_docs_are_written_and_code_is_refused(tmp_path: Path) -> None:
+    bare = GREEN.replace('    """What the customer pays."""\n', "")
+    top = make_repo(tmp_path / "order", {"order.py": bare, "test_order.py": TESTS})
+    old = "def price(total):"
+    both = block("order.py", old, f'{old}\n    """What the customer pays."""\n    total = +total')
+    right = block("order.py", old, f'{old}\n    """What the customer pays."""')
+    said, server = fixed(top, "docs", [both, right])
+    assert said.code == 0, said
+    assert (top / "order.py").read_text() == GREEN
+    assert "only docstrings and comments were asked for" in server.requests[1].prompt
+    assert "docs 1" in said.out
+
+
+UGLY = '''\
+"""Prices."""
+
+
+def total(items):
+    """The sum of all prices."""
+    qq = 0
+    for item in items:
+        qq += item
+    return qq
+'''
+NICE = UGLY.replace("qq", "amount")
+SHREDDED = '''\
+"""Prices."""
+
+
+def total(items):
+    """The sum of all prices."""
+    return _all_of(items)
+
+
+def _all_of(items):
+    return _added(items)
+
+
+def _added(items):
+    return sum(items)
+'''
+WRONG = UGLY.replace("qq += item", "qq -= -abs(item)").replace("qq", "amount")
+SUM_TESTS = "from shop import total\n\n\ndef test_sum():\n    assert total([1, 2, -3]) == 0\n"
+CRITERIA = ["readability/naming", "readability/comments", "readability/structure", "readability/dead"]
+
+
+def test_readability_is_measured_reviewed_and_held_by_the_tests(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", {"shop.py": UGLY, "test_shop.py": SUM_TESTS})
+    versions = iter([SHREDDED, WRONG, NICE])
+
+    def script(seen: Seen) -> str:
+        if "You review" in seen.prompt:
+            return json.dumps({"scores": [], "findings": []})
+        return block("shop.py", UGLY.rstrip("\n"), next(versions).rstrip("\n"))
+
+    said, server = fixed(top, "readability", script)
+    assert said.code == 0, said
+    assert (top / "shop.py").read_text() == NICE
+    assert "total uses qq" in server.requests[1].prompt
+    assert "reading 4.8 of 5, 1 remark" in said.out
+    assert "breaks test_shop.py::test_sum" in said.out
+
+
+def test_readable_code_is_left_alone(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", {"shop.py": NICE, "test_shop.py": SUM_TESTS})
+    said = coderefine("fix", "--task", "readability", "--no-model", cwd=top)
+    assert said.code == 0, said
+    assert (top / "shop.py").read_text() == NICE
+
+
+def test_check_takes_a_task_too(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "order", {"order.py": GREEN.replace('"""Prices of an order."""', "X = 1")})
+    said = coderefine("check", "--task", "docs", cwd=top)
+    assert said.code == 1
+    assert "order.py:1 missing-docstring the module says nothing about itself" in said.out
