@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -393,6 +393,19 @@ class Critic(Protocol):
 
     def check(self, view: View, ask: Ask) -> Check:
         """Judge the tree of `view`. Raises CriticError when the tool itself could not speak."""
+        ...
+
+
+@runtime_checkable
+class Comparer(Protocol):
+    """An adviser that has to see an attempt beside its rivals, as whoever measures time has to."""
+
+    def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
+        """What it says of `view`; or a no with its reason, which ends the attempt.
+
+        `rivals`: the first tree it was asked about and, if that is another, the best one so far, each with what it
+        said. Raises CriticError when it could not speak.
+        """
         ...
 
 

@@ -35,7 +35,7 @@ TASK = (
         "--task",
         metavar="NAME|FILE.toml",
         callback=_anywhere,
-        help="What done means (default fix): readability, types, docs, another package's, or a file.",
+        help="What done means (default fix): readability, performance, types, docs, another package's, or a file.",
     ),
 )
 LOOP = (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
-UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria"})
+UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance"})
 """Settings that may hold secrets, or are tables of their own."""
 EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from coderefine.config.performance import Performance, performance
 from coderefine.config.tables import CRITERIA, GATES, Command, Criterion, chosen, commands, criterion, hint
 from coderefine.core import FIX, Limits, Task
 from coderefine.errors import ConfigError
@@ -20,7 +21,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["CRITERIA", "GATES", "Command", "Config", "Criterion", "load", "masked", "task_name", "toml", "typed"]
+__all__ = [
+    "CRITERIA",
+    "GATES",
+    "Command",
+    "Config",
+    "Criterion",
+    "Performance",
+    "load",
+    "masked",
+    "task_name",
+    "toml",
+    "typed",
+]
 
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
@@ -70,6 +83,7 @@ class Config:
     policy: str = POLICIES[0]
     samples: int = 0
     criteria: tuple[Criterion, ...] = ()
+    performance: Performance = field(default_factory=Performance)
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float = 0.2
@@ -110,6 +124,7 @@ def load(
     for name in ADDED:
         given[name] = _added(given.get(name, ()), base.get(name, ()))
     given = {**base, **given}
+    given["protect"] = (*given["protect"], *given.get("performance", Performance()).protected)
     if "gates" not in told and ("gates" in base or "gates" in given):
         own = tuple(command.name for command in base.get("commands", ()))
         given["gates"] = _added(base.get("gates", given["gates"]), own)
@@ -236,6 +251,8 @@ def _typed(name: str, value: object, where: str) -> object:
     kind = _kinds()[key]
     if key == "commands":
         return commands(value, where)
+    if key == "performance":
+        return performance(value, where)
     if key == "criteria" and isinstance(value, dict):
         return tuple(criterion(str(item), told, where) for item, told in value.items())
     if "tuple" in str(kind):

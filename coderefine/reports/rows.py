@@ -10,7 +10,7 @@ from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Se
 
 LEFT = 5
 """Remaining findings named one by one; more are counted."""
-OF = {"review": " of 5", "reading": " of 5"}
+OF = {"review": " of 5", "reading": " of 5", "speed": "×"}
 """The advisers whose scores have a top; a task's own reward has none that we know of."""
 BAR = 24
 """Characters of a full bar."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "fix": "coderefine.tasks.fix",
     "readability": "coderefine.tasks.readability",
+    "performance": "coderefine.tasks.performance",
     "types": "coderefine.tasks.types",
     "docs": "coderefine.tasks.docs",
 }

@@ -1,0 +1,82 @@
+"""[tool.coderefine.performance]: by what speed is measured, and how much faster is worth a patch.
+
+command = "python bench.py"    # default: the project's pytest-benchmark tests
+target = 1.05                  # accepted when surely more than so many times as fast
+enough = 1.5                   # done when surely so many times as fast
+clock = "wall"                 # or "cpu": processor seconds, user and system
+seconds = 120                  # of measuring, an attempt
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import PurePosixPath
+from typing import Any
+
+from coderefine.config.tables import hint
+from coderefine.errors import ConfigError
+
+CLOCKS = ("wall", "cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """`command` is an argv, run in the project's root; empty: pytest-benchmark. Ratios are times as fast."""
+
+    command: tuple[str, ...] = ()
+    target: float = 1.05
+    enough: float = 1.5
+    clock: str = "wall"
+    seconds: float = 120.0
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Globs of the files that are the measure, and so not for a patch to change."""
+        return tuple(f"**/{path}" for path in _named(self.command))
+
+
+def _named(words: tuple[str, ...]) -> Iterator[str]:
+    """Files that a command names, modules behind `-m` too."""
+    for before, word in zip(("", *words), words, strict=False):
+        if before == "-m":
+            module = word.replace(".", "/")
+            yield from (f"{module}.py", f"{module}/__main__.py")
+        elif PurePosixPath(word).suffix and not word.startswith("-"):
+            yield PurePosixPath(word).as_posix()
+
+
+def performance(value: object, where: str) -> Performance:
+    """The table as written, or the command alone. Raises ConfigError, naming `where`."""
+    table = {"command": value} if isinstance(value, str) else value
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: performance must be a table or a command, not {value!r}")
+    known = {item.name for item in fields(Performance)}
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{where}: performance has no key {key!r}{hint(key, known)}")
+    given: dict[str, Any] = {key: _command(item, where) if key == "command" else item for key, item in table.items()}
+    for key in given.keys() & {"target", "enough", "seconds"}:
+        given[key] = _number(key, given[key], where)
+    if given.get("clock", "wall") not in CLOCKS:
+        raise ConfigError(f"{where}: performance.clock must be one of {', '.join(CLOCKS)}, not {given['clock']!r}")
+    return Performance(**given)
+
+
+def _number(key: str, value: object, where: str) -> float:
+    least = 0.0 if key == "seconds" else 1.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+        raise ConfigError(f"{where}: performance.{key} must be a number from {least:g} on, not {value!r}")
+    return float(value)
+
+
+def _command(value: object, where: str) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    if not isinstance(value, str):
+        raise ConfigError(f"{where}: performance.command must be a command line or a list of strings, not {value!r}")
+    try:
+        return tuple(shlex.split(value))
+    except ValueError as error:
+        raise ConfigError(f"{where}: performance.command cannot be read: {error}") from error
