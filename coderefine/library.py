@@ -131,11 +131,12 @@ def _unrecorded(parts: Setup) -> Outcome:
 
 
 def _recorded(parts: Setup, settings: Mapping[str, object], *, write: bool) -> Outcome:
-    from coderefine.cli.session import Request, new_journal, open_repository, ran
+    from coderefine.cli.session import UNRECORDED, Request, new_journal, open_repository, ran
     from coderefine.journal import lock, prune
     from coderefine.publishers import recover
 
-    asked = Request(("refine()",), _flags({**settings, "task": parts.task.name}), _delivery(write=write))
+    flags = {name: value for name, value in _flags(settings).items() if name not in UNRECORDED - {"base_url"}}
+    asked = Request(("refine()",), {**flags, "task": parts.task.name}, _delivery(write=write))
     repository = open_repository(parts)
     with lock(repository):
         recover(repository)

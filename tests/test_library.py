@@ -82,6 +82,14 @@ def test_a_model_is_asked_where_one_is_named(tmp_path: Path) -> None:
     assert (outcome.clean, outcome.cost.requests) == (True, 1)
 
 
+def test_tables_are_settings_too(untidy: Path) -> None:
+    never = {"name": "never", "run": ["sh", "-c", "echo order.py:1: no; exit 1"]}
+    settings = {"commands": [never], "criteria": {"mine": "Short."}, "extra_headers": {"x-key": "hidden"}}
+    outcome = refine(cwd=untidy, search=False, model="", **settings)  # type: ignore[arg-type]
+    assert [finding.critic for finding in outcome.remaining] == ["never"]
+    assert "hidden" not in "".join(file.read_text() for file in untidy.glob(".git/coderefine/runs/*/run.json"))
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

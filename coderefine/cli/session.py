@@ -152,9 +152,11 @@ def assembled(
     under: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> Parts:
     """What a run of the loop is made of. `under`: files that stand otherwise in the views than in the user's tree."""
+    from coderefine.loop.behaviour import Behaviour
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
 
+    project = (setup.place, setup.interpreter, setup.config)
     return Parts(
         views=opened,
         critics=critics(setup),
@@ -164,7 +166,8 @@ def assembled(
         scope=setup.place.scope,
         roots=_roots(setup),
         limits=setup.config.limits,
-        strength=Strength(setup.place, setup.interpreter, setup.config),
+        strength=Strength(*project),
+        behaviour=Behaviour(*project) if setup.task.keeps else None,
         listen=setup.listen,
         record=journal.attempt if journal else forget,
         edited=originals.edited,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Patch, Verdict, View
 from coderefine.errors import CriticError
-from coderefine.loop.confinement import loosened
+from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import fails_anyway
 from coderefine.loop.state import State, advice_on, tests
@@ -29,7 +29,8 @@ def prove(state: State) -> Attempt:
         state.attempts[attempt.number] = proved
         if proved.verdict:
             found = state.show(proved)
-            notes = (*found.notes, *_unasked(state, proved))
+            held = filter(None, (state.held.get(proved.number),))
+            notes = (*found.notes, *held, *_unasked(state, proved))
             state.evidence = replace(found, strength=_strength(state, proved), notes=notes)
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
@@ -83,9 +84,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
     )
     after: dict[str, str] = {}
     try:
-        again = _run(state, attempt, ask, after)
-        if loosened(state, again, ask):
-            again = _run(state, attempt, ask, after)
+        again = confined(state, ask, lambda ask: _run(state, attempt, ask, after))
     except CriticError as error:
         return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
     _excuse(state, again, replace(ask, freedom=state.freedom))
@@ -104,7 +103,6 @@ def _run(state: State, attempt: Attempt, ask: Ask, after: dict[str, str]) -> Att
         confined = next((check.confined for check in checks if check.confined), ())
         state.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
 
-    ask = replace(ask, freedom=state.freedom)
     checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
     return replace(attempt, checks=(*checks, *advice_on(attempt)))
 

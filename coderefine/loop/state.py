@@ -28,6 +28,7 @@ from coderefine.core import (
     Verdict,
     Views,
 )
+from coderefine.loop.behaviour import Behaviour
 from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
@@ -52,6 +53,7 @@ class Parts:
 
     `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
     `strength` measures how much the tests notice of a proved patch (None: not measured).
+    `behaviour` holds it to what the code did before (None: the tests alone do).
     `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
     `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
@@ -68,6 +70,7 @@ class Parts:
     limits: Limits = Limits()
     modules: frozenset[str] = frozenset()
     strength: Strength | None = None
+    behaviour: Behaviour | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = forget
     edited: Callable[[int], tuple[str, ...]] = _untouched
@@ -80,6 +83,7 @@ class State:
     """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline.
 
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
+    `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
     """
 
@@ -92,6 +96,7 @@ class State:
     evidence: Evidence = Evidence()
     isolation: str = ""
     freedom: int = 0
+    held: dict[int, str] = field(default_factory=dict)
     bears: set[str] = field(default_factory=set)
     loose: Cost = Cost()
     best: Attempt = Attempt(0, Patch())

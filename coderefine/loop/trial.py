@@ -8,7 +8,7 @@ from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
-from coderefine.loop.confinement import loosened
+from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.state import State, advice_on, tests
 
@@ -24,7 +24,7 @@ def tried(state: State, patch: Patch) -> Attempt:
     if not refusal:
         return Attempt(number, patch, verdict=refusal)
     try:
-        return _quick_no(state, number, patch) or _judged(state, number, patch)
+        return _quick_no(state, number, patch) or _kept(state, _judged(state, number, patch))
     except CriticError as error:
         return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
 
@@ -41,6 +41,17 @@ def _admitted(state: State, patch: Patch) -> Verdict:
         modules=state.parts.modules,
         roots=state.parts.roots,
     )
+
+
+def _kept(state: State, attempt: Attempt) -> Attempt:
+    """`attempt`, refused when it is a better step and behaves otherwise than the start."""
+    behaviour = state.parts.behaviour
+    if behaviour is None or not attempt.verdict:
+        return attempt
+    state.say("stage", "behaviour")
+    verdict = behaviour.kept(state.parts.views, attempt.patch, state.baseline.cases)
+    state.held[attempt.number] = verdict.reason
+    return attempt if verdict else replace(attempt, verdict=verdict)
 
 
 def _ours(state: State, patch: Patch) -> Verdict:
@@ -70,9 +81,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
 def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | None = None) -> Attempt:
     suite = tests(state.best)
     ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED, timeout=state.patience)
-    attempt = _run(state, number, patch, ask)
-    if loosened(state, attempt, ask):
-        attempt = _run(state, number, patch, ask)
+    attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     if not only and advice_on(state.best):
         attempt = heard(state, replace(attempt, verdict=_weighed(state, attempt)))
         if not advice_on(attempt):
@@ -81,7 +90,6 @@ def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | 
 
 
 def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
-    ask = replace(ask, freedom=state.freedom)
     checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
     return Attempt(number, patch, checks, cost=Cost(test_runs=1))
 

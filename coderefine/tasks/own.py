@@ -23,6 +23,7 @@ from coderefine.core import Task
 from coderefine.errors import ConfigError
 
 TEXTS = ("name", "goal", "role")
+FLAGS = ("drafts", "keeps")
 LISTS = ("rules", "given", "files", "wanted", "judged")
 
 
@@ -39,7 +40,7 @@ def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
     own: dict[str, Any] = {"name": name}
     settings: dict[str, Any] = {}
     for key, value in table.items():
-        if key in (*TEXTS, *LISTS, "enough", "drafts"):
+        if key in (*TEXTS, *LISTS, "enough", *FLAGS):
             own[key] = _checked(key, value, where)
         else:
             settings[key] = value
@@ -54,7 +55,7 @@ def _checked(key: str, value: object, where: str) -> object:
         return tuple(value)
     if key == "enough" and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    if key == "drafts" and isinstance(value, bool):
+    if key in FLAGS and isinstance(value, bool):
         return value
     what = (
         "true or false"

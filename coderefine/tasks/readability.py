@@ -13,4 +13,5 @@ TASK = Task(
     ),
     settings={"criteria": {"readability": True}},
     critics=(Reading,),
+    keeps=True,
 )

@@ -131,6 +131,40 @@ def test_readability_is_measured_reviewed_and_held_by_the_tests(tmp_path: Path) 
     assert "breaks test_shop.py::test_sum" in said.out
 
 
+FIB = '''\
+"""Numbers."""
+
+
+def fibonacci(count):
+    """The first `count` of them."""
+    qq = [0]
+    rr = 1
+    while len(qq) < count:
+        qq, rr = [*qq, rr], qq[-1] + rr
+    return qq
+'''
+FIB_TESTS = "from fib import fibonacci\n\n\ndef test_five():\n    assert fibonacci(5) == [0, 1, 1, 2, 3]\n"
+RENAMED = FIB.replace("qq", "found").replace("rr", "following")
+EMPTY_BELOW_ONE = RENAMED.replace("    return found", "    return found[: max(count, 0)]")
+
+
+def test_a_green_improvement_that_changes_what_no_test_asks_is_refused(tmp_path: Path) -> None:
+    """Instructor's own example turned fibonacci(-1) from [0] into []."""
+    top = make_repo(tmp_path / "fib", {"fib.py": FIB, "test_fib.py": FIB_TESTS})
+    versions = iter([EMPTY_BELOW_ONE, RENAMED])
+
+    def script(seen: Seen) -> str:
+        if "You review" in seen.prompt:
+            return json.dumps({"scores": [], "findings": []})
+        return block("fib.py", FIB.rstrip("\n"), next(versions).rstrip("\n"))
+
+    said, _ = fixed(top, "readability", script)
+    assert said.code == 0, said
+    assert (top / "fib.py").read_text() == RENAMED
+    assert "calls near those of the tests otherwise" in said.out
+    assert "calls near those of the tests as before" in said.out
+
+
 def test_readable_code_is_left_alone(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": NICE, "test_shop.py": SUM_TESTS})
     said = coderefine("fix", "--task", "readability", "--no-model", cwd=top)
