@@ -91,11 +91,12 @@ class Linter:
         """Let ruff apply its safe fixes to `paths` inside `view`, only of `rules` when given."""
         only = ("--select", ",".join(rules)) if rules else ()
         for batch in self._batches(paths):
-            argv = (*self._argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
+            argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
             _spoke(view, view.run(argv, cwd=self.root, timeout=timeout))
 
     @property
-    def _argv(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
+        """How ruff is started, without output options and paths."""
         # No cache: a view is thrown away, and a cache saved 5% where there are findings.
         return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
 
@@ -104,7 +105,7 @@ class Linter:
         handle, name = tempfile.mkstemp(".json", "ruff-", view.temp)
         os.close(handle)
         report = Path(name)
-        argv = (*self._argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, "--", *batch)
+        argv = (*self.argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, "--", *batch)
         _spoke(view, view.run(argv, cwd=self.root, timeout=timeout))
         for entry in _entries(report):
             yield _remark(entry, view)

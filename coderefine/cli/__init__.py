@@ -6,18 +6,32 @@ import os
 import signal
 import sys
 
-from coderefine.cli.group import coderefine
-from coderefine.errors import CoderefineError
-
 FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run and exit: 0 checks pass, 1 findings remain, 2 usage or environment, 3 our bug, 130 interrupted."""
+    given = sys.argv[1:] if argv is None else argv
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
             signal.signal(number, _interrupted)
-    sys.exit(_guarded(argv))
+    code = _clean(given)
+    if code is not None:
+        sys.stderr.flush()
+        os._exit(code)  # an orderly end takes longer than reading the index
+    sys.exit(_guarded(given))
+
+
+def _clean(argv: list[str]) -> int | None:
+    """The hook's exit code where it is certain at once; None: everything else."""
+    if argv[:2] != ["hook", "run"]:
+        return None
+    from coderefine.quick.front import hook
+
+    try:
+        return hook(argv[2:])
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was written", INTERRUPTED)
 
 
 def _interrupted(_number: int, _frame: object) -> None:
@@ -28,6 +42,9 @@ def _interrupted(_number: int, _frame: object) -> None:
 def _guarded(argv: list[str] | None) -> int:
     """The one error boundary."""
     import click
+
+    from coderefine.cli.group import coderefine
+    from coderefine.errors import CoderefineError
 
     try:
         return int(coderefine.main(argv, prog_name="coderefine", standalone_mode=False) or 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coderefine.cli.hook_notes import note
 from coderefine.cli.options import GATES, OUTPUT, flags, options
 from coderefine.cli.screen import Delivered, Screen, screen
 from coderefine.cli.wiring import Setup, critics, setup, views
@@ -66,6 +67,7 @@ def run(  # one parameter per flag that is no configuration key
         return 0
     with screen(quiet=quiet, format_=format_) as display:
         parts = _parts(top, python, flags(given), display, hook_timeout)
+        note(parts)
         parts = _narrowed(parts, top, python)
         return _judged(parts, what, display, fix=fix, model=ask)
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from coderefine.critics.maintainability import DECISION, index_below, surely_maintainable
+from coderefine.critics.maintainability import index_below
 from coderefine.critics.symbols import Function, definitions, parse, rows
+from coderefine.quick.bounds import DECISION, surely_maintainable, surely_simple
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def measure(text: str, limit: int, floor: float) -> Measured:
 
     `limit`: the highest complexity allowed. `floor`: the lowest maintainability index allowed (0 to 100).
     """
-    few = len(DECISION.findall(text)) < limit
+    few = surely_simple(text, limit)
     short = surely_maintainable(text, floor)
     if few and short:
         return Measured()

@@ -19,22 +19,13 @@ import re
 from dataclasses import dataclass
 
 from coderefine.critics.symbols import Definition, blocks, first_line, rows
+from coderefine.quick.bounds import bound, formula
 
-DECISION = re.compile(r"(?<![A-Za-z_])(?:if|elif|else|for|while|and|or|except|case|assert)\b")
-OPERATOR = re.compile(r"==|!=|->|[-+*/%@&|^~<>]|(?<![A-Za-z_])(?:and|or|not|in|is)\b")
-SCOPE = re.compile(r"(?<![A-Za-z_])(?:def|class)\b")
 ALONE = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
 """A triple-quoted string that is one token beyond doubt."""
 LONGEST = 200
 """Rows of one statement above which a file gets no index: radon reads such tables in quadratic time (10,000 rows
 took more than ten minutes), and a table is data."""
-
-
-def surely_maintainable(text: str, floor: float) -> bool:
-    """Whether the text alone shows that its index is not below `floor`, whatever its comments."""
-    lines = [line for line in text.splitlines() if line and not line.isspace()]
-    logical = len(lines) + sum(":" in line for line in lines) + 2 * text.count(";")
-    return _bound(text, logical, -1.0) >= floor
 
 
 def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
@@ -44,13 +35,13 @@ def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
     the lines; all of radon.
     """
     anatomy = _Anatomy.of(tree, rows(text))
-    if anatomy.longest > LONGEST or _bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
+    if anatomy.longest > LONGEST or bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
         return None
     from radon.complexity import ComplexityVisitor
     from radon.metrics import h_visit_ast
 
     volume, complexity = h_visit_ast(tree).total.volume, ComplexityVisitor.from_ast(tree).total_complexity
-    if _formula(volume, complexity, anatomy.logical, anatomy.sine) >= floor:
+    if formula(volume, complexity, anatomy.logical, anatomy.sine) >= floor:
         return None
     index = _exactly(text, volume, complexity)
     return index if index is not None and index < floor else None
@@ -67,20 +58,6 @@ def _exactly(text: str, volume: float, complexity: int) -> float | None:
         return None
     share = (raw.comments + raw.multi) / raw.sloc * 100 if raw.sloc else 0.0
     return float(mi_compute(volume, complexity, raw.lloc, share))
-
-
-def _bound(code: str, logical: int, sine: float) -> float:
-    """A number the index cannot be below. `sine`: the least the comments' sine can be."""
-    length = 3 * sum(operator != "->" for operator in OPERATOR.findall(code))
-    complexity = 2 + len(DECISION.findall(code)) + len(SCOPE.findall(code))
-    return _formula(length * math.log2(length) if length else 0.0, complexity, logical, sine)
-
-
-def _formula(volume: float, complexity: int, logical: int, sine: float) -> float:
-    """radon's formula, with the comments' sine given; not cut off at 0 and 100."""
-    if volume <= 0 or logical <= 0:
-        return 100.0
-    return (171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine) * 100 / 171
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,57 @@
+"""What a whole run of the hook leaves for the next one in the git directory: programs, limits, import graph."""
+
+from __future__ import annotations
+
+from coderefine.cli.wiring import Setup
+from coderefine.config import GATES
+from coderefine.lint import Linter
+from coderefine.project.imports import is_test_file
+from coderefine.quick import graph, ticket
+
+NO_PYTEST = "the project's interpreter has no pytest (set `python`)"
+QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
+"""One failure is enough: then the whole engine looks at all of it."""
+
+
+def note(parts: Setup) -> None:
+    """Keep what decides a clean commit; nothing where the quick way could judge otherwise than the whole one."""
+    place = parts.place
+    if place.worktree_dir is None or place.root != place.top or not _usual(parts):
+        return
+    folder, top = str(place.worktree_dir), str(place.top)
+    ticket.write(folder, top, _ticket(parts))
+    old, marks = ticket.kept_in(folder, ticket.IMPORTS), graph.walk(top)
+    files = graph.refreshed(top, old if isinstance(old, dict) else {}, marks)
+    tests = [path for path in sorted(files) if is_test_file(path, parts.protection.is_test)]
+    users = graph.users_of({path: modules for path, (_, modules) in files.items()})
+    ticket.keep(folder, ticket.IMPORTS, files)
+    ticket.keep(folder, ticket.GRAPH, [marks, users, tests])
+
+
+def _usual(parts: Setup) -> bool:
+    config = parts.config
+    return set(config.gates) <= set(GATES) and not (config.commands or config.pass_env or parts.task.name != "fix")
+
+
+def _ticket(parts: Setup) -> ticket.Ticket:
+    config, interpreter = parts.config, parts.interpreter
+    tested = "pytest" in config.gates
+    runs = tested and bool(interpreter.pytest)
+    return ticket.Ticket(
+        [*Linter.of(parts.place, interpreter, config).argv, "--no-fix", "--no-fix-only", "--quiet", "--"]
+        if "ruff" in config.gates
+        else [],
+        [str(interpreter.path), "-m", "pytest", *QUIET, *config.pytest_args] if runs else [],
+        NO_PYTEST if tested and not runs else "",
+        config.api_key_env,
+        "radon" in config.gates,
+        config.max_complexity,
+        config.min_maintainability,
+        _ignores_bytecode(parts),
+    )
+
+
+def _ignores_bytecode(parts: Setup) -> bool:
+    from coderefine.git.command import run
+
+    return run(("check-ignore", "-q", "__pycache__/x.pyc"), cwd=parts.place.top).returncode == 0

@@ -1,0 +1,47 @@
+"""The state of index and tree from one `git status`."""
+
+from __future__ import annotations
+
+import os
+
+from coderefine.quick.children import Child, reading_env
+
+ARGV = ["git", "status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
+FILE = ("100644", "100755")
+
+
+def asked() -> Child:
+    """git, looking. Raises OSError."""
+    return Child(ARGV, reading_env())
+
+
+def staged(said: bytes) -> list[str] | None:
+    """Files added or changed in the index; None when the tree differs from it, or there is something unusual."""
+    found: list[str] = []
+    for line in said.split(b"\0"):
+        if not line:
+            continue
+        fields = line.split(b" ", 8)
+        if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":
+            return None
+        path = os.fsdecode(fields[8])
+        if fields[1] == b"D.":
+            if os.path.lexists(path):
+                return None
+        elif fields[4].decode() in FILE:
+            found.append(path)
+    return found
+
+
+def place(cwd: str) -> tuple[str, str] | None:
+    """Working tree and git directory, when `cwd` is the top of a tree: there git and pre-commit start hooks."""
+    pointer = f"{cwd}/.git"
+    if os.path.isdir(pointer):  # noqa: PTH112
+        return cwd, pointer
+    try:
+        with open(pointer, encoding="utf-8") as file:  # noqa: PTH123
+            word, _, target = file.read().partition(":")
+    except (OSError, UnicodeDecodeError):
+        return None
+    folder = os.path.join(cwd, target.strip())  # noqa: PTH118
+    return (cwd, folder) if word == "gitdir" and os.path.isdir(folder) else None  # noqa: PTH112

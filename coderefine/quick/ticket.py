@@ -1,0 +1,99 @@
+"""What the last whole run found out about a project, and whether that still holds."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+from coderefine import __version__
+
+NAMES = (
+    "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
+    "ruff.toml", ".ruff.toml", ".venv", "venv", ".tox", ".nox", ".conda", "env", ".env", "uv.lock", "poetry.lock",
+    "pdm.lock", "hatch.toml", "Pipfile", ".pdm-python", "environment.yml", "environment.yaml", ".gitignore",
+)  # fmt: skip
+"""Files and folders whose coming, going or changing may change what is judged, and how."""
+VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "OPENAI_BASE_URL", "UV_PROJECT_ENVIRONMENT", "POETRY_CACHE_DIR")
+FOLDER = "coderefine/hook"
+TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
+"""GRAPH: marks, users, test files. IMPORTS: what graph.Files is."""
+
+
+class Ticket:
+    """`ruff`: the argv in front of the paths, empty without that gate. `python`: empty when no tests are to run;
+    then `why` says so. `keys`: the variable that holds a key. `bytecode`: whether git ignores __pycache__.
+    """
+
+    __slots__ = ("bytecode", "complexity", "floor", "keys", "python", "radon", "ruff", "why")
+
+    def __init__(  # noqa: PLR0917
+        self,
+        ruff: list[str],
+        python: list[str],
+        why: str,
+        keys: str,
+        radon: bool,  # noqa: FBT001 - it is read back by position
+        complexity: int,
+        floor: float,
+        bytecode: bool,  # noqa: FBT001
+    ) -> None:
+        self.ruff, self.python, self.why, self.keys = ruff, python, why, keys
+        self.radon, self.complexity, self.floor, self.bytecode = radon, complexity, floor, bytecode
+
+    @property
+    def fields(self) -> list[object]:
+        return [self.ruff, self.python, self.why, self.keys, self.radon, self.complexity, self.floor, self.bytecode]
+
+
+def write(folder: str, top: str, ticket: Ticket) -> None:
+    """Keep `ticket` in the git directory `folder` for the next hook in `top`. Never raises: it is only a cache."""
+    programs = [argv[0] for argv in (ticket.ruff, ticket.python) if argv]
+    keep(folder, TICKET, [_identity(), marks(top, programs), programs, ticket.fields])
+
+
+def read(folder: str, top: str) -> Ticket | None:
+    """The ticket of the last run, when everything is still as it was then."""
+    kept = kept_in(folder, TICKET)
+    if not isinstance(kept, list) or len(kept) != 4 or kept[0] != _identity() or kept[1] != marks(top, kept[2]):
+        return None
+    return Ticket(*kept[3])
+
+
+def _identity() -> list[object]:
+    environ = sorted(item for item in os.environ.items() if item[0].startswith("CODEREFINE_") or item[0] in VARIABLES)
+    return [__version__, sys.version, sys.executable, [list(item) for item in environ]]
+
+
+def marks(top: str, programs: list[str]) -> list[object]:
+    return [_mark(path) for path in (*(f"{top}/{name}" for name in NAMES), *programs)]
+
+
+def _mark(path: str) -> object:
+    try:
+        stat = os.stat(path)  # noqa: PTH116 - pathlib costs the hook 5 ms
+    except OSError:
+        return None
+    return [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+
+
+def keep(folder: str, name: str, what: object) -> None:
+    """Put `what` (marshal's types) aside, whole or not at all; without a word where that is not possible."""
+    home = f"{folder}/{FOLDER}"
+    aside = f"{home}/{name}.{os.getpid()}"
+    try:
+        os.makedirs(home, exist_ok=True)  # noqa: PTH103
+        with open(aside, "wb") as file:  # noqa: PTH123
+            marshal.dump(what, file)  # type: ignore[arg-type]  # a caller's own nouns, all of marshal's types
+        os.replace(aside, f"{home}/{name}")  # noqa: PTH105
+    except (OSError, ValueError):
+        return
+
+
+def kept_in(folder: str, name: str) -> object:
+    """What was kept; None when there is nothing, or nothing readable."""
+    try:
+        with open(f"{folder}/{FOLDER}/{name}", "rb") as file:  # noqa: PTH123
+            return marshal.load(file)
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
