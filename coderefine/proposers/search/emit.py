@@ -123,6 +123,12 @@ def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0, bo
     return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight, boost)
 
 
+def exchanged(module: Module, one: ast.AST, two: ast.AST, weight: float) -> Edit:
+    """Two expressions that change places."""
+    parts = (*expression(module, one, module.code(two)).parts, *expression(module, two, module.code(one)).parts)
+    return Edit(parts, weight)
+
+
 def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
     module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float
 ) -> Edit | None:

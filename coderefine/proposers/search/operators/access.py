@@ -4,82 +4,96 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from coderefine.proposers.search.kinds import SIZED, dotted
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 
+SHARED = (SIZED - {"str", "bytes"}) | {""}
+"""Kinds of values that others may hold, too; unknown ones among them."""
+COPIES: dict[str, tuple[tuple[str, float], ...]] = {
+    "list": (("list({})", 1.5), ("{}[:]", 1.0), ("{}.copy()", 1.5)),
+    "dict": (("dict({})", 1.5), ("{}.copy()", 1.0)),
+}
+OTHER_COPIES = (("{}.copy()", 1.0), ("list({})", 1.0), ("dict({})", 0.4), ("set({})", 0.4))
+
 
 def slices(site: Site) -> Iterator[Edit]:
     """A slice's bound added, dropped or turned round; an index turned round or made a slice."""
     for node in site.exprs:
-        if not isinstance(node, ast.Subscript):
-            continue
-        base, piece = site.code(node.value), node.slice
-        if isinstance(piece, ast.Slice):
-            low, high, step = (site.code(part) if part else "" for part in (piece.lower, piece.upper, piece.step))
-            tail = f":{step}" if step else ""
-            options = {
-                f"{low or 1}:{tail}" if low else f"1:{high}{tail}": 1.0,
-                f":{high or -1}{tail}": 1.0,
-                f"{high}:{low}{tail}": 0.5,
-                f"{low}:{high}:2": 0.1,
-                f"{low}:{high}:-1": 0.4,
-                f"{low}:{high}": 1.0,
-                f"{high}:{tail}": 0.7,
-                f":{low}{tail}": 0.7,
-                f"{low}:{high or '-1'}{tail}": 0.7,
-                f"-{low}:{high}{tail}": 0.5 if low else 0.0,
-            }
-            for path in site.paths:
-                if site.kinds.name(path) == "int":
-                    options[f"{low}:{path}{tail}"] = options[f"{path}:{high}{tail}"] = 0.7
-                    options[f"{low}:{low}+{path}{tail}" if low else f"{path}::{step}"] = 0.3
-            for text, weight in options.items():
+        if isinstance(node, ast.Subscript):
+            base, piece = site.code(node.value), node.slice
+            options = _sliced(site, piece) if isinstance(piece, ast.Slice) else _indexed(base, site.code(piece))
+            for text, weight in options:
                 yield from site.swap(node, f"{base}[{text}]", weight)
-        else:
-            index = site.code(piece)
-            for text, weight in (
-                (f"-{index}", 0.7),
-                (f"{index}:", 0.5),
-                (f":{index}", 0.5),
-                ("0", 0.7),
-                ("-1", 0.7),
-                (f"-{index} - 1", 0.2),
-                (f"{index}:{index} + 1", 0.1),
-                (f"{index} % len({base})", 0.4),
-            ):
-                yield from site.swap(node, f"{base}[{text}]", weight)
+
+
+def _sliced(site: Site, piece: ast.Slice) -> Iterable[tuple[str, float]]:
+    low, high, step = (site.code(part) if part else "" for part in (piece.lower, piece.upper, piece.step))
+    tail = f":{step}" if step else ""
+    options = _other_bounds(low, high, tail)
+    for path in site.paths:
+        if site.kinds.name(path) == "int":
+            options[f"{low}:{path}{tail}"] = options[f"{path}:{high}{tail}"] = 0.7
+            options[f"{low}:{low}+{path}{tail}" if low else f"{path}::{step}"] = 0.3
+    return options.items()
+
+
+def _other_bounds(low: str, high: str, tail: str) -> dict[str, float]:
+    return {
+        f"{low}:{tail}" if low else f"1:{high}{tail}": 1.0,
+        f":{high or -1}{tail}": 1.0,
+        f"{high}:{low}{tail}": 0.5,
+        f"{low}:{high}:2": 0.1,
+        f"{low}:{high}:-1": 0.4,
+        f"{low}:{high}": 1.0,
+        f"{high}:{tail}": 0.7,
+        f":{low}{tail}": 0.7,
+        f"{low}:{high or '-1'}{tail}": 0.7,
+        f"-{low}:{high}{tail}": 0.5 if low else 0.0,
+    }
+
+
+def _indexed(base: str, index: str) -> Iterable[tuple[str, float]]:
+    return (
+        (f"-{index}", 0.7),
+        (f"{index}:", 0.5),
+        (f":{index}", 0.5),
+        ("0", 0.7),
+        ("-1", 0.7),
+        (f"-{index} - 1", 0.2),
+        (f"{index}:{index} + 1", 0.1),
+        (f"{index} % len({base})", 0.4),
+    )
 
 
 def key_access(site: Site) -> Iterator[Edit]:
     """`d[k]` for `d.get(k)` and back, with a default where one is missing; `setdefault` for a plain read."""
     for node in site.exprs:
-        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
-            base, key = site.code(node.value), site.code(node.slice)
-            boost = 3.0 if "KeyError" in site.raised else 1.0
-            for tail, weight in (
-                ("", 1.0),
-                (", 0", 1.0),
-                (", []", 0.6),
-                (', ""', 0.5),
-                (", {}", 0.3),
-                (", None", 0.0),
-                (", False", 0.2),
-                (", set()", 0.2),
-                (f", {key}", 0.3),
-            ):
-                yield from site.swap(node, f"{base}.get({key}{tail})", weight * boost)
-            for empty in ("[]", "{}", "set()", "0"):
-                yield from site.swap(node, f"{base}.setdefault({key}, {empty})", 0.4 * boost)
-        elif (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("get", "setdefault")
-            and node.args
-        ):
-            yield from site.swap(node, f"{site.code(node.func.value)}[{site.code(node.args[0])}]", 1.0)
+        match node:
+            case ast.Subscript(value=base, slice=key) if not isinstance(key, ast.Slice):
+                for text, weight in _by_call(site.code(base), site.code(key)):
+                    yield from site.swap(node, text, weight * (3.0 if "KeyError" in site.raised else 1.0))
+            case ast.Call(func=ast.Attribute(value=base, attr="get" | "setdefault"), args=[key, *_]):
+                yield from site.swap(node, f"{site.code(base)}[{site.code(key)}]", 1.0)
+
+
+def _by_call(base: str, key: str) -> Iterator[tuple[str, float]]:
+    for tail, weight in (
+        ("", 1.0),
+        (", 0", 1.0),
+        (", []", 0.6),
+        (', ""', 0.5),
+        (", {}", 0.3),
+        (", None", 0.0),
+        (", False", 0.2),
+        (", set()", 0.2),
+        (f", {key}", 0.3),
+    ):
+        yield f"{base}.get({key}{tail})", weight
+    for empty in ("[]", "{}", "set()", "0"):
+        yield f"{base}.setdefault({key}, {empty})", 0.4
 
 
 def copies(site: Site) -> Iterator[Edit]:
@@ -88,16 +102,10 @@ def copies(site: Site) -> Iterator[Edit]:
         kind = site.kinds.of(node)
         if (
             isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-            and (not kind or kind in SIZED - {"str", "bytes"})
+            and kind in SHARED
             and _kept(site, node)
         ):
-            for shape, weight in (
-                (("list({})", 1.5), ("{}[:]", 1.0), ("{}.copy()", 1.5))
-                if kind == "list"
-                else (("dict({})", 1.5), ("{}.copy()", 1.0))
-                if kind == "dict"
-                else (("{}.copy()", 1.0), ("list({})", 1.0), ("dict({})", 0.4), ("set({})", 0.4))
-            ):
+            for shape, weight in COPIES.get(kind, OTHER_COPIES):
                 yield from site.swap(node, shape.format(site.code(node)), weight)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             yield from _unshared(site, node)

@@ -3,14 +3,79 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from coderefine.proposers.search.index import Piece
 from coderefine.proposers.search.kinds import SIZED
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
 
 MOST = 240
 TYPES = {"str": "str", "list": "list", "dict": "dict", "int": "int", "tuple": "tuple", "set": "set", "float": "float"}
+
+NUMERIC = ("int", "float", "")
+HOLDING = ("list", "tuple", "dict", "set", "iter", "")
+NUMBER = (
+    ("{} == 0", 1.2),
+    ("{} < 0", 1.2),
+    ("{} <= 0", 1.2),
+    ("{} > 0", 1.0),
+    ("{} >= 0", 0.6),
+    ("{} != 0", 0.5),
+    ("{} == 1", 0.6),
+    ("{} <= 1", 0.6),
+    ("{} < 1", 0.6),
+    ("{} > 1", 0.6),
+    ("{} < 2", 0.6),
+    ("not {}", 0.4),
+    ("{}", 0.3),
+    ("{} % 2 == 0", 0.1),
+)
+TRUTH = (("{}", 1.2), ("not {}", 1.2))
+KNOWN = (("{} is None", 0.7), ("{} is not None", 0.5), ("not {}", 1.5), ("{}", 1.2))
+SIZE = (
+    ("len({}) == 0", 0.3),
+    ("len({}) == 1", 0.6),
+    ("len({}) < 2", 0.6),
+    ("len({}) <= 1", 0.6),
+    ("len({}) > 1", 0.5),
+    ("len({}) > 0", 0.2),
+    ("len({}) != 1", 0.1),
+    ("len({}) == 2", 0.1),
+)
+TEXT = (
+    ("{}.isdigit()", 0.4),
+    ("{}.strip()", 0.4),
+    ("not {}.strip()", 0.4),
+    ("{}.isalpha()", 0.4),
+    ("{}.isupper()", 0.4),
+    ("{}.isspace()", 0.4),
+    ("{}.islower()", 0.4),
+    ("{}.isalnum()", 0.4),
+)
+UNKNOWN = (
+    ("{} is None", 1.3),
+    ("{} is not None", 1.0),
+    ("not {}", 1.5),
+    ("{}", 1.2),
+    ("isinstance({}, str)", 0.5),
+    ("not isinstance({}, str)", 0.5),
+    ("isinstance({}, (list, tuple))", 0.35),
+    ("isinstance({}, list)", 0.35),
+    ("isinstance({}, dict)", 0.35),
+    ("isinstance({}, int)", 0.25),
+    ("not isinstance({}, (str, bytes))", 0.35),
+    ("{} == 0", 0.5),
+    ("{} < 0", 0.5),
+    ("{} <= 0", 0.5),
+    ("{} > 0", 0.4),
+    ("callable({})", 0.1),
+    ("isinstance({}, bool)", 0.15),
+    ("not isinstance({}, bool)", 0.15),
+    ("{} == 1", 0.2),
+    ("{} <= 1", 0.2),
+)
+"""Conditions on a value of which nothing is known, with how often."""
 
 
 def atoms(site: Site) -> dict[str, float]:
@@ -40,94 +105,33 @@ def _written(site: Site) -> Iterator[tuple[str, float]]:
 def _single(site: Site) -> Iterator[tuple[str, float]]:
     loops = set(site.names[:3])
     for path in site.paths:
-        kind = site.kinds.name(path)
         near = (1.3 if path in site.local.parameters or path in loops else 0.8) * (0.6 if "." in path else 1.0)
-        yield from ((text, weight * near) for text, weight in _about(path, kind))
+        yield from ((text.format(path), weight * near) for text, weight in _about(site.kinds.name(path)))
     for piece in site.module.index.expressions:
-        if (
-            isinstance(piece.node, ast.Subscript)
-            and piece.function is site.local.function
-            and piece.names <= site.known
-        ):
+        if isinstance(piece.node, ast.Subscript) and _readable(site, piece):
             yield f"not {piece.text}", 0.9
             yield piece.text, 0.8
-    for name in site.local.methods:
-        if site.local.receiver and name.startswith(("is_", "has_")):
-            yield f"self.{name}()", 0.5
+    yield from ((f"self.{name}()", 0.5) for name in _predicates(site))
 
 
-def _about(path: str, kind: str) -> Iterator[tuple[str, float]]:
+def _readable(site: Site, piece: Piece) -> bool:
+    return piece.function is site.local.function and piece.names <= site.known
+
+
+def _predicates(site: Site) -> list[str]:
+    """Own methods that answer yes or no, by their names."""
+    return [name for name in site.local.methods if name.startswith(("is_", "has_"))] if site.local.receiver else []
+
+
+def _about(kind: str) -> Iterable[tuple[str, float]]:
+    """Conditions on one value of a kind; {} is the value."""
     if kind in ("int", "float"):
-        for text, weight in (
-            ("{} == 0", 1.2),
-            ("{} < 0", 1.2),
-            ("{} <= 0", 1.2),
-            ("{} > 0", 1.0),
-            ("{} >= 0", 0.6),
-            ("{} != 0", 0.5),
-            ("{} == 1", 0.6),
-            ("{} <= 1", 0.6),
-            ("{} < 1", 0.6),
-            ("{} > 1", 0.6),
-            ("{} < 2", 0.6),
-            ("not {}", 0.4),
-            ("{}", 0.3),
-            ("{} % 2 == 0", 0.1),
-        ):
-            yield text.format(path), weight
-        return
+        return NUMBER
     if kind == "bool":
-        yield path, 1.2
-        yield f"not {path}", 1.2
-        return
-    yield f"{path} is None", 1.3 if not kind else 0.7
-    yield f"{path} is not None", 1.0 if not kind else 0.5
-    yield f"not {path}", 1.5
-    yield path, 1.2
-    if kind in SIZED:
-        for text, weight in (
-            ("len({}) == 0", 0.3),
-            ("len({}) == 1", 0.6),
-            ("len({}) < 2", 0.6),
-            ("len({}) <= 1", 0.6),
-            ("len({}) > 1", 0.5),
-            ("len({}) > 0", 0.2),
-            ("len({}) != 1", 0.1),
-            ("len({}) == 2", 0.1),
-        ):
-            yield text.format(path), weight
-    if kind == "str":
-        for text in (
-            "{}.isdigit()",
-            "{}.strip()",
-            "not {}.strip()",
-            "{}.isalpha()",
-            "{}.isupper()",
-            "{}.isspace()",
-            "{}.islower()",
-            "{}.isalnum()",
-        ):
-            yield text.format(path), 0.4
+        return TRUTH
     if not kind:
-        for text, weight in (
-            ("isinstance({}, str)", 0.5),
-            ("not isinstance({}, str)", 0.5),
-            ("isinstance({}, (list, tuple))", 0.35),
-            ("isinstance({}, list)", 0.35),
-            ("isinstance({}, dict)", 0.35),
-            ("isinstance({}, int)", 0.25),
-            ("not isinstance({}, (str, bytes))", 0.35),
-            ("{} == 0", 0.5),
-            ("{} < 0", 0.5),
-            ("{} <= 0", 0.5),
-            ("{} > 0", 0.4),
-            ("callable({})", 0.1),
-            ("isinstance({}, bool)", 0.15),
-            ("not isinstance({}, bool)", 0.15),
-            ("{} == 1", 0.2),
-            ("{} <= 1", 0.2),
-        ):
-            yield text.format(path), weight
+        return UNKNOWN
+    return (*KNOWN, *(SIZE if kind in SIZED else ()), *(TEXT if kind == "str" else ()))
 
 
 def _paired(site: Site) -> Iterator[tuple[str, float]]:
@@ -141,26 +145,40 @@ def _paired(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _between(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
-    numeric = {"int", "float", ""}
-    if b in ("list", "tuple", "dict", "set", "iter", "") and a not in ("list", "dict", "set"):
+    """Tests that relate `one`, of kind `a`, to `two`, of kind `b`."""
+    if b in HOLDING and a not in ("list", "dict", "set"):
         boost = (1.6 if b else 0.5) * (0.5 + weight)
         yield f"{one} in {two}", boost * 0.7
         yield f"{one} not in {two}", boost * 0.8
-    if a in numeric and b in numeric and (a or b or one < two):
-        boost = 1.0 if a and b else 0.5
-        for sign in ("<", "<=", ">", ">="):
-            yield f"{one} {sign} {two}", weight * boost * 0.7
-        if one < two:
-            yield f"{one} == {two}", weight * boost * 0.6
-            yield f"{one} != {two}", weight * boost * 0.6
-    elif a == b and one < two:
+    if a in NUMERIC and b in NUMERIC:
+        yield from _of_numbers(one, two, a, b, weight)
+    elif a == b:
+        yield from _equal(one, two, weight)
+    yield from _by_kinds(one, two, a, b, weight)
+
+
+def _of_numbers(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
+    if not a and not b and one >= two:  # of two unknown ones
+        return
+    boost = 1.0 if a and b else 0.5
+    for sign in ("<", "<=", ">", ">="):
+        yield f"{one} {sign} {two}", weight * boost * 0.7
+    yield from _equal(one, two, weight * boost)
+
+
+def _equal(one: str, two: str, weight: float) -> Iterator[tuple[str, float]]:
+    if one < two:  # the other way round says the same
         yield f"{one} == {two}", weight * 0.6
         yield f"{one} != {two}", weight * 0.6
+
+
+def _by_kinds(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
+    """Tests on the size or the text of what both hold."""
     if a in SIZED and b == "int":
         for sign in ("<", "<=", ">=", ">", "=="):
             yield f"len({one}) {sign} {two}", weight * 0.8
             yield f"{two} {sign} len({one})", weight * 0.5
-    if a in SIZED and b in SIZED and a == b:
+    if a in SIZED and a == b:
         yield f"len({one}) != len({two})", weight * 0.5
         yield f"len({one}) > len({two})", weight * 0.3
     if a == b == "str":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
@@ -62,20 +63,11 @@ def _spans(site: Site, node: ast.Call) -> list[tuple[int, int]]:
 def argument_order(site: Site) -> Iterator[Edit]:
     """Two arguments of a call exchanged."""
     for node in site.exprs:
-        if isinstance(node, ast.Call) and len(node.args) >= 2:
-            for index, one in enumerate(node.args):
-                for two in node.args[index + 1 :]:
-                    if (
-                        not isinstance(one, ast.Starred)
-                        and not isinstance(two, ast.Starred)
-                        and site.code(one) != site.code(two)
-                    ):
-                        yield Edit(
-                            (
-                                emit.expression(site.module, one, site.code(two)).parts[0],
-                                emit.expression(site.module, two, site.code(one)).parts[0],
-                            )
-                        )
+        if isinstance(node, ast.Call):
+            for one, two in itertools.combinations(node.args, 2):
+                starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
+                if not starred and site.code(one) != site.code(two):
+                    yield emit.exchanged(site.module, one, two, 1.0)
 
 
 def argument_removed(site: Site) -> Iterator[Edit]:
@@ -163,24 +155,31 @@ def _appended(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[
 def argument_value(site: Site) -> Iterator[Edit]:
     """An argument replaced by a variable of the parameter's own name, or a keyword given another name."""
     for node in site.exprs:
-        if not isinstance(node, ast.Call):
-            continue
-        name = dotted(node.func).rsplit(".", 1)[-1]
-        for arguments in site.world.signatures.get(name, []):
-            names = [argument.arg for argument in all_arguments(arguments) if argument.arg not in ("self", "cls")]
-            for argument, parameter in zip(node.args, names, strict=False):
-                for path in site.paths:
-                    if path.rsplit(".", 1)[-1] == parameter:
-                        yield from site.swap(argument, path, 2.0)
-            yield from _renamed(site, node, names)
-        for keyword in node.keywords:
-            for path in site.paths:
-                if (
-                    keyword.arg
-                    and path.rsplit(".", 1)[-1] == keyword.arg
-                    and fits(site.kinds.of(keyword.value), site.kinds.name(path))
-                ):
-                    yield from site.swap(keyword.value, path, 2.0)
+        if isinstance(node, ast.Call):
+            name = dotted(node.func).rsplit(".", 1)[-1]
+            for arguments in site.world.signatures.get(name, []):
+                names = [argument.arg for argument in all_arguments(arguments) if argument.arg not in ("self", "cls")]
+                yield from _of_parameters(site, node, names)
+                yield from _renamed(site, node, names)
+            yield from _of_keywords(site, node)
+
+
+def _of_parameters(site: Site, node: ast.Call, names: list[str]) -> Iterator[Edit]:
+    for argument, parameter in zip(node.args, names, strict=False):
+        for path in _called_so(site, parameter):
+            yield from site.swap(argument, path, 2.0)
+
+
+def _of_keywords(site: Site, node: ast.Call) -> Iterator[Edit]:
+    for keyword in node.keywords:
+        for path in _called_so(site, keyword.arg) if keyword.arg else ():
+            if fits(site.kinds.of(keyword.value), site.kinds.name(path)):
+                yield from site.swap(keyword.value, path, 2.0)
+
+
+def _called_so(site: Site, name: str) -> list[str]:
+    """Variables and attributes of that name."""
+    return [path for path in site.paths if path.rsplit(".", 1)[-1] == name]
 
 
 def _renamed(site: Site, node: ast.Call, names: list[str]) -> Iterator[Edit]:

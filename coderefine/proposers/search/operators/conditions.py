@@ -101,20 +101,31 @@ def else_removed(site: Site) -> Iterator[Edit]:
     node = site.stmt
     if not isinstance(node, ast.If | ast.For | ast.While | ast.Try) or not site.module.alone(node):
         return
+    if node.orelse:
+        yield from _else_freed(site, node.body[-1], node.orelse)
+    elif isinstance(node, ast.If):
+        yield from _else_made(site, node)
+
+
+def _else_freed(site: Site, before: ast.stmt, orelse: list[ast.stmt]) -> Iterator[Edit]:
+    """`before` is the last statement of the block in front of the `else`."""
+    module, first, last = site.module, orelse[0], orelse[-1]
+    if isinstance(site.stmt, ast.If) and module.text.startswith("elif", module.start(first)):
+        return
+    if first_line(first) > (before.end_lineno or 0) + 1 and module.alone(first):
+        start = module.line_end(before.end_lineno or 0)
+        body = "".join(emit.reindented(module, stmt, module.indent(site.stmt)) for stmt in orelse)
+        yield Edit((Replacement(start, module.line_end(last.end_lineno or 0), body),), 1.0)
+
+
+def _else_made(site: Site, node: ast.If) -> Iterator[Edit]:
     module = site.module
-    if node.orelse and not (isinstance(node, ast.If) and module.text.startswith("elif", module.start(node.orelse[0]))):
-        first, last = node.orelse[0], node.orelse[-1]
-        if first_line(first) > (node.body[-1].end_lineno or 0) + 1 and module.alone(first):
-            start = module.line_end(node.body[-1].end_lineno or 0)
-            body = "".join(emit.reindented(module, stmt, module.indent(node)) for stmt in node.orelse)
-            yield Edit((Replacement(start, module.line_end(last.end_lineno or 0), body),), 1.0)
-    elif not node.orelse and isinstance(node, ast.If):
-        index = site.siblings.index(node)
-        for following in site.siblings[index + 1 : index + 2]:
-            if module.alone(following) and module.alone(node.body[0]):
-                start, end = emit.lines_of(module, following)
-                body = emit.reindented(module, following, module.indent(node.body[0]))
-                yield Edit((Replacement(start, end, f"{module.indent(node)}else:\n{body}"),), 0.7)
+    index = site.siblings.index(node)
+    for following in site.siblings[index + 1 : index + 2]:
+        if module.alone(following) and module.alone(node.body[0]):
+            start, end = emit.lines_of(module, following)
+            body = emit.reindented(module, following, module.indent(node.body[0]))
+            yield Edit((Replacement(start, end, f"{module.indent(node)}else:\n{body}"),), 0.7)
 
 
 def unconditional(site: Site) -> Iterator[Edit]:
@@ -152,21 +163,24 @@ def unit(site: Site) -> str:
 def filters(site: Site) -> Iterator[Edit]:
     """A missing or superfluous filter in a comprehension."""
     for node in site.nodes:
-        if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            continue
-        last = node.generators[-1]
-        at = site.module.end(last.ifs[-1] if last.ifs else last.iter)
-        inner = {name.id for name in ast.walk(last.target) if isinstance(name, ast.Name)}
-        for atom, weight in atoms(site).items():
-            if any(name in atom for name in inner):
-                yield Edit((Replacement(at, at, f" if {atom}"),), weight)
-        for test in last.ifs:
-            start = (
-                site.module.end(last.iter)
-                if test is last.ifs[0]
-                else site.module.end(last.ifs[last.ifs.index(test) - 1])
-            )
-            yield Edit((Replacement(start, site.module.end(test), ""),), 2.0)
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            yield from _filter_added(site, node.generators[-1])
+            yield from _filter_removed(site, node.generators[-1])
+
+
+def _filter_added(site: Site, last: ast.comprehension) -> Iterator[Edit]:
+    at = site.module.end(last.ifs[-1] if last.ifs else last.iter)
+    inner = {name.id for name in ast.walk(last.target) if isinstance(name, ast.Name)}
+    for atom, weight in atoms(site).items():
+        if any(name in atom for name in inner):
+            yield Edit((Replacement(at, at, f" if {atom}"),), weight)
+
+
+def _filter_removed(site: Site, last: ast.comprehension) -> Iterator[Edit]:
+    before: ast.expr = last.iter
+    for test in last.ifs:
+        yield Edit((Replacement(site.module.end(before), site.module.end(test), ""),), 2.0)
+        before = test
 
 
 def ternary(site: Site) -> Iterator[Edit]:

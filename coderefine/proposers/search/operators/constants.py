@@ -18,17 +18,22 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 def numbers(site: Site) -> Iterator[Edit]:
     """A number one off, of the other sign, ten times as large, or a number used nearby."""
     for node in site.exprs:
-        if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
-            continue
-        value = node.value
-        assert isinstance(value, int | float)
-        options: dict[float, float] = {}
-        for new, weight in (*_shifted(value), *((other, 1.0) for other in _nearby(site, node))):
-            options[new] = max(options.get(new, 0.0), weight)
-        for new, weight in options.items():
-            shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
-            if shaped != value and not (isinstance(value, int) and not isinstance(shaped, int) and weight < 0.3):
-                yield from site.swap(node, repr(shaped), weight)
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            assert isinstance(node.value, int | float)
+            for new, weight in _other_numbers(site, node, node.value):
+                yield from site.swap(node, repr(new), weight)
+
+
+def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[float, float]]:
+    """Numbers for `value`; whole ones for a whole one, but for few of great weight."""
+    options: dict[float, float] = {}
+    for new, weight in (*_shifted(value), *((other, 1.0) for other in _nearby(site, node))):
+        options[new] = max(options.get(new, 0.0), weight)
+    whole = isinstance(value, int)
+    for new, weight in options.items():
+        shaped = int(new) if whole and float(new).is_integer() else new
+        if shaped != value and (not whole or isinstance(shaped, int) or weight >= 0.3):
+            yield shaped, weight
 
 
 def _shifted(value: float) -> Iterator[tuple[float, float]]:
@@ -51,15 +56,18 @@ def number_to_name(site: Site) -> Iterator[Edit]:
     """A number replaced by a variable that holds a number, and a variable by a small number."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            for path in site.paths:
-                if site.kinds.name(path) in ("int", "float"):
-                    yield from site.swap(node, path, 1.0)
-            for path in site.paths:
-                if site.kinds.name(path) in ("list", "str", "tuple", "dict", "set"):
-                    yield from site.swap(node, f"len({path})", 0.3)
+            for text, weight in _holding_number(site):
+                yield from site.swap(node, text, weight)
         elif isinstance(node, ast.Name | ast.Attribute) and site.kinds.of(node) == "int":
             for text in ("0", "1"):
                 yield from site.swap(node, text, 0.4)
+
+
+def _holding_number(site: Site) -> Iterator[tuple[str, float]]:
+    """Variables that hold a number, then the sizes of those that have one."""
+    kinds = {path: site.kinds.name(path) for path in site.paths}
+    yield from ((path, 1.0) for path in site.paths if kinds[path] in ("int", "float"))
+    yield from ((f"len({path})", 0.3) for path in site.paths if kinds[path] in ("list", "str", "tuple", "dict", "set"))
 
 
 def truths(site: Site) -> Iterator[Edit]:

@@ -107,24 +107,26 @@ def parameters(site: Site) -> Iterator[Edit]:
 
 def decorators(site: Site) -> Iterator[Edit]:
     """A decorator missing (property, static or class method, one that this file uses) or superfluous."""
-    node = site.stmt
-    if not isinstance(node, DEFINITIONS) or not site.module.alone(node):
+    node, module = site.stmt, site.module
+    if not isinstance(node, DEFINITIONS) or not module.alone(node):
         return
-    module = site.module
     has = {module.code(decorator) for decorator in node.decorator_list}
     used = module.index.decorators.get(type(node), set())
-    usual = set()
-    if isinstance(module.parents.get(node), ast.ClassDef) and isinstance(node, Function):
-        usual = {"property", "staticmethod", "classmethod"}
+    method = isinstance(module.parents.get(node), ast.ClassDef) and isinstance(node, Function)
+    usual = {"property", "staticmethod", "classmethod"} if method else set()
     for name in sorted((used | usual) - has):
         at = module.line_start(first_line(node))
-        boost = TELLING if name in usual and name == _told(node) else 0.0
-        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), 1.5 if name in usual else 1.0, boost)
+        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), 1.5 if name in usual else 1.0)
         for decorator in node.decorator_list:
             yield Edit((Replacement(module.start(decorator), module.end(decorator), name),), 0.5)
-    for decorator in node.decorator_list:
+    yield from _undecorated(site, node.decorator_list)
+
+
+def _undecorated(site: Site, decorators: list[ast.expr]) -> Iterator[Edit]:
+    for decorator in decorators:
         if decorator.lineno == decorator.end_lineno:
-            yield Edit((Replacement(module.line_start(decorator.lineno), module.line_end(decorator.lineno), ""),), 1.0)
+            start, end = site.module.line_start(decorator.lineno), site.module.line_end(decorator.lineno)
+            yield Edit((Replacement(start, end, ""),), 1.0)
 
 
 def _told(node: ast.stmt) -> str:
@@ -210,29 +212,19 @@ def awaited(site: Site) -> Iterator[Edit]:
 def comprehension_kind(site: Site) -> Iterator[Edit]:
     """A list comprehension made a set or a generator, a set made a list; its element replaced by one of its names."""
     for node in site.exprs:
-        if isinstance(node, ast.ListComp | ast.SetComp):
-            inner = site.code(node)[1:-1]
-            for text in (f"[{inner}]", f"{{{inner}}}", f"({inner})"):
-                yield from site.swap(node, text, 1.0)
-        if isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1:
-            for one, two in zip(node.elts, node.elts[1:], strict=False):
-                if (
-                    site.code(one) != site.code(two)
-                    and not isinstance(one, ast.Starred)
-                    and not isinstance(two, ast.Starred)
-                ):
-                    yield Edit(
-                        (
-                            *emit.expression(site.module, one, site.code(two)).parts,
-                            *emit.expression(site.module, two, site.code(one)).parts,
-                        ),
-                        1.0,
-                    )
-        if isinstance(node, ast.DictComp):
-            yield Edit(
-                (
-                    *emit.expression(site.module, node.key, site.code(node.value)).parts,
-                    *emit.expression(site.module, node.value, site.code(node.key)).parts,
-                ),
-                1.0,
-            )
+        match node:
+            case ast.ListComp() | ast.SetComp():
+                inner = site.code(node)[1:-1]
+                for text in (f"[{inner}]", f"{{{inner}}}", f"({inner})"):
+                    yield from site.swap(node, text, 1.0)
+            case ast.List() | ast.Tuple() | ast.Set():
+                yield from _neighbours_exchanged(site, node.elts)
+            case ast.DictComp():
+                yield emit.exchanged(site.module, node.key, node.value, 1.0)
+
+
+def _neighbours_exchanged(site: Site, elements: list[ast.expr]) -> Iterator[Edit]:
+    for one, two in itertools.pairwise(elements):
+        starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
+        if not starred and site.code(one) != site.code(two):
+            yield emit.exchanged(site.module, one, two, 1.0)

@@ -27,6 +27,17 @@ PLAIN = (
     ("0.0", 0.1),
 )
 
+EMPTY = {
+    "list": "[]",
+    "dict": "{}",
+    "str": '""',
+    "int": "0",
+    "float": "0",
+    "bool": "False",
+    "set": "set()",
+    "tuple": "()",
+}
+
 
 def early_return(site: Site) -> Iterator[Edit]:
     """A missing base case: `if atom: return value` before a statement."""
@@ -53,39 +64,29 @@ def _place(site: Site) -> float:
 def _values(site: Site) -> dict[str, float]:
     """What this function returns elsewhere, then empty values of the same kind, then its parameters."""
     function = site.local.function
-    found: dict[str, float] = {}
-    kinds: set[str] = set()
     nodes = list(ast.walk(function)) if function else []
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
         return {"": 1.0}
-    for node in nodes:
-        if isinstance(node, ast.Return) and node.value is not None:
-            names = {name.id for name in ast.walk(node.value) if isinstance(name, ast.Name)}
-            kinds.add(site.kinds.of(node.value))
-            if (
-                names <= set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"}
-                and len(site.code(node.value)) < 60
-            ):
-                found[site.code(node.value)] = 0.8
-    empty = {
-        "list": "[]",
-        "dict": "{}",
-        "str": '""',
-        "int": "0",
-        "float": "0",
-        "bool": "False",
-        "set": "set()",
-        "tuple": "()",
-    }
-    for kind in kinds:
-        if kind in empty:
-            found[empty[kind]] = 1.5
+    found = _returned(site, [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None])
     for value, share in PLAIN:
         found.setdefault(value, share * 0.5)
     for name in site.local.parameters:
         if name not in ("self", "cls"):
             found.setdefault(name, 0.4)
     return found
+
+
+def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
+    """Those of `values` that can be written here, and the empty values of their kinds."""
+    readable = set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"}
+    found: dict[str, float] = {}
+    kinds: set[str] = set()
+    for value in values:
+        kinds.add(site.kinds.of(value))
+        names = {name.id for name in ast.walk(value) if isinstance(name, ast.Name)}
+        if names <= readable and len(site.code(value)) < 60:
+            found[site.code(value)] = 0.8
+    return found | {EMPTY[kind]: 1.5 for kind in kinds if kind in EMPTY}
 
 
 def early_raise(site: Site) -> Iterator[Edit]:

@@ -103,21 +103,26 @@ def _called(site: Site, node: ast.AST) -> bool:
 
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
-    kind = site.kinds.of(node)
     near = {inner.id for inner in site.nodes if isinstance(inner, ast.Name)}
-    parent = site.module.parents.get(node)
-    for path in site.paths:
-        other = site.kinds.name(path)
-        if path == name or not fits(kind, other) or (isinstance(parent, ast.Attribute) and path.startswith(name + ".")):
-            continue
-        weight = (
-            1.0
-            + 2.0 * likeness(name.rsplit(".", 1)[-1], path.rsplit(".", 1)[-1])
-            + (1.0 if kind and kind == other else 0.0)
-        )
+    for path, same in _fitting(site, node, name):
+        weight = 1.0 + 2.0 * likeness(_last(name), _last(path)) + (1.0 if same else 0.0)
         if path in near:
             weight *= 0.8
         yield path, weight * (0.6 if "." in path else 1.0)
+
+
+def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, bool]]:
+    """Paths that may stand in place of `name`, and whether they are known to be of the same kind."""
+    kind = site.kinds.of(node)
+    prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
+    for path in site.paths:
+        other = site.kinds.name(path)
+        if path != name and fits(kind, other) and not (prolonged and path.startswith(name + ".")):
+            yield path, bool(kind) and kind == other
+
+
+def _last(path: str) -> str:
+    return path.rsplit(".", 1)[-1]
 
 
 def everywhere(site: Site) -> Iterator[Edit]:
@@ -143,11 +148,8 @@ def attributes(site: Site) -> Iterator[Edit]:
 
 
 def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
-    options: dict[str, float] = {}
     called = _called(site, node)
-    if dotted(node.value) in ("self", "cls"):
-        pool = site.local.methods if called else (*site.local.fields, *site.local.methods)
-        options |= {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
+    options = _of_own_class(site, node, called=called)
     for group in CONFUSED:
         if node.attr in group:
             options |= dict.fromkeys(group, 4.0)
@@ -160,6 +162,13 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
         options.setdefault(name, 0.5)
     options.pop(node.attr, None)
     return options
+
+
+def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str, float]:
+    if dotted(node.value) not in ("self", "cls"):
+        return {}
+    pool = site.local.methods if called else (*site.local.fields, *site.local.methods)
+    return {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
 
 
 def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
@@ -178,26 +187,32 @@ def functions(site: Site) -> Iterator[Edit]:
     """A called function replaced by another of this file, or by a built-in it is taken for."""
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
-        if isinstance(node, ast.Name) and _called(site, node):
-            options = {
-                name: 4.0
-                for group in CONFUSED
-                if node.id in group
-                for name in group
-                if name in BUILTINS or name in site.local.globals
-            }
-            if node.id in here:
-                options |= {name: 1.0 + 2.0 * likeness(node.id, name) for name in here}
-            elif node.id in site.local.globals:
-                options |= {name: 0.5 + 2.0 * likeness(node.id, name) for name in site.local.globals}
-            for other, weight in options.items():
+        if not isinstance(node, ast.Name):
+            continue
+        if _called(site, node):
+            for other, weight in _other_functions(site, node.id, here).items():
                 if other != node.id:
                     yield from site.swap(node, other, weight)
-        elif isinstance(node, ast.Name) and node.id in BUILTINS:
-            for other in {name for group in CONFUSED if node.id in group for name in group if name in BUILTINS} - {
-                node.id
-            }:
+        elif node.id in BUILTINS:
+            for other in _confused_builtins(node.id):
                 yield from site.swap(node, other, 0.7)
+
+
+def _other_functions(site: Site, called: str, here: list[str]) -> dict[str, float]:
+    """What may be called instead; `here` are the functions of the file."""
+    reachable = site.local.globals
+    options = {
+        name: 4.0 for group in CONFUSED if called in group for name in group if name in BUILTINS or name in reachable
+    }
+    if called in here:
+        options |= {name: 1.0 + 2.0 * likeness(called, name) for name in here}
+    elif called in reachable:
+        options |= {name: 0.5 + 2.0 * likeness(called, name) for name in reachable}
+    return options
+
+
+def _confused_builtins(name: str) -> set[str]:
+    return {other for group in CONFUSED if name in group for other in group if other in BUILTINS} - {name}
 
 
 def globals_(site: Site) -> Iterator[Edit]:
@@ -229,16 +244,21 @@ def receiver(site: Site) -> Iterator[Edit]:
 def field_of(site: Site) -> Iterator[Edit]:
     """A missing or superfluous attribute, index or key after a value, as this file writes it elsewhere."""
     for node in site.exprs:
-        base = node.value if isinstance(node, ast.Attribute | ast.Subscript) else None
-        if base and not isinstance(base, ast.Call) and not _called(site, node) and dotted(base) not in ("self", "cls"):
-            yield from site.swap(node, site.code(base), 1.0)
-        if (
-            isinstance(node, ast.Name)
-            and not isinstance(site.module.parents.get(node), ast.Attribute)
-            and node.id not in BUILTINS
-        ):
+        if isinstance(node, ast.Attribute | ast.Subscript) and _superfluous(site, node, node.value):
+            yield from site.swap(node, site.code(node.value), 1.0)
+        elif isinstance(node, ast.Name) and _alone(site, node):
             for tail, weight in _tails(site, node.id).items():
                 yield from site.swap(node, node.id + tail, weight)
+
+
+def _alone(site: Site, node: ast.Name) -> bool:
+    """Whether no attribute of it is read."""
+    return node.id not in BUILTINS and not isinstance(site.module.parents.get(node), ast.Attribute)
+
+
+def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
+    """Whether `base` may have been meant alone."""
+    return not isinstance(base, ast.Call) and not _called(site, node) and dotted(base) not in ("self", "cls")
 
 
 def _tails(site: Site, name: str) -> dict[str, float]:
@@ -259,17 +279,17 @@ def targets(site: Site) -> Iterator[Edit]:
     """The target of an assignment replaced by another variable or attribute, or the targets exchanged."""
     for node in site.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and dotted(node):
-            for path in site.paths:
-                if path != dotted(node):
-                    yield from site.swap(
-                        node, path, 0.5 + 2.0 * likeness(dotted(node).rsplit(".", 1)[-1], path.rsplit(".", 1)[-1])
-                    )
+            yield from _other_targets(site, node, dotted(node))
         elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) == 2:
-            one, two = (site.code(element) for element in node.elts)
-            yield Edit(
-                (
-                    *(part for edit in site.swap(node.elts[0], two) for part in edit.parts),
-                    *(part for edit in site.swap(node.elts[1], one) for part in edit.parts),
-                ),
-                2.0,
-            )
+            yield _exchanged(site, *node.elts)
+
+
+def _other_targets(site: Site, node: ast.expr, name: str) -> Iterator[Edit]:
+    for path in site.paths:
+        if path != name:
+            yield from site.swap(node, path, 0.5 + 2.0 * likeness(_last(name), _last(path)))
+
+
+def _exchanged(site: Site, one: ast.expr, two: ast.expr) -> Edit:
+    swaps = (*site.swap(one, site.code(two)), *site.swap(two, site.code(one)))
+    return Edit(tuple(part for edit in swaps for part in edit.parts), 2.0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.kinds import NUMBERS, SIZED
+from coderefine.proposers.search.kinds import NUMBERS
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
@@ -100,12 +101,11 @@ def boolean(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.BoolOp):
             old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-            pairs = list(zip(node.values, node.values[1:], strict=False))
-            edits = [emit.between(site.module, one, two, old, new, 1.0) for one, two in pairs]
-            parts = tuple(part for edit in edits if edit for part in edit.parts)
-            yield Edit(parts, 2.0)
+            pairs = list(itertools.pairwise(node.values))
+            edits = [edit for one, two in pairs if (edit := emit.between(site.module, one, two, old, new, 1.0))]
+            yield Edit(tuple(part for edit in edits for part in edit.parts), 2.0)
             if len(pairs) > 1:
-                yield from (edit for edit in edits if edit)
+                yield from edits
 
 
 def negation(site: Site) -> Iterator[Edit]:
@@ -113,25 +113,23 @@ def negation(site: Site) -> Iterator[Edit]:
     for node in site.conditions:
         if not isinstance(node, ast.UnaryOp | ast.Constant):
             weight = 0.3 if isinstance(node, ast.Compare) else 1.0
-            inner = site.code(node)
-            yield from site.swap(
-                node, f"not {inner}" if emit.rank(node) > emit.RANKS[ast.Not] else f"not ({inner})", weight
-            )
+            inner = site.code(node) if emit.rank(node) > emit.RANKS[ast.Not] else f"({site.code(node)})"
+            yield from site.swap(node, f"not {inner}", weight)
     for node in site.exprs:
-        if isinstance(node, ast.UnaryOp):
-            yield from site.swap(node, site.code(node.operand), 2.0)
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Call) and site.kinds.of(node) in ("int", "float"):
-            yield from site.swap(node, f"-{site.code(node)}", 0.15)
-        elif isinstance(node, ast.Subscript | ast.Call) and isinstance(
-            site.module.parents.get(node), ast.Tuple | ast.Lambda
-        ):
-            yield from site.swap(node, f"-{site.code(node)}", 0.4)  # a sort key turned round
-        elif (
-            isinstance(node, ast.Name | ast.Attribute | ast.Call)
-            and node not in site.conditions
-            and site.kinds.of(node) == "bool"
-        ):
-            yield from site.swap(node, f"not {site.code(node)}", 0.5)
+        yield from _other_sign(site, node)
+
+
+def _other_sign(site: Site, node: ast.expr) -> Iterator[Edit]:
+    kind, parent = site.kinds.of(node), site.module.parents.get(node)
+    named = isinstance(node, ast.Name | ast.Attribute | ast.Call)
+    if isinstance(node, ast.UnaryOp):
+        yield from site.swap(node, site.code(node.operand), 2.0)
+    elif named and kind in ("int", "float"):
+        yield from site.swap(node, f"-{site.code(node)}", 0.15)
+    elif isinstance(node, ast.Subscript | ast.Call) and isinstance(parent, ast.Tuple | ast.Lambda):
+        yield from site.swap(node, f"-{site.code(node)}", 0.4)  # a sort key turned round
+    elif named and kind == "bool" and node not in site.conditions:
+        yield from site.swap(node, f"not {site.code(node)}", 0.5)
 
 
 def operand_order(site: Site) -> Iterator[Edit]:
@@ -142,18 +140,11 @@ def operand_order(site: Site) -> Iterator[Edit]:
                 continue
             if isinstance(node.op, ast.Add) and site.kinds.of(node) in NUMBERS:
                 continue
-            yield Edit(_exchanged(site, node.left, node.right), 1.0)
+            yield emit.exchanged(site.module, node.left, node.right, 1.0)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
-            yield Edit(_exchanged(site, node.left, node.comparators[0]), 0.5)
+            yield emit.exchanged(site.module, node.left, node.comparators[0], 0.5)
         elif isinstance(node, ast.IfExp):
-            yield Edit(_exchanged(site, node.body, node.orelse), 1.5)
-
-
-def _exchanged(site: Site, one: ast.expr, two: ast.expr) -> tuple[Replacement, ...]:
-    return (
-        emit.expression(site.module, one, site.code(two)).parts[0],
-        emit.expression(site.module, two, site.code(one)).parts[0],
-    )
+            yield emit.exchanged(site.module, node.body, node.orelse, 1.5)
 
 
 def dropped_operand(site: Site) -> Iterator[Edit]:
@@ -255,22 +246,29 @@ def _one_after(node: ast.AST) -> int | None:
 def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
     """How likely a whole number stands here; 0 for never."""
     kind = site.kinds.of(node)
-    if kind and kind != "int":
+    if kind not in ("int", ""):
         return 0.0
-    if isinstance(parent, ast.Slice) or (isinstance(parent, ast.Subscript) and parent.slice is node and kind == "int"):
+    sure = kind == "int"
+    if isinstance(parent, ast.Slice) or (isinstance(parent, ast.Subscript) and parent.slice is node and sure):
         return 2.0
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
-        return 2.0 if parent.func.id == "range" else (0.7 if kind == "int" and node in parent.args else 0.0)
+    if isinstance(parent, ast.Call):
+        return _countable_argument(node, parent, sure=sure)
     if isinstance(parent, ast.Compare):
-        return 1.0 if kind == "int" else 0.0
-    if isinstance(parent, ast.Return | ast.Assign | ast.Call | ast.Tuple | ast.AugAssign):
-        return (
-            0.8
-            if kind == "int"
-            else (
-                0.1
-                if not isinstance(parent, ast.Call) and isinstance(node, ast.Name | ast.Call) and kind not in SIZED
-                else 0.0
-            )
-        )
+        return 1.0 if sure else 0.0
+    if isinstance(parent, ast.Return | ast.Assign | ast.Tuple | ast.AugAssign):
+        return _countable_result(node, sure=sure)
     return 0.0
+
+
+def _countable_argument(node: ast.expr, call: ast.Call, *, sure: bool) -> float:
+    if not isinstance(call.func, ast.Name):
+        return 0.8 if sure else 0.0
+    if call.func.id == "range":
+        return 2.0
+    return 0.7 if sure and node in call.args else 0.0
+
+
+def _countable_result(node: ast.expr, *, sure: bool) -> float:
+    if sure:
+        return 0.8
+    return 0.1 if isinstance(node, ast.Name | ast.Call) else 0.0

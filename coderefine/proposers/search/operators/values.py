@@ -7,9 +7,37 @@ from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.kinds import fits
-from coderefine.proposers.search.operators.statements import nearest
+from coderefine.proposers.search.operators.inserted import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+
+NUMERIC = ("int", "float", "")
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv, ast.Div)
+TAKES_VALUE = (
+    ast.Call,
+    ast.Assign,
+    ast.Return,
+    ast.keyword,
+    ast.Tuple,
+    ast.List,
+    ast.BinOp,
+    ast.Subscript,
+    ast.IfExp,
+)
+"""Where a None may have been meant to be something."""
+GROWS = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call, ast.BinOp)
+BOUNDED = (
+    ast.Assign,
+    ast.Return,
+    ast.Call,
+    ast.Tuple,
+    ast.AugAssign,
+    ast.keyword,
+    ast.Slice,
+    ast.List,
+    ast.AnnAssign,
+)
+"""Where a value may want a bound."""
 
 
 def returned(site: Site) -> Iterator[Edit]:
@@ -40,39 +68,30 @@ def returned(site: Site) -> Iterator[Edit]:
 def none_value(site: Site) -> Iterator[Edit]:
     """None as an argument, value or result replaced by a variable in scope."""
     for node in site.exprs:
-        if isinstance(node, ast.Constant) and node.value is None:
-            parent = site.module.parents.get(node)
-            if isinstance(
-                parent,
-                ast.Call
-                | ast.Assign
-                | ast.Return
-                | ast.keyword
-                | ast.Tuple
-                | ast.List
-                | ast.BinOp
-                | ast.Subscript
-                | ast.IfExp,
-            ):
-                for at, path in enumerate(site.paths):
-                    yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
+        if _is_none(node) and isinstance(site.module.parents.get(node), TAKES_VALUE):
+            for at, path in enumerate(site.paths):
+                yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def ingredient(site: Site) -> Iterator[Edit]:
     """An expression replaced by another expression of this function or file that fits and whose names are in scope."""
     pool = _pool(site)
     for node in site.exprs:
-        if isinstance(node, ast.keyword) or _part_of_name(site, node):
+        if _part_of_name(site, node):
             continue
-        kind = site.kinds.of(node)
-        plain = isinstance(node, ast.Constant) and node.value is None
-        size = len(site.code(node))
+        kind, plain = site.kinds.of(node), _is_none(node)
         for text, other, weight in pool:
-            if fits(kind, other) or plain:
-                near = 1.0 if not size else min(size, len(text)) / max(size, len(text)) + 0.2
-                yield from site.swap(
-                    node, text, weight * (1.0 if plain else near) * (1.5 if kind and kind == other else 1.0)
-                )
+            if plain or fits(kind, other):
+                near = 1.0 if plain else _alike_in_size(site.code(node), text)
+                yield from site.swap(node, text, weight * near * (1.5 if kind and kind == other else 1.0))
+
+
+def _alike_in_size(one: str, other: str) -> float:
+    return min(len(one), len(other)) / max(len(one), len(other)) + 0.2 if one else 1.0
 
 
 def _part_of_name(site: Site, node: ast.AST) -> bool:
@@ -96,46 +115,47 @@ def _pool(site: Site) -> list[tuple[str, str, float]]:
 def composed(site: Site) -> Iterator[Edit]:
     """A variable or None grown into a small expression over two names: `a + b`, `f(a)`, `a.b`, `a[b]`."""
     for node in site.exprs:
-        if _part_of_name(site, node) or isinstance(node, ast.Compare | ast.BoolOp):
-            continue
-        empty = isinstance(node, ast.Constant) and node.value is None
-        if not empty and not isinstance(
-            node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript | ast.Call | ast.BinOp
-        ):
-            continue
-        yield from _grown(site, node, empty=empty)
+        if not _part_of_name(site, node) and (_is_none(node) or isinstance(node, GROWS)):
+            yield from _grown(site, node, empty=_is_none(node))
 
 
 def _grown(site: Site, node: ast.expr, *, empty: bool) -> Iterator[Edit]:
     kind = site.kinds.of(node)
-    text = (
-        site.tight(node)
-        if isinstance(node, ast.BinOp)
-        and not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Mod | ast.FloorDiv | ast.Div)
-        else site.code(node)
-    )
     paths = site.paths[:12]
-    bases = paths[:6] if empty else [text]
-    for base in bases:
+    for base in paths[:6] if empty else [_operand(site, node)]:
         own = site.kinds.name(base) if empty else kind
         for other in paths:
-            theirs = site.kinds.name(other)
-            if other == base:
-                continue
-            if own in ("int", "float", "") and theirs in ("int", "float", ""):
-                for sign, weight in (("+", 1.0), ("-", 1.0), ("*", 0.7), ("//", 0.3), ("/", 0.3), ("%", 0.4)):
-                    yield from site.swap(node, f"{base} {sign} {other}", weight * (1.0 if own and theirs else 0.3))
-                yield from site.swap(node, f"min({base}, {other})", 0.7 * (1.0 if own else 0.4))
-                yield from site.swap(node, f"max({base}, {other})", 0.7 * (1.0 if own else 0.4))
-            elif own == theirs and own in ("str", "list"):
-                yield from site.swap(node, f"{base} + {other}", 0.8)
-                yield from site.swap(node, f"{other} + {base}", 0.5)
-            if own in ("list", "dict", "tuple", "str", "") and theirs in ("int", "str", ""):
-                yield from site.swap(node, f"{base}[{other}]", 0.5 if own else 0.15)
-            if own == "dict":
-                yield from site.swap(node, f"{base}.get({other})", 0.5)
+            if other != base:
+                for text, weight in _joined(base, other, own, site.kinds.name(other)):
+                    yield from site.swap(node, text, weight)
         if own == "list" and not empty:
             yield from site.swap(node, f"{base} + [{paths[0]}]" if paths else base, 0.3)
+
+
+def _operand(site: Site, node: ast.expr) -> str:
+    """The node's text, in parentheses where an arithmetic operation of it would be read otherwise."""
+    loose = isinstance(node, ast.BinOp) and not isinstance(node.op, ARITHMETIC)
+    return site.tight(node) if loose else site.code(node)
+
+
+def _joined(base: str, other: str, own: str, theirs: str) -> Iterator[tuple[str, float]]:
+    """What two names can make together, by their kinds `own` and `theirs`."""
+    if own in NUMERIC and theirs in NUMERIC:
+        yield from _reckoned(base, other, own, theirs)
+    elif own == theirs and own in ("str", "list"):
+        yield f"{base} + {other}", 0.8
+        yield f"{other} + {base}", 0.5
+    if own in ("list", "dict", "tuple", "str", "") and theirs in ("int", "str", ""):
+        yield f"{base}[{other}]", 0.5 if own else 0.15
+    if own == "dict":
+        yield f"{base}.get({other})", 0.5
+
+
+def _reckoned(base: str, other: str, own: str, theirs: str) -> Iterator[tuple[str, float]]:
+    for sign, weight in (("+", 1.0), ("-", 1.0), ("*", 0.7), ("//", 0.3), ("/", 0.3), ("%", 0.4)):
+        yield f"{base} {sign} {other}", weight * (1.0 if own and theirs else 0.3)
+    for call in ("min", "max"):
+        yield f"{call}({base}, {other})", 0.7 * (1.0 if own else 0.4)
 
 
 def rounded_up(site: Site) -> Iterator[Edit]:
@@ -182,33 +202,22 @@ def assigned(site: Site) -> Iterator[Edit]:
 def extreme(site: Site) -> Iterator[Edit]:
     """A value bounded by another one: `max(a, b)` or `min(a, b)` around a number."""
     for node in site.exprs:
-        parent = site.module.parents.get(node)
-        if not isinstance(
-            parent,
-            ast.Assign
-            | ast.Return
-            | ast.Call
-            | ast.Tuple
-            | ast.AugAssign
-            | ast.keyword
-            | ast.Slice
-            | ast.List
-            | ast.AnnAssign,
-        ) or isinstance(node, ast.Compare | ast.BoolOp):
-            continue
-        if (
-            site.kinds.of(node) not in ("int", "float", "")
-            or _part_of_name(site, node)
-            or isinstance(node, ast.Constant)
-        ):
+        if not _boundable(site, node):
             continue
         text = site.code(node)
         for other in [*_operands(site, node), *site.paths[:14]]:
-            if other != text and site.kinds.name(other) in ("int", "float", ""):
+            if other != text and site.kinds.name(other) in NUMERIC:
                 weight = 1.0 if site.kinds.name(other) else 0.6
                 for call in ("max", "min"):
                     yield from site.swap(node, f"{call}({other}, {text})", weight)
                     yield from site.swap(node, f"{call}({text}, {other})", weight * 0.7)
+
+
+def _boundable(site: Site, node: ast.expr) -> bool:
+    """Whether it may be a number, and stands where its value is used."""
+    if isinstance(node, ast.Compare | ast.BoolOp | ast.Constant) or _part_of_name(site, node):
+        return False
+    return isinstance(site.module.parents.get(node), BOUNDED) and site.kinds.of(node) in NUMERIC
 
 
 def _operands(site: Site, node: ast.AST) -> list[str]:

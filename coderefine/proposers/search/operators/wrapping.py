@@ -181,35 +181,41 @@ WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
 }
 """What is wrapped around a value of each kind, with how often; {} is the value."""
 
+CONVERSIONS = ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple({})")
+"""What is wrapped around a literal, too."""
+
 
 def wrap(site: Site) -> Iterator[Edit]:
     """A missing wrapper: a conversion, a measure, a cleaning call around a value, chosen by its kind."""
     for node in site.exprs:
-        if (
-            isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred)
-            or _callee(site, node)
-            or _inside_chain(site, node)
-        ):
+        if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred) or _no_value(site, node):
             continue
-        kind = site.kinds.of(node)
         plain = not isinstance(node, ast.Constant)
-        for shape, weight in WRAPS.get(kind, WRAPS[""]):
-            if not plain and shape not in ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple({})"):
-                continue
-            inner = site.code(node) if "({})" in shape or "[{}]" in shape else site.tight(node)
-            if isinstance(node, ast.GeneratorExp) and "({})" in shape:
-                inner = inner.removeprefix("(").removesuffix(")")
-            yield from _shaped(site, node, shape, inner, weight * (1.0 if plain else 0.2))
+        for shape, weight in WRAPS.get(site.kinds.of(node), WRAPS[""]):
+            if plain or shape in CONVERSIONS:
+                yield from _shaped(site, node, shape, weight * (1.0 if plain else 0.2))
 
 
-def _shaped(site: Site, node: ast.expr, shape: str, inner: str, weight: float) -> Iterator[Edit]:
-    call = site.module.parents.get(node)
+def _inside(site: Site, node: ast.expr, shape: str) -> str:
+    """The node's text as it stands inside `shape`: the wrapper's own parentheses do for a generator, too."""
+    if "({})" not in shape and "[{}]" not in shape:
+        return site.tight(node)
+    bare = isinstance(node, ast.GeneratorExp) and "({})" in shape
+    return site.code(node).removeprefix("(").removesuffix(")") if bare else site.code(node)
+
+
+def _shaped(site: Site, node: ast.expr, shape: str, weight: float) -> Iterator[Edit]:
+    call, inner = site.module.parents.get(node), _inside(site, node, shape)
     if isinstance(node, ast.GeneratorExp) and isinstance(call, ast.Call) and len(call.args) == 1:
         # the only argument borrows the call's parentheses: keep those, and put the wrapper inside them
         text = f"({shape.format(inner)})"
         yield Edit((Replacement(site.module.start(node), site.module.end(node), text),), weight)
     else:
         yield from site.swap(node, shape.format(inner), weight)
+
+
+def _no_value(site: Site, node: ast.AST) -> bool:
+    return _callee(site, node) or _inside_chain(site, node)
 
 
 def _callee(site: Site, node: ast.AST) -> bool:
@@ -225,30 +231,37 @@ def _inside_chain(site: Site, node: ast.AST) -> bool:
 
 def own_wrap(site: Site) -> Iterator[Edit]:
     """A value passed through a one-argument function or method of this project."""
+    functions, methods = _own_functions(site), _own_methods(site)
+    for node in site.exprs:
+        if _no_value(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
+            continue
+        for name in functions:
+            yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
+        for name in methods:
+            yield from site.swap(node, f"{site.local.receiver}.{name}({site.code(node)})", 0.7)
+
+
+def _own_functions(site: Site) -> list[str]:
+    """Functions that take one argument or are given one in this file; the one around the statement left out."""
+    reachable = site.local.globals
     here = [
         name
         for name, known in site.world.signatures.items()
-        if name in site.local.globals and any(_takes(a, 1) for a in known)
+        if name in reachable and any(_takes(arguments, 1) for arguments in known)
     ]
-    mine = [
+    used = {name for name in site.module.index.one_argument if name.split(".")[0] in reachable}
+    me = site.local.function.name if site.local.function else None
+    return [name for name in (*here, *sorted(used)) if name != me]
+
+
+def _own_methods(site: Site) -> list[str]:
+    if not site.local.receiver:
+        return []
+    return [
         name
         for name in site.local.methods
-        if site.local.receiver and any(_takes(a, 2) for a in site.world.signatures[name])
+        if not name.startswith("__") and any(_takes(arguments, 2) for arguments in site.world.signatures[name])
     ]
-    used = {name for name in site.module.index.one_argument if name.split(".")[0] in site.local.globals}
-    for node in site.exprs:
-        if (
-            _callee(site, node)
-            or _inside_chain(site, node)
-            or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp)
-        ):
-            continue
-        for name in (*here, *sorted(used)):
-            if site.local.function is None or name != site.local.function.name:
-                yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
-        for name in mine:
-            if not name.startswith("__"):
-                yield from site.swap(node, f"{site.local.receiver}.{name}({site.code(node)})", 0.7)
 
 
 def _takes(arguments: ast.arguments, count: int) -> bool:
@@ -259,13 +272,20 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 def unwrap(site: Site) -> Iterator[Edit]:
     """A call taken off its argument or its receiver."""
     for node in site.exprs:
-        if not isinstance(node, ast.Call):
-            continue
-        if node.args and not isinstance(node.args[0], ast.Starred):
-            yield from site.swap(node, site.code(node.args[0]), 1.0 if len(node.args) == 1 else 0.4)
-            if len(node.args) > 1 and not isinstance(node.args[-1], ast.Starred):
-                yield from site.swap(node, site.code(node.args[-1]), 0.4)
-        if isinstance(node.func, ast.Attribute) and dotted(node.func.value) not in ("self", "cls", *site.local.globals):
-            yield from site.swap(node, site.code(node.func.value), 1.0 if not node.args else 0.5)
-        if not node.args and not node.keywords:
-            yield from site.swap(node, site.code(node.func), 0.5)
+        if isinstance(node, ast.Call):
+            yield from _argument_alone(site, node)
+            yield from _callee_alone(site, node)
+
+
+def _argument_alone(site: Site, node: ast.Call) -> Iterator[Edit]:
+    if node.args and not isinstance(node.args[0], ast.Starred):
+        yield from site.swap(node, site.code(node.args[0]), 1.0 if len(node.args) == 1 else 0.4)
+        if len(node.args) > 1 and not isinstance(node.args[-1], ast.Starred):
+            yield from site.swap(node, site.code(node.args[-1]), 0.4)
+
+
+def _callee_alone(site: Site, node: ast.Call) -> Iterator[Edit]:
+    if isinstance(node.func, ast.Attribute) and dotted(node.func.value) not in ("self", "cls", *site.local.globals):
+        yield from site.swap(node, site.code(node.func.value), 1.0 if not node.args else 0.5)
+    if not node.args and not node.keywords:
+        yield from site.swap(node, site.code(node.func), 0.5)

@@ -1,0 +1,181 @@
+"""Statements that are missing: found elsewhere in the file, or small updates made up."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.index import Piece
+from coderefine.proposers.search.kinds import fits
+from coderefine.proposers.search.operators.names import likeness
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import DEFINITIONS, Edit
+
+ENOUGH = 400
+"""Statements found elsewhere after which no further piece is looked at."""
+EMPTY = {"list": "[]", "str": "''", "": "None"}
+
+
+def from_here(site: Site) -> Iterator[Edit]:
+    """A missing statement that stands elsewhere in this function, class or file, with one name adapted."""
+    for text, weight in _ingredients(site).items():
+        yield from _around(site, text, weight)
+
+
+def invented(site: Site) -> Iterator[Edit]:
+    """A missing small update: a counter, a collection, a field, a jump, a call of an own method."""
+    for text, weight in _updates(site):
+        yield from _around(site, text, weight)
+
+
+def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
+    if _there_already(site, text) or _out_of_place(site, text):
+        return
+    jumps = text.startswith(("return", "raise", "break", "continue"))
+    if not jumps and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
+        yield edit
+    last = site.siblings[-1] is site.stmt
+    if isinstance(site.stmt, ast.Return | ast.Raise | ast.Break | ast.Continue) or (jumps and not last):
+        return
+    if edit := emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5)):
+        yield edit
+
+
+def _there_already(site: Site, text: str) -> bool:
+    index = site.siblings.index(site.stmt) if site.stmt in site.siblings else 0
+    return any(site.code(near) == text for near in site.siblings[max(index - 1, 0) : index + 2])
+
+
+def _out_of_place(site: Site, text: str) -> bool:
+    """Whether it would leave a loop where there is none, or stand around the function instead of in it."""
+    if site.loop is None and text in ("break", "continue"):
+        return True
+    return isinstance(site.stmt, DEFINITIONS) and site.local.function is site.stmt
+
+
+def _ingredients(site: Site) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for weight, piece in nearest(site, site.module.index.statements):
+        if piece.node is site.stmt or _fruitless(piece.node):
+            continue
+        for text, share in _variants(site, piece):
+            found.setdefault(text, weight * share)
+        if len(found) > ENOUGH:
+            break
+    return found
+
+
+def _fruitless(node: ast.AST) -> bool:
+    return isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _variants(site: Site, piece: Piece) -> Iterator[tuple[str, float]]:
+    """A piece as it stands, under a condition, with one name replaced; and the share of its weight each gets."""
+    missing = piece.names - site.known
+    if not missing:
+        yield piece.text, 1.0
+        for name in sorted(piece.names & set(site.names)) if "\n" not in piece.text else ():
+            yield f"if {name}:\n{site.module.step}{piece.text}", 0.3
+    yield from ((variant, 0.4) for variant in _adapted(site, piece.text, piece.names, missing))
+
+
+def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
+    """Pieces of this function, then of this class, then of the file, with the weight of each group."""
+    local = site.local
+    weighed = [
+        (2.0 if piece.function is local.function else 1.0 if local.owner and piece.owner is local.owner else 0.5, piece)
+        for piece in pieces
+    ]
+    return sorted(weighed, key=lambda item: -item[0])
+
+
+def _adapted(site: Site, text: str, free: frozenset[str], missing: frozenset[str]) -> Iterator[str]:
+    """`text` with one of its names replaced by one that is in scope."""
+    if len(missing) > 1:
+        return
+    for old in missing or free & set(site.names):
+        for new in site.names[:8]:
+            if new != old and fits(site.kinds.name(old), site.kinds.name(new)):
+                yield re.sub(rf"(?<![\w.]){re.escape(old)}\b", new, text)
+
+
+def _updates(site: Site) -> Iterator[tuple[str, float]]:
+    names, me = site.names[:10], site.local.receiver
+    for path in site.paths:
+        yield from _of_path(site, path, names)
+    yield from _of_object(site, me, names)
+    yield from (("continue", 1.0), ("break", 1.0))
+    yield from ((f"return {path}", 1.0) for path in site.paths[:12])
+    yield from (
+        ("return", 0.5),
+        ("return True", 0.7),
+        ("return False", 0.7),
+        ("return None", 0.3),
+        ("return self", 0.7 if me else 0.0),
+    )
+
+
+def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, float]]:
+    """A variable or field counted, grown, emptied, or set to another."""
+    kind = site.kinds.name(path)
+    if kind in ("int", "float"):
+        yield from ((f"{path} += 1", 1.5), (f"{path} -= 1", 1.0), (f"{path} = 0", 0.5))
+    yield from _grown(site, path, kind, names)
+    if kind in EMPTY and path in site.local.bound:
+        yield f"{path} = {EMPTY[kind]}", 0.5
+    for other in names[:6]:
+        if other != path and fits(kind, site.kinds.name(other)) and "." not in other:
+            yield f"{path} = {other}", 0.3 + likeness(path, other)
+
+
+def _of_object(site: Site, me: str, names: list[str]) -> Iterator[tuple[str, float]]:
+    """Fields set from parameters, own methods called, the base class's method called."""
+    if me:
+        for name in site.local.parameters[1:]:
+            yield f"{me}.{name} = {name}", 2.0 if name not in site.local.fields else 0.8
+        for name in site.local.methods:
+            if not name.startswith("__"):
+                yield f"{me}.{name}()", 0.7
+                yield from ((f"{me}.{name}({argument})", 0.5) for argument in names[:4])
+        if site.local.function is not None and site.local.owner is not None and site.local.owner.bases:
+            arguments = ", ".join(site.local.parameters[1:])
+            yield f"super().{site.local.function.name}({arguments})", 1.0
+            yield f"super().{site.local.function.name}()", 1.0
+
+
+def _grown(site: Site, path: str, kind: str, names: list[str]) -> Iterator[tuple[str, float]]:
+    others = [other for other in names if other != path]
+    if kind == "list":
+        lists = [other for other in others if site.kinds.name(other) in ("list", "")]
+        yield from _list_grown(path, others, lists)
+    elif kind == "set":
+        yield from _set_grown(path, others)
+    elif kind == "dict":
+        yield from _dict_grown(path, others, names[:5])
+
+
+def _dict_grown(path: str, others: list[str], names: list[str]) -> Iterator[tuple[str, float]]:
+    yield from ((f"{path}[{key}] = {value}", 0.5) for key, value in _pairs(path, names))
+    yield from ((f"{path}.pop({key}, None)", 0.3) for key in others)
+    yield from ((f"del {path}[{key}]", 0.3) for key in others)
+
+
+def _list_grown(path: str, others: list[str], lists: list[str]) -> Iterator[tuple[str, float]]:
+    yield from ((f"{path}.append({other})", 1.2) for other in others)
+    yield from ((f"{path}.{call}()", 0.5) for call in ("sort", "reverse", "pop", "clear"))
+    yield from ((f"{path}.extend({other})", 0.5) for other in lists)
+
+
+def _set_grown(path: str, others: list[str]) -> Iterator[tuple[str, float]]:
+    yield from ((f"{path}.add({other})", 1.5) for other in others)
+    yield from ((f"{path}.{call}({other})", 0.4) for call in ("discard", "remove") for other in others)
+
+
+def _pairs(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    """Every two different ones of `names`, `path` itself left out."""
+    for key in names:
+        for value in names:
+            if key != value and path not in (key, value):
+                yield key, value

@@ -1,0 +1,124 @@
+"""Statements moved: within their block, into or out of one, into a loop's `else`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search import emit
+from coderefine.proposers.search.index import SIMPLE
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Module, Replacement, first_line
+
+
+def _moved(site: Site, at: int, text: str, weight: float) -> Edit:
+    """The statement taken out, and its lines put at the offset `at` as `text`."""
+    return Edit((Replacement(*emit.lines_of(site.module, site.stmt), ""), Replacement(at, at, text)), weight)
+
+
+def _after(module: Module, stmt: ast.stmt) -> int | None:
+    """Offset of the line after a statement; None where the file ends without a line end."""
+    at = module.line_end(stmt.end_lineno or stmt.lineno)
+    return at if module.text[:at].endswith("\n") else None
+
+
+def within(site: Site) -> Iterator[Edit]:
+    """A statement moved to another place of its block: its start, its end."""
+    module = site.module
+    if len(site.siblings) < 3 or not module.alone(site.stmt) or not isinstance(site.stmt, SIMPLE):
+        return
+    text = emit.block_text(module, site.stmt)
+    for at in _gaps(site):
+        yield _moved(site, at, text, 1.0)
+
+
+def _gaps(site: Site) -> Iterator[int]:
+    """Offsets before each other statement of the block, and after the last."""
+    module, last = site.module, site.siblings[-1]
+    others = [other for other in site.siblings if other is not site.stmt and module.alone(other)]
+    for other in others:
+        at = module.line_start(first_line(other))
+        if at not in emit.lines_of(module, site.stmt):
+            yield at
+    if last in others and (at_end := _after(module, last)) is not None:
+        yield at_end
+
+
+def outdent(site: Site) -> Iterator[Edit]:
+    """The last statements of a block moved out of it: behind it, one step less indented."""
+    module, node, block = site.module, site.stmt, site.siblings
+    parent = module.parents.get(node)
+    if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS) or not module.alone(node):
+        return
+    if len(block) > 1:
+        text = emit.reindented(module, node, module.indent(parent))
+        yield from _behind(site, parent, text)
+        if node is block[0] and isinstance(node, SIMPLE):
+            yield _moved(site, module.line_start(first_line(parent)), text, 0.7)
+
+
+def _behind(site: Site, parent: ast.stmt, text: str) -> Iterator[Edit]:
+    module, node = site.module, site.stmt
+    if node is site.siblings[-1] and parent.end_lineno == node.end_lineno:
+        yield Edit((Replacement(*emit.lines_of(module, node), text),), 2.0)
+    elif isinstance(node, SIMPLE) and (at := _after(module, parent)) is not None:
+        yield _moved(site, at, text, 0.7)
+
+
+def indent(site: Site) -> Iterator[Edit]:
+    """A statement moved into the block (loop, if, else) that ends before it or begins after it."""
+    block = site.siblings
+    if not site.module.alone(site.stmt) or site.stmt not in block:
+        return
+    index = block.index(site.stmt)
+    if index:
+        yield from _into_last(site, block[index - 1])
+    if index + 1 < len(block):
+        yield from _into_next(site, block[index + 1])
+
+
+def _into_last(site: Site, before: ast.stmt) -> Iterator[Edit]:
+    module = site.module
+    for depth, inner in enumerate(_last_blocks(before)):
+        if module.alone(inner) and first_line(inner) != before.lineno:
+            text = emit.reindented(module, site.stmt, module.indent(inner))
+            yield Edit((Replacement(*emit.lines_of(module, site.stmt), text),), 2.0 / (1 + depth))
+
+
+def _into_next(site: Site, after: ast.stmt) -> Iterator[Edit]:
+    module = site.module
+    if not isinstance(after, ast.For | ast.While | ast.If | ast.With) or not isinstance(site.stmt, SIMPLE):
+        return
+    first = after.body[0]
+    if module.alone(first):
+        text = emit.reindented(module, site.stmt, module.indent(first))
+        yield _moved(site, module.line_start(first_line(first)), text, 1.0)
+
+
+def _last_blocks(stmt: ast.stmt | None) -> Iterator[ast.stmt]:
+    """First statements of the blocks that end where `stmt` ends, outermost first."""
+    while stmt is not None and not isinstance(stmt, DEFINITIONS):
+        blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(stmt, name, None))]
+        blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
+        inner = max(blocks, key=lambda block: block[-1].end_lineno or 0, default=None)
+        if inner is None:
+            return
+        yield inner[-1]
+        stmt = inner[-1]
+
+
+def loop_else(site: Site) -> Iterator[Edit]:
+    """A statement after a loop that should run only when the loop was not left by `break`, or the other way round."""
+    block = site.siblings
+    if site.stmt not in block or not site.module.alone(site.stmt):
+        return
+    index = block.index(site.stmt)
+    before = block[index - 1] if index else None
+    if isinstance(before, LOOPS) and not before.orelse and _left_early(before):
+        start, end = emit.lines_of(site.module, site.stmt)
+        body = emit.reindented(site.module, site.stmt, site.module.indent(before.body[0]))
+        yield Edit((Replacement(start, end, f"{site.module.indent(site.stmt)}else:\n{body}"),), 1.0)
+
+
+def _left_early(loop: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Break) for inner in ast.walk(loop))
