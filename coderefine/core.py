@@ -492,10 +492,10 @@ class Task:
     `settings`: configuration keys as in TOML, for what the user has not set; `gates` are those that run, while
     `commands`, `criteria` and `protect` are added to the user's.
     `wanted`: the files the work goes into; they count as unfinished until they hold more than at the start, and stubs
-    in them until they are written. `judged`: the tests that judge it: those of other files, where they fail, are not its
-    business. `drafts`: let the model draft tests, as advice. `checks`: gates as functions. `reward`: a score that
-    decides between attempts the gates like equally. `critics`: makers of further critics, called with place,
-    interpreter, config, listen.
+    in them until they are written. `judged`: the tests that judge it: those of other files, where they fail, are none
+    of its business. `drafts`: let the model draft tests, as advice.
+    `checks`: gates as functions. `reward`: a score that decides between attempts the gates like equally. `critics`:
+    makers of further critics, called with place, interpreter, config, listen.
     `enough`: the score (of a review: 1 to 5) or the test of an attempt that ends the search; None: when nobody has a
     remark left. `keeps`: the code has to answer as before, also calls that no test makes.
     `refuses(path, before, after)`: why such a change is not this task's business ("" when it is).
