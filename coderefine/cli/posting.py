@@ -32,7 +32,10 @@ class Target:
 
 def post(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None = None) -> str:
     """Lines that say what was done. Raises PublishError, UsageError."""
-    said = [_pushed(target, *proved)] if proved and (target.push or target.open) and proved[1].best.number else []
+    said = []
+    if proved and (target.push or target.open) and proved[1].best.number:
+        line, bundle = _pushed(target, bundle, *proved)
+        said.append(line)
     if target.post:
         said.append(_posted(target, bundle))
     return "\n".join(said) or "nothing to push"
@@ -55,11 +58,15 @@ def _github(target: Target, bundle: Bundle, secret: str) -> str:
 
     api = _api(secret)
     meant = target.pull
-    if not meant.number and meant.label:
+    if not meant.number:
         meant = replace(meant, number=find_pull(api, meant.repo, bundle.head, meant.label) or 0)
     if not meant.number:
         return f"nothing was posted: no open pull request has the head {bundle.head[:10]}"
-    fetch = f"gh run download {meant.run} -R {meant.repo} -n coderefine && git am coderefine.patch" if meant.run else ""
+    fetch = (
+        f"gh run download {meant.run} -R {meant.repo} -n coderefine && git am --keep-cr coderefine.patch"
+        if meant.run
+        else ""
+    )
     return GitHub(api, meant.repo, meant.number, fetch=fetch, distrust=target.distrust, style=target.style).publish(
         bundle
     )
@@ -68,11 +75,14 @@ def _github(target: Target, bundle: Bundle, secret: str) -> str:
 def _api(secret: str) -> Api:
     from coderefine.publishers.hosts.github_api import Api
 
-    pace = float(os.environ.get("GITHUB_WRITE_PACE", "1"))
-    return Api.connect(secret, os.environ.get("GITHUB_API_URL", "https://api.github.com"), pace=pace)
+    pace = os.environ.get("GITHUB_WRITE_PACE", "1")
+    if not pace.replace(".", "", 1).isdecimal():
+        raise UsageError(f"GITHUB_WRITE_PACE is {pace!r}: give seconds between two writes, like 1")
+    return Api.connect(secret, os.environ.get("GITHUB_API_URL", "https://api.github.com"), pace=float(pace))
 
 
-def _pushed(target: Target, snapshot: Snapshot, outcome: Outcome) -> str:
+def _pushed(target: Target, bundle: Bundle, snapshot: Snapshot, outcome: Outcome) -> tuple[str, Bundle]:
+    """What was done, and what is left to say: on the pushed commit nothing but the notes."""
     from coderefine.publishers.push import Push
 
     meant = target.pull
@@ -80,9 +90,10 @@ def _pushed(target: Target, snapshot: Snapshot, outcome: Outcome) -> str:
     if not branch or meant.fork:
         raise UsageError("--push and --pull-request need a branch of this very repository (a fork's is out of reach)")
     if target.push:
-        return Push(snapshot, branch).publish(outcome)
-    said = Push(snapshot, f"coderefine/{branch}", own=True).publish(outcome)
-    return f"{said}; {_opened(target, branch, outcome)}"
+        landed = Push(snapshot, branch).land(outcome)
+        return landed.line, replace(bundle, head=landed.commit, patch="", behaviour=False, suggestions=())
+    line = Push(snapshot, f"coderefine/{branch}", own=True).publish(outcome)
+    return f"{line}; {_opened(target, branch, outcome)}", bundle
 
 
 def _opened(target: Target, branch: str, outcome: Outcome) -> str:

@@ -66,7 +66,11 @@ def suggest(  # one parameter per flag that is no configuration key
     """Prove patches for what a pull request changes, and say so on it."""
     meant = pull(os.environ, base=base, head=head, repo=repo, number=number)
     target = Target(meant, host or _host(), style=style, post=post, push=push, open=open_, out=out)
+    if push and open_:
+        raise UsageError("--push and --pull-request exclude each other: choose one")
     if artifact:
+        if push or open_ or out:
+            raise UsageError("--from only posts: --push, --pull-request and --out belong to the run that proves")
         return _second(target, Path(artifact))
     asked = Request(tuple(sys.argv[1:]), flags(given), Delivery(), model=not no_model, show_prompts=show_prompts)
     with screen(quiet=quiet, format_=format_) as display:
@@ -92,12 +96,14 @@ def _second(target: Target, folder: Path) -> int:
 
 def _first(target: Target, asked: Request, display: Screen) -> int:
     from coderefine.git import Repository
+    from coderefine.publishers.hosts.bundle import Bundle
 
     repository = Repository.open(Path.cwd())
     head, base = _commits(repository, target.pull)
     paths = _changed(repository, base, head)
     if not paths:
-        return _told(target, _empty(head, base), None)
+        _nothing(display)
+        return _told(target, Bundle(head, base), None)
     parts = setup(tuple(str(repository.top / path) for path in paths), asked.flags, display.listen)
     return _proved(target, parts, asked, display, (head, base))
 
@@ -146,10 +152,14 @@ def _write(folder: Path, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None
         PatchFile(proved[0], (folder / PATCH).absolute()).publish(proved[1])
 
 
-def _empty(head: str, base: str) -> Bundle:
-    from coderefine.publishers.hosts.bundle import Bundle
+def _nothing(display: Screen) -> None:
+    """A pull request without Python still has a report: others' programs read it."""
+    from coderefine.core import Check
 
-    return Bundle(head, base)
+    if display.format_ == "text":
+        print("the pull request changes no Python file", file=sys.stderr)
+    else:
+        display.checks((Check("coderefine"),))
 
 
 def _commits(repository: Repository, meant: Pull) -> tuple[str, str]:

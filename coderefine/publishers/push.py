@@ -8,14 +8,23 @@ from coderefine.core import Outcome
 from coderefine.errors import PublishError
 from coderefine.publishers.graft import graft
 from coderefine.publishers.identity import author_env
-from coderefine.publishers.message import PLAIN, Wording
+from coderefine.publishers.message import PLAIN, RUN, Wording
 from coderefine.publishers.snapshot import Snapshot
 from coderefine.publishers.wrote import wrote
 
 
 @dataclass(frozen=True, slots=True)
+class Landed:
+    """The commit the remote branch is now, and a line that says so."""
+
+    commit: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Push:
-    """`branch` of `remote` becomes HEAD plus the patch. `own`: the branch is ours and may be rewritten."""
+    """`branch` of `remote` becomes HEAD plus the patch. `own`: the branch is ours and may be rewritten,
+    as long as nobody else committed on it."""
 
     snapshot: Snapshot
     branch: str
@@ -25,6 +34,10 @@ class Push:
     name: str = "push"
 
     def publish(self, outcome: Outcome) -> str:
+        """As `land`."""
+        return self.land(outcome).line
+
+    def land(self, outcome: Outcome) -> Landed:
         """Raises PublishError when the remote branch holds something else than what was proved on, or git refuses."""
         repository, head = self.snapshot.repository, self.snapshot.head
         if head.sha is None:
@@ -38,12 +51,22 @@ class Push:
         changes = self.snapshot.changes(outcome.best.patch)
         before, after = ({one.path: getattr(one, side) for one in changes} for side in ("before", "after"))
         tree = graft(repository, head.sha, before, after).tree
+        if self.own and there and self._same(ref, there, tree):
+            return Landed(there, f"{self.branch} holds this repair already ({there[:10]})")
         message = self.wording.full(outcome, self.snapshot.journal.run)
         commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author))
         said = repository.run("push", "--quiet", f"--force-with-lease={ref}:{there}", self.remote, f"{commit}:{ref}")
         if said.returncode:
             raise PublishError(f"git would not push to {self.remote}/{self.branch}: {said.complaint}")
-        return f"pushed {commit[:10]} to {self.branch}: {wrote(changes)}"
+        return Landed(commit, f"pushed {commit[:10]} to {self.branch}: {wrote(changes)}")
+
+    def _same(self, ref: str, there: str, tree: str) -> bool:
+        """Whether our branch says this already. Raises PublishError when its newest commit is somebody else's."""
+        repository = self.snapshot.repository
+        repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, ref)
+        if f"\n{RUN}: " not in repository.run("log", "-1", "--format=%B", there).text:
+            raise PublishError(f"somebody committed on {self.remote}/{self.branch}: merge or delete it, then run again")
+        return repository.tree(there) == tree and repository.resolve(f"{there}^") == self.snapshot.head.sha
 
     def _there(self, ref: str) -> str:
         """The commit the remote has; "" for none."""

@@ -20,7 +20,7 @@ import pytest
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.github import GitHub, find_pull
 from coderefine.publishers.hosts.github_api import Api
-from tests.support.github_fake import Fake, served
+from tests.support.github_fake import Fake, Fault, served
 from tests.support.repo import git, make_repo, write
 
 NODE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"))
@@ -38,6 +38,7 @@ PATHS = (
     f"{REPO}/issues/{{issue_number}}/comments",
     f"{REPO}/issues/comments/{{comment_id}}",
     f"{REPO}/commits/{{ref}}/check-runs",
+    f"{REPO}/commits/{{commit_sha}}/pulls",
     f"{REPO}/check-runs",
     f"{REPO}/check-runs/{{check_run_id}}",
 )
@@ -116,7 +117,12 @@ def test_every_request_is_one_that_github_describes(fake: Fake, proxy: tuple[str
     assert "2 suggested; summary posted; check run written" in bot.publish(full)
     assert "1 stale removed" in bot.publish(Bundle(fake.head, fake.base, "sum", "proof", "diff\n", True, (one,)))
     assert "summary removed" in bot.publish(Bundle(fake.head, fake.base))
+    assert find_pull(api, "o/r", fake.head) == 1
+    fake.faults = [Fault("POST", r"/reviews$", 422)]
+    assert "2 suggested one by one" in bot.publish(full)
     said = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text())
     assert "Request received" in said
-    assert not re.findall(r"Violation: request.*", said)
-    assert not [entry for entry in fake.log if entry[2] == 422]
+    # GraphQL is no part of the description; the proxy says 404, and the bot asks who it is in another way.
+    assert re.findall(r"Violation: request.*", said) == ["Violation: request Selected route not found"]
+    assert len(re.findall(r"POST .*/graphql", said)) == 1
+    assert [entry[1] for entry in fake.log if entry[2] == 422] == ["/repos/o/r/pulls/1/reviews"]

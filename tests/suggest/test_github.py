@@ -12,7 +12,7 @@ from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.github import GitHub, find_pull
 from coderefine.publishers.hosts.github_api import Api
-from coderefine.publishers.hosts.words import mark
+from coderefine.publishers.hosts.words import mark, summary
 from tests.support.github_fake import BOT, Fake, Fault, served
 from tests.support.repo import git, make_repo, write
 
@@ -44,9 +44,9 @@ def bundle(fake: Fake, *suggestions: Suggestion, notes: int = 0) -> Bundle:
     return Bundle(fake.head, fake.base, "sum", "proof", "diff --git a/a.py\n", True, suggestions, left)
 
 
-def publish(fake: Fake, what: Bundle) -> str:
+def publish(fake: Fake, what: Bundle, *, distrust: bool = False) -> str:
     waits: list[float] = []
-    bot = GitHub(Api.connect("t", fake.url, pace=0), "o/r", 1, sleep=waits.append)
+    bot = GitHub(Api.connect("t", fake.url, pace=0), "o/r", 1, sleep=waits.append, distrust=distrust)
     return bot.publish(what)
 
 
@@ -195,10 +195,119 @@ def test_what_the_token_may_not_do_is_left_out_and_said(path: str, left: tuple[i
     assert (len(fake.comments), len(fake.notes), len(fake.runs)) == left
 
 
-def test_a_review_that_is_refused_leaves_the_summary(fake: Fake) -> None:
-    fake.faults = [Fault("POST", REVIEWS, 422, message="line must be part of the diff")]
-    assert "no inline suggestions" in publish(fake, bundle(fake, FIVE))
+@pytest.mark.parametrize("refused", [0, 1, 2])
+def test_a_review_that_is_refused_is_posted_one_by_one_and_counted_honestly(refused: int, fake: Fake) -> None:
+    singles = [Fault("POST", r"/pulls/1/comments$", 422) for _ in range(refused)]
+    fake.faults = [Fault("POST", REVIEWS, 422, message="line must be part of the diff"), *singles]
+    said = publish(fake, bundle(fake, FIVE, FORTY))
+    assert len(fake.comments) == 2 - refused
+    assert (f"{refused} refused" in said) == bool(refused)
+    (note,) = fake.notes
+    counts = {0: "2 of its pieces pass alone", 1: "1 of its pieces passes alone", 2: None}
+    assert ("pieces" in note["body"]) == (refused < 2)
+    assert (counts[refused] or "") in note["body"]
+    said = publish(fake, bundle(fake, FIVE, FORTY))
+    assert len(fake.comments) == 2
+    assert ("suggested" in said) == bool(refused)
+
+
+def test_what_is_not_posted_inline_is_not_said_to_be(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE, suggestion(20, "line 20")))
+    assert "1 of its pieces passes alone" in fake.notes[0]["body"]
+    publish(fake, bundle(fake, suggestion(20, "line 20")))
+    assert "pieces" not in fake.notes[0]["body"]
+
+
+@pytest.mark.parametrize(
+    ("login", "viewer"), [(BOT, True), (BOT, False), ("ann", True), ("ann", False), ("our-app[bot]", True)]
+)
+def test_whoever_the_token_is_knows_its_own_remarks(login: str, viewer: bool, fake: Fake) -> None:
+    fake.login, fake.viewer = login, viewer
+    publish(fake, bundle(fake, FIVE))
+    before = len(fake.writes)
+    assert publish(fake, bundle(fake, FIVE)).endswith("nothing to change")
+    assert len(fake.writes) == before
+
+
+def test_a_remark_that_cannot_be_accepted_any_more_is_posted_anew(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE, FORTY))
+    old = [one["id"] for one in fake.comments]
+    text = (fake.top / "a.py").read_text()
+    (fake.top / "a.py").write_text(text.replace("five\n", "fiv\n"))
+    git(fake.top, "commit", "-qam", "away")
+    (fake.top / "a.py").write_text(text)
+    fake.origins[old[0]] = (fake.head, 5, 5)  # GitHub looked while the line was another
+    git(fake.top, "commit", "-qam", "and back")
+    assert "1 suggested" in publish(fake, bundle(fake, FIVE, FORTY))
+    assert [one["id"] in old for one in fake.comments] == [True, False]
+    assert publish(fake, bundle(fake, FIVE, FORTY)).endswith("nothing to change")
+
+
+def test_after_a_forced_push_of_something_else_nothing_stale_is_left(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE, FORTY))
+    git(fake.top, "reset", "-q", "--hard", fake.base)
+    write(fake.top, {"a.py": BODY.replace("line 9\n", "nine\n")})
+    git(fake.top, "commit", "-qam", "another topic")
+    publish(fake, bundle(fake, suggestion(9, "nine")))
+    assert [one["line"] for one in fake.comments] == [9]
     assert len(fake.notes) == 1
+    assert fake.runs[-1]["head_sha"] == fake.head
+
+
+def test_a_foreign_artifact_vouches_for_nothing(fake: Fake) -> None:
+    publish(fake, bundle(fake, FIVE), distrust=True)
+    assert "own run says it ran all tests" in fake.comments[0]["body"]
+    assert "its author controls" in fake.notes[0]["body"]
+    publish(fake, Bundle(fake.head, fake.base), distrust=True)
+    assert {one["conclusion"] for one in fake.runs} == {"neutral"}
+    assert "its author controls" in fake.runs[-1]["output"]["summary"]
+
+
+@pytest.mark.parametrize("sign", ["\x1b[201~", "\r", "\u202e", "\x00", "\x7f"])
+def test_a_patch_that_does_not_look_as_it_is_is_not_offered_for_pasting(sign: str, fake: Fake) -> None:
+    what = replace(bundle(fake), patch=f"+x = 1 # {sign}\n")
+    text = summary(what, number=7)
+    assert sign not in text
+    assert "gh pr checkout 7 && coderefine fix" in text
+    assert "git apply <<" in summary(bundle(fake), number=7)
+
+
+def test_the_end_of_the_command_cannot_stand_in_the_patch(fake: Fake) -> None:
+    text = summary(replace(bundle(fake), patch="+x\nEND_0\nrm -rf ~\n```\n"), number=7)
+    end = text.split("git apply <<'")[1].split("'")[0]
+    assert text.count(f"\n{end}\n") == 1
+    assert text.index("rm -rf ~") < text.index(f"\n{end}\n")
+    assert "````sh" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "old", "posted"),
+    [
+        ("new.py", 30, "thirty", 1),
+        ("new.py", 5, "line 5", 0),
+        ("old.py", 30, "thirty", 0),
+        ("gone.py", 1, "line 1", 0),
+        ("data.bin", 1, "x", 0),
+        ("win.py", 1, "crlf", 1),
+        ("ü b.py", 1, "odd name", 1),
+    ],
+)
+def test_renamed_deleted_binary_and_crlf_files(path: str, line: int, old: str, posted: int, fake: Fake) -> None:
+    write(fake.top, {"old.py": BODY, "gone.py": BODY})
+    git(fake.top, "add", "-A")
+    git(fake.top, "commit", "-qm", "base")
+    fake.base = fake.head
+    git(fake.top, "mv", "old.py", "new.py")
+    git(fake.top, "rm", "-q", "gone.py")
+    write(fake.top, {"new.py": BODY.replace("line 30\n", "thirty\n"), "data.bin": b"\0\1x\n"})
+    write(fake.top, {"win.py": b"crlf\r\n", "ü b.py": "odd name\n"})
+    git(fake.top, "add", "-A")
+    git(fake.top, "commit", "-qm", "topic")
+    git(fake.top, "config", "core.quotePath", "false")
+    publish(fake, bundle(fake, Suggestion(path, line, line, (old,), ("x",), ("pytest/failed",), "w")))
+    assert len(fake.comments) == posted
+    assert not [one for one in fake.log if one[2] == 422]
+    assert ("suggested inline" in fake.notes[0]["body"]) == bool(posted)
 
 
 def test_a_wrong_token_is_an_error(fake: Fake) -> None:
@@ -218,6 +327,7 @@ def test_every_page_is_read(fake: Fake) -> None:
 
 
 def test_300_files_and_3000_lines(fake: Fake) -> None:
+    """300 files of 10 lines each; their list has three pages."""
     write(fake.top, {f"pkg/m{n}.py": "x = 1\n" * 10 for n in range(300)})
     git(fake.top, "add", "-A")
     git(fake.top, "commit", "-qm", "many")
@@ -239,3 +349,7 @@ def test_a_pull_request_is_found_by_the_head_of_the_event(fake: Fake) -> None:
     api = Api.connect("t", fake.url, pace=0)
     assert find_pull(api, "o/r", fake.head, "fork:topic") == 1
     assert find_pull(api, "o/r", "f" * 40, "fork:topic") is None
+    assert find_pull(api, "o/r", fake.head) == 1
+    assert find_pull(api, "o/r", "f" * 40) is None
+    fake.state = "closed"
+    assert find_pull(api, "o/r", fake.head) is None

@@ -10,6 +10,7 @@ import pytest
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
 from coderefine.publishers.hosts.gitlab import GitLab, connect
+from tests.support.github_fake import Fault
 from tests.support.gitlab_fake import Fake, served
 
 pytest.importorskip("gitlab")
@@ -25,7 +26,8 @@ def fake() -> Iterator[Fake]:
 
 
 def publish(fake: Fake, what: Bundle) -> str:
-    return GitLab(connect("t", fake.url, "7"), 1).publish(what)
+    waits: list[float] = []
+    return GitLab(connect("t", fake.url, "7"), 1, sleep=waits.append).publish(what)
 
 
 def test_a_discussion_a_note_and_silence(fake: Fake) -> None:
@@ -61,3 +63,98 @@ def test_nothing_on_a_merge_request_that_moved_on(how: dict[str, str], fake: Fak
 def test_a_refusal_is_an_error_that_says_so(fake: Fake) -> None:
     with pytest.raises(PublishError, match="GitLab refused"):
         GitLab(connect("t", fake.url, "8"), 1).publish(GOOD)
+
+
+def test_a_line_that_only_surrounds_a_change_is_named_by_both_numbers(fake: Fake) -> None:
+    around = replace(ONE, first=4, last=4, old=("d",), new=("D",))
+    publish(fake, replace(GOOD, suggestions=(ONE, around)))
+    places = [talk["position"] for talk in fake.talks]
+    assert [(place.get("old_line"), place["new_line"]) for place in places] == [(None, 3), (3, 4)]
+
+
+def test_a_suggestion_reaches_a_hundred_lines_back_and_no_further(fake: Fake) -> None:
+    lines = tuple(f"x{n}" for n in range(102))
+    fake.changes[0]["diff"] = "@@ -0,0 +1,102 @@\n" + "".join(f"+{line}\n" for line in lines)
+    within = replace(ONE, first=2, last=102, old=lines[1:])
+    publish(fake, replace(GOOD, suggestions=(within, replace(ONE, first=1, last=102, old=lines))))
+    (talk,) = fake.talks
+    assert "suggestion:-100+0" in talk["notes"][0]["body"]
+    assert "1 of its pieces passes alone" in fake.notes[0]["body"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("GET", r"/merge_requests/1$", 502),
+        Fault("GET", r"/diffs$", 500),
+        Fault("POST", r"/discussions$", 503),
+        Fault("POST", r"/discussions$", 502, after=True),
+        Fault("POST", r"/notes$", 500, after=True),
+        Fault("POST", r"/discussions$", 429, {"Retry-After": "0"}),
+    ],
+    ids=lambda fault: f"{fault.verb} {fault.path} {fault.status}{' done all the same' * fault.after}",
+)
+def test_a_passing_fault_costs_nothing_and_doubles_nothing(fault: Fault, fake: Fake) -> None:
+    fake.faults = [fault]
+    publish(fake, GOOD)
+    assert (len(fake.talks), len(fake.notes), fake.faults) == (1, 1, [])
+
+
+def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
+    fake.faults = [Fault("GET", r"/merge_requests/1$", 500) for _ in range(4)]
+    with pytest.raises(PublishError, match="500"):
+        publish(fake, GOOD)
+    assert fake.faults == []
+
+
+@pytest.mark.parametrize(
+    ("path", "left"), [(r"/discussions$", (0, 1)), (r"/notes$", (1, 0))], ids=["suggestion", "summary"]
+)
+@pytest.mark.parametrize("status", [400, 403, 422])
+def test_what_gitlab_refuses_is_left_out_and_said(path: str, left: tuple[int, int], status: int, fake: Fake) -> None:
+    fake.faults = [Fault("POST", path, status, message="no")]
+    assert f"({status}: no)" in publish(fake, GOOD)
+    assert (len(fake.talks), len(fake.notes)) == left
+    assert all("pieces" not in note["body"] for note in fake.notes)
+    publish(fake, GOOD)
+    assert (len(fake.talks), len(fake.notes)) == (1, 1)
+
+
+def test_nothing_when_the_head_moves_while_it_looks(fake: Fake) -> None:
+    def push(_verb: str, path: str) -> None:
+        if path.endswith("/diffs"):
+            fake.head = "c" * 40
+
+    fake.before = push
+    assert "moved" in publish(fake, GOOD)
+    assert fake.writes == []
+
+
+def test_every_page_is_read(fake: Fake) -> None:
+    fake.changes = [{"old_path": f"m{n}.py", "new_path": f"m{n}.py", "diff": DIFF} for n in range(250)] + fake.changes
+    for n in range(250):
+        note = {"id": 1000 + n, "body": "talk", "author": {"username": "ann"}}
+        fake.talks.append({"id": f"t{n}", "notes": [note]})
+        fake.notes.append({**note, "id": 2000 + n})
+    assert publish(fake, GOOD) == "!1: 1 suggested; summary posted"
+    writes = len(fake.writes)
+    assert publish(fake, GOOD) == "!1: nothing to change"
+    assert len(fake.writes) == writes
+
+
+def test_after_a_push_what_moved_along_stays_and_what_is_outdated_is_posted_anew(fake: Fake) -> None:
+    other = replace(ONE, new=("C",))
+    publish(fake, replace(GOOD, suggestions=(ONE, other)))
+    ids = [talk["id"] for talk in fake.talks]
+    fake.head = "c" * 40
+    fake.talks[0]["notes"][0]["position"]["head_sha"] = fake.head
+    publish(fake, replace(GOOD, head=fake.head, suggestions=(ONE, other)))
+    assert [talk["id"] in ids for talk in fake.talks] == [True, False]
+
+
+def test_marks_that_somebody_else_wrote_are_not_ours(fake: Fake) -> None:
+    publish(fake, GOOD)
+    for thing in (fake.talks[0]["notes"][0], fake.notes[0]):
+        thing["author"] = {"username": "mallory"}
+    publish(fake, Bundle("a" * 40, "b" * 40))
+    assert (len(fake.talks), len(fake.notes)) == (1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,12 +118,50 @@ def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
     said = suggest(pull, "--pull-request", "--no-post")
     assert "opened #2 against topic" in said.err
     assert pull.opened[0]["head"] == "coderefine/topic"
+    ours = git(remote, "rev-parse", "coderefine/topic")
+    again = suggest(pull, "--pull-request", "--no-post").err
+    assert "holds this repair already" in again
+    assert "is open already" in again
+    assert git(remote, "rev-parse", "coderefine/topic") == ours
+    theirs = git(remote, "commit-tree", f"{ours}^{{tree}}", "-p", ours, "-m", "by hand")
+    git(remote, "update-ref", "refs/heads/coderefine/topic", theirs)
+    assert "somebody committed" in suggest(pull, "--pull-request", "--no-post").err
     said = suggest(pull, "--push", "--no-post")
     assert "pushed" in said.err, said.err
     assert git(remote, "rev-parse", "topic^") == head
     assert git(remote, "show", "topic:order.py") == GREEN.strip()
     assert pull.head == head
     assert "moved since" in suggest(pull, "--push", "--no-post").err
+
+
+def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake, tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    git(tmp_path, "init", "-q", "--bare", str(remote))
+    git(pull.top, "remote", "add", "origin", str(remote))
+    git(pull.top, "push", "-q", "origin", "topic")
+    suggest(pull)
+    assert (len(pull.comments), len(pull.notes)) == (1, 1)
+
+    def arrive(_verb: str, _path: str) -> None:
+        git(pull.top, "fetch", "-q", "origin", "topic")
+        git(pull.top, "reset", "-q", "--hard", "FETCH_HEAD")
+
+    pull.before = arrive
+    said = suggest(pull, "--push")
+    assert "1 stale removed; summary removed" in said.err
+    assert pull.comments == pull.notes == []
+    assert green(pull.top)
+
+
+@pytest.mark.parametrize("format_", ["json", "sarif", "gitlab", "rdjson"])
+def test_a_pull_request_without_python_has_a_report_all_the_same(format_: str, pull: Fake) -> None:
+    pull.base = pull.head
+    write(pull.top, {"README": "words"})
+    git(pull.top, "add", "-A")
+    git(pull.top, "commit", "-q", "-m", "words")
+    said = suggest(pull, "--format", format_, "--no-post")
+    assert said.code == 0, said.err
+    json.loads(said.out)
 
 
 def test_only_style_is_nothing_to_post(pull: Fake) -> None:
@@ -135,6 +174,8 @@ def test_only_style_is_nothing_to_post(pull: Fake) -> None:
 
 
 def test_what_cannot_be_is_said(pull: Fake) -> None:
+    for args in (("--from", ".", "--push"), ("--from", ".", "--out", "x"), ("--push", "--pull-request")):
+        assert suggest(pull, *args).code == 2
     assert "check out" in suggest(pull, "--head", pull.base).lines[0]
     (pull.top / "order.py").write_text("x = 1\n")
     assert "uncommitted" in suggest(pull).lines[0]

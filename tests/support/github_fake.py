@@ -6,6 +6,7 @@ Diffs come from a real repository; accepting a suggestion edits a real tree.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import itertools
 import json
 import re
@@ -23,6 +24,7 @@ BOT = "github-actions[bot]"
 HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 FENCE = re.compile(r"(?ms)^(`{3,})suggestion\n(.*?)^\1$")
 Json = dict[str, Any]
+STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
 
 @dataclass
@@ -54,7 +56,10 @@ class Fake:
     log: list[tuple[str, str, int]] = field(default_factory=list)
     before: Callable[[str, str], None] | None = None
     page: int = 100
-    user_status: int = 403
+    login: str = BOT
+    viewer: bool = True
+    origins: dict[int, tuple[str, int, int]] = field(default_factory=dict)
+    seen: tuple[str, list[Json]] = ("", [])
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -67,16 +72,22 @@ class Fake:
 
     def files(self) -> list[Json]:
         """What the pull request changes, each with its diff, as GET /pulls/1/files tells it."""
+        head = self.head
+        if self.seen[0] != head:
+            self.seen = (head, self._files())
+        return self.seen[1]
+
+    def _files(self) -> list[Json]:
+        span = f"{self.base}...HEAD"
+        rows = iter(git(self.top, "diff", "--name-status", "-z", "-M", span).rstrip("\0").split("\0"))
+        texts = iter(re.split(r"(?m)^diff --git .*\n", git(self.top, "diff", "-M", span) + "\n")[1:])
         found = []
-        said = git(self.top, "diff", "--name-status", "-z", "-M", f"{self.base}...HEAD").split("\0")
-        rows = iter(part for part in said if part)
         for status in rows:
-            name = next(rows)
-            name = next(rows) if status[0] in "RC" else name
-            text = git(self.top, "diff", "-M", f"{self.base}...HEAD", "--", name)
-            start = text.find("@@")
-            entry = {"filename": name, "status": "modified", "sha": "0" * 40, "additions": 0, "deletions": 0}
-            found.append({**entry, "changes": 0, **({"patch": text[start:]} if start >= 0 else {})})
+            old = next(rows, "")
+            name = next(rows) if status[0] in "RC" else old
+            start = (text := next(texts)).find("@@")
+            entry = {"filename": name, "status": STATUS[status[0]], "sha": "0" * 40, "additions": 0, "deletions": 0}
+            found.append({**entry, "changes": 0, **({"patch": text[start:-1]} if start >= 0 else {})})
         return found
 
     def lines(self, path: str) -> list[range]:
@@ -85,7 +96,27 @@ class Fake:
         headers = (HUNK.match(row) for row in patch.splitlines())
         return [range(int(h[1]), int(h[1]) + int(h[2] or 1)) for h in headers if h]
 
-    def comment(self, body: str, *, login: str = BOT, reply: int | None = None, path: str = "a.py") -> Json:
+    def told(self) -> list[Json]:
+        """The review comments as they stand now: moved with their lines, `line` null where those changed."""
+        for one in self.comments:
+            if one["id"] in self.origins:
+                first, last = self._moved(one["path"], *self.origins[one["id"]])
+                one["line"] = last
+                if "start_line" in one:
+                    one["start_line"] = first
+        return self.comments
+
+    def _moved(self, path: str, commit: str, first: int, last: int) -> tuple[int | None, int | None]:
+        if commit == self.head:
+            return first, last
+        old = git(self.top, "show", f"{commit}:{path}").splitlines()
+        new = (self.top / path).read_text().splitlines() if (self.top / path).exists() else []
+        for i, j, size in difflib.SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            if i < first and last <= i + size:
+                return first - i + j, last - i + j
+        return None, None
+
+    def comment(self, body: str, *, login: str, reply: int | None = None, path: str = "a.py") -> Json:
         """A review comment, as somebody may write it."""
         made = {"id": next(self.ids), "body": body, "path": path, "user": {"login": login}, "line": 1}
         self.comments.append({**made, **({"in_reply_to_id": reply} if reply else {})})
@@ -95,6 +126,7 @@ class Fake:
         """Click `Commit suggestion`, without the commit: its lines become the suggestion's text."""
         found = FENCE.search(comment["body"])
         assert found, "no suggestion in the remark"
+        self.told()
         path = self.top / comment["path"]
         lines = path.read_bytes().decode().splitlines(keepends=True)
         first = comment.get("start_line") or comment["line"]
@@ -109,12 +141,13 @@ class Fake:
 
     def _routes(self, verb: str, query: Json, body: Json) -> list[tuple[str, Callable[..., tuple[int, Any]]]]:
         pulls, issues = "/repos/o/r/pulls", "/repos/o/r/issues"
-        me = (200, {"login": BOT}) if self.user_status == 200 else (403, {"message": "Resource not accessible"})
+        person = not self.login.endswith("[bot]")
+        me = (200, {"login": self.login}) if person else (403, {"message": "Resource not accessible by integration"})
         return [
             (r"GET /user", lambda: me),
             (rf"GET {pulls}/1", lambda: (200, self._pull())),
             (rf"GET {pulls}/1/files", lambda: (200, self.files())),
-            (rf"GET {pulls}/1/comments", lambda: (200, self.comments)),
+            (rf"GET {pulls}/1/comments", lambda: (200, self.told())),
             (rf"GET {issues}/1/comments", lambda: (200, self.notes)),
             (
                 rf"GET {pulls}",
@@ -122,6 +155,8 @@ class Fake:
             ),
             (rf"POST {pulls}", lambda: self._open(body)),
             (rf"POST {pulls}/1/reviews", lambda: self._review(body)),
+            (rf"POST {pulls}/1/comments", lambda: self._comment(body)),
+            (r"GET /repos/o/r/commits/(\w+)/pulls", lambda sha: (200, [self._pull()] if sha == self.head else [])),
             (rf"DELETE {pulls}/comments/(\d+)", lambda id: self._drop(self.comments, int(id))),
             (rf"POST {issues}/1/comments", lambda: self._note(body)),
             (rf"PATCH {issues}/comments/(\d+)", lambda id: self._edit(int(id), body)),
@@ -149,8 +184,21 @@ class Fake:
             if refusal := self._refusal(one):
                 return 422, {"message": f"Unprocessable Entity: {refusal}"}
         for one in body["comments"]:
-            self.comments.append({**one, "id": next(self.ids), "user": {"login": BOT}})
+            self._add(one)
         return 200, {"id": next(self.ids)}
+
+    def _comment(self, body: Json) -> tuple[int, Any]:
+        if body.get("commit_id") != self.head:
+            return 422, {"message": "Validation Failed: commit_id is not part of the pull request"}
+        if refusal := self._refusal(body):
+            return 422, {"message": f"Unprocessable Entity: {refusal}"}
+        return 201, self._add(body)
+
+    def _add(self, one: Json) -> Json:
+        made = {**one, "id": next(self.ids), "user": {"login": self.login}}
+        self.origins[made["id"]] = (self.head, one.get("start_line") or one["line"], one["line"])
+        self.comments.append(made)
+        return made
 
     def _refusal(self, one: Json) -> str:
         start, last = one.get("start_line"), one["line"]
@@ -164,7 +212,7 @@ class Fake:
     def _note(self, body: Json) -> tuple[int, Any]:
         if len(body["body"]) > 65_536:
             return 422, {"message": "body is too long"}
-        self.notes.append({"id": next(self.ids), "body": body["body"], "user": {"login": BOT}})
+        self.notes.append({"id": next(self.ids), "body": body["body"], "user": {"login": self.login}})
         return 201, self.notes[-1]
 
     def _edit(self, id: int, body: Json) -> tuple[int, Any]:
@@ -203,6 +251,10 @@ class Fake:
         return 201, self.opened[-1]
 
     def _graphql(self, body: Json) -> tuple[int, Any]:
+        if "viewer" in body["query"]:
+            if not self.viewer:
+                return 200, {"errors": [{"message": "Resource not accessible by integration"}]}
+            return 200, {"data": {"viewer": {"login": self.login}}}
         if "mutation" in body["query"]:
             self.resolved.add(int(body["variables"]["id"]))
             return 200, {"data": {"resolveReviewThread": {"thread": {"isResolved": True}}}}

@@ -7,11 +7,13 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+
+from tests.support.github_fake import Fault
 
 Json = dict[str, Any]
 ROOT = "/api/v4/projects/7/merge_requests/1"
@@ -28,6 +30,8 @@ class Fake:
     talks: list[Json] = field(default_factory=list)
     notes: list[Json] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    before: Callable[[str, str], None] | None = None
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def answer(self, verb: str, path: str, body: Json) -> tuple[int, Any]:
@@ -35,7 +39,7 @@ class Fake:
         plain = {
             "GET /api/v4/user": {"id": 1, "username": "bot"},
             f"GET {ROOT}": {"id": 9, "iid": 1, "project_id": 7, "state": self.state, "diff_refs": refs},
-            f"GET {ROOT}/changes": {"iid": 1, "changes": self.changes},
+            f"GET {ROOT}/diffs": self.changes,
             f"GET {ROOT}/discussions": self.talks,
             f"GET {ROOT}/notes": self.notes,
         }
@@ -69,11 +73,30 @@ class Fake:
     def _discuss(self, body: Json) -> tuple[int, Any]:
         place = body["position"]
         needed = {"base_sha", "start_sha", "head_sha", "position_type", "old_path", "new_path", "new_line"}
-        if set(place) != needed or place["head_sha"] != self.head:
+        if "old_line" in place:
+            needed.add("old_line")
+        change = next((one for one in self.changes if one["new_path"] == place["new_path"]), None)
+        sides = (place.get("old_line"), place["new_line"])
+        if set(place) != needed or place["head_sha"] != self.head or change is None or sides not in rows(change):
             return 400, {"message": "400 Bad request - Note {:line_code=>[can't be blank]}"}
         note = {"id": next(self.ids), "body": body["body"], "author": {"username": "bot"}, "resolved": False}
+        note["position"] = place
         self.talks.append({"id": f"d{note['id']}", "notes": [note], "position": place})
         return 201, self.talks[-1]
+
+
+def rows(change: Json) -> list[tuple[int | None, int]]:
+    """(old line, new line) of every row of a diff that GitLab lets one speak about; an added row has no old line."""
+    found: list[tuple[int | None, int]] = []
+    old = new = 0
+    for row in change["diff"].splitlines():
+        if header := re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)", row):
+            old, new = int(header[1]), int(header[2])
+            continue
+        if not row.startswith("-"):
+            found.append((None if row.startswith("+") else old, new))
+        old, new = old + (not row.startswith("+")), new + (not row.startswith("-"))
+    return found
 
 
 @contextlib.contextmanager
@@ -85,10 +108,27 @@ def served(fake: Fake) -> Iterator[Fake]:
 
         def _any(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
-            status, said = fake.answer(self.command, urlsplit(self.path).path, body)
+            parts = urlsplit(self.path)
+            if fake.before:
+                fake.before(self.command, parts.path)
+            fits = (one for one in fake.faults if one.verb == self.command and re.search(one.path, parts.path))
+            fault = next(fits, None)
+            status, said, headers = 0, None, {}
+            if fault is None or fault.after:
+                status, said = fake.answer(self.command, parts.path, body)
+            if fault:
+                fake.faults.remove(fault)
+                status, said, headers = fault.status, {"message": fault.message}, fault.headers
+            if isinstance(said, list):
+                query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+                size, page = min(int(query.get("per_page", 20)), 100), int(query.get("page", 1))
+                if len(said) > size * page:
+                    headers = {"Link": f'<{fake.url}{parts.path}?per_page={size}&page={page + 1}>; rel="next"'}
+                said = said[size * (page - 1) : size * page]
             data = b"" if said is None else json.dumps(said).encode()
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            for key, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(key, value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
+from coderefine.publishers.hosts.bundle import Bundle, Suggestion
+from coderefine.publishers.hosts.check_run import check_run
 from coderefine.publishers.hosts.github_api import Api, BusyError, ForbiddenError, InvalidError, MissingError
-from coderefine.publishers.hosts.plan import Plan, Posted, plan
+from coderefine.publishers.hosts.plan import MOST, Plan, Posted, plan
 from coderefine.publishers.hosts.regions import fits, regions
-from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, span, summary
+from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, summary
 
 ROUNDS = 4
 """Times it is tried when GitHub is busy; each round looks first at what is there."""
 PATIENCE = 90.0
 """Seconds it waits at most for a rate limit, all rounds together."""
-ANNOTATIONS = 50
-"""Annotations GitHub takes in one request."""
 ACTIONS = "github-actions[bot]"
 THREADS = """query($o:String!,$r:String!,$n:Int!,$after:String){repository(owner:$o,name:$r){pullRequest(number:$n){
 reviewThreads(first:100,after:$after){pageInfo{hasNextPage endCursor}
 nodes{id isResolved comments(first:1){nodes{databaseId}}}}}}}"""
+VIEWER = "query{viewer{login}}"
 RESOLVE = "mutation($id:ID!){resolveReviewThread(input:{threadId:$id}){thread{isResolved}}}"
 
 
@@ -44,6 +45,7 @@ class GitHub:
     style: bool = False
     sleep: Callable[[float], None] = time.sleep
     said: list[str] = field(default_factory=list)
+    me: str = ""
     name: str = "github"
 
     def publish(self, bundle: Bundle) -> str:
@@ -73,13 +75,22 @@ class GitHub:
         wanted = self._fitting(bundle) if speak else ()
         todo = plan(wanted, posted)
         note = self._summary()
-        words = summary(bundle, number=self.number, fetch=self.fetch, distrust=self.distrust) if speak else ""
-        if todo or words != (note or {}).get("body", ""):
+        inline = min(MOST, len({one.fingerprint for one in wanted}))
+        if todo or self._words(bundle, inline, speak=speak) != (note or {}).get("body", ""):
             self._still(bundle)
         self._tidy(todo)
-        self._review(bundle, todo)
-        self._sticky(note, words)
+        inline -= self._review(bundle, todo)
+        self._sticky(note, self._words(bundle, inline, speak=speak))
         self._try(lambda: self._check_run(bundle), "check run")
+
+    def _words(self, bundle: Bundle, inline: int, *, speak: bool) -> str:
+        if not speak:
+            return ""
+        return summary(bundle, number=self.number, inline=inline, fetch=self.fetch, distrust=self.distrust)
+
+    def _check_run(self, bundle: Bundle) -> None:
+        if check_run(self.api, self.repo, bundle, distrust=self.distrust):
+            self.said.append("check run written")
 
     def _still(self, bundle: Bundle) -> None:
         pull = self.api.ask("GET", f"/repos/{self.repo}/pulls/{self.number}")
@@ -104,17 +115,25 @@ class GitHub:
         for one in ours:
             found = MARK.search(one["body"])
             if found:
-                yield Posted(str(one["id"]), found[1], replied=one["id"] in answered)
+                outdated = one.get("line") is None
+                yield Posted(str(one["id"]), found[1], replied=one["id"] in answered, outdated=outdated)
 
     def _own(self, comments: list[Any]) -> list[Any]:
-        """A mark can be copied by anybody: only what a bot or this token's user wrote is ours."""
-        if not comments:
-            return []
+        """A mark can be copied by anybody: only what this token's user (or app) wrote is ours."""
+        if comments and not self.me:
+            self.me = self._login()
+        return [one for one in comments if (one.get("user") or {}).get("login") == self.me]
+
+    def _login(self) -> str:
+        """Who the token is: GraphQL tells apps too, GET /user only people."""
         try:
-            me = self.api.ask("GET", "/user")["login"]
+            return str(self.api.graphql(VIEWER)["viewer"]["login"])
         except (ForbiddenError, MissingError):
-            me = ACTIONS
-        return [one for one in comments if (one.get("user") or {}).get("login") == me]
+            pass
+        try:
+            return str(self.api.ask("GET", "/user")["login"])
+        except (ForbiddenError, MissingError):
+            return ACTIONS
 
     def _tidy(self, todo: Plan) -> None:
         for stale in todo.remove:
@@ -151,16 +170,45 @@ class GitHub:
                 return
             after = found["pageInfo"]["endCursor"]
 
-    def _review(self, bundle: Bundle, todo: Plan) -> None:
+    def _review(self, bundle: Bundle, todo: Plan) -> int:
+        """Post what is new as one review. How many of it GitHub refused."""
         if not todo.post:
-            return
-        body = {"commit_id": bundle.head, "event": "COMMENT", "comments": [_comment(one) for one in todo.post]}
+            return 0
+        comments = [self._comment(one) for one in todo.post]
+        body = {"commit_id": bundle.head, "event": "COMMENT", "comments": comments}
         try:
             self.api.ask("POST", f"/repos/{self.repo}/pulls/{self.number}/reviews", body)
-        except (InvalidError, ForbiddenError) as error:
+        except ForbiddenError as error:
             self.said.append(f"no inline suggestions ({error})")
-            return
-        self.said.append(f"{len(todo.post)} suggested")
+            return len(comments)
+        except InvalidError as error:
+            return self._singly(bundle, comments, error)
+        self.said.append(f"{len(comments)} suggested")
+        return 0
+
+    def _singly(self, bundle: Bundle, comments: list[dict[str, object]], why: InvalidError) -> int:
+        """One comment that GitHub refuses spoils its whole review: the others are posted one by one."""
+        self._still(bundle)
+        refused = sum(not self._taken({"commit_id": bundle.head, **comment}) for comment in comments)
+        if refused < len(comments):
+            self.said.append(f"{len(comments) - refused} suggested one by one")
+        if refused:
+            self.said.append(f"{refused} refused ({why})")
+        return refused
+
+    def _taken(self, comment: dict[str, object]) -> bool:
+        try:
+            self.api.ask("POST", f"/repos/{self.repo}/pulls/{self.number}/comments", comment)
+        except (InvalidError, ForbiddenError):
+            return False
+        return True
+
+    def _comment(self, one: Suggestion) -> dict[str, object]:
+        body = remark(one, distrust=self.distrust)
+        place: dict[str, object] = {"path": one.path, "line": one.last, "side": "RIGHT", "body": body}
+        if one.first < one.last:
+            place |= {"start_line": one.first, "start_side": "RIGHT"}
+        return place
 
     def _summary(self) -> Any:
         comments = list(self.api.pages(f"/repos/{self.repo}/issues/{self.number}/comments"))
@@ -181,26 +229,6 @@ class GitHub:
             self._try(lambda: self.api.ask("POST", f"{path}/{self.number}/comments", {"body": words}), "summary")
             self.said.append("summary posted")
 
-    def _check_run(self, bundle: Bundle) -> None:
-        path = f"/repos/{self.repo}/check-runs"
-        mine = f"/repos/{self.repo}/commits/{bundle.head}/check-runs?check_name=coderefine"
-        if any(one.get("external_id") == bundle.digest for one in self.api.pages(mine, "check_runs")):
-            return
-        notes = list(bundle.notes)
-        body = {
-            "name": "coderefine",
-            "head_sha": bundle.head,
-            "status": "completed",
-            "conclusion": "neutral" if notes or bundle.patch else "success",
-            "external_id": bundle.digest,
-            "output": _output(bundle, notes[:ANNOTATIONS]),
-        }
-        made = self.api.ask("POST", path, body)
-        for start in range(ANNOTATIONS, len(notes), ANNOTATIONS):
-            more = {"output": _output(bundle, notes[start : start + ANNOTATIONS])}
-            self.api.ask("PATCH", f"{path}/{made['id']}", more)
-        self.said.append("check run written")
-
     def _try(self, act: Callable[[], object], what: str) -> None:
         """What the token may not do is left out and said, instead of ending it all."""
         try:
@@ -209,33 +237,12 @@ class GitHub:
             self.said.append(f"no {what} ({error})")
 
 
-def _comment(one: Suggestion) -> dict[str, object]:
-    place: dict[str, object] = {"path": one.path, "line": one.last, "side": "RIGHT", "body": remark(one)}
-    if one.first < one.last:
-        place |= {"start_line": one.first, "start_side": "RIGHT"}
-    return place
-
-
-def _output(bundle: Bundle, notes: Iterable[Note]) -> dict[str, object]:
-    said = f"patch: {span(bundle.summary)}; {span(bundle.evidence)}" if bundle.patch else "no patch"
-    return {
-        "title": f"{len(bundle.notes)} findings left" + (", a patch is proved" if bundle.patch else ""),
-        "summary": said,
-        "annotations": [
-            {
-                "path": note.path,
-                "start_line": note.first,
-                "end_line": note.last,
-                "annotation_level": "failure" if note.rule.startswith("pytest/") else "warning",
-                "title": note.rule[:255],
-                "message": note.text or note.rule,
-            }
-            for note in notes
-        ],
-    }
-
-
-def find_pull(api: Api, repo: str, head: str, label: str) -> int | None:
-    """The open pull request whose head is `head`; `label` is OWNER:BRANCH as the event names it."""
-    pulls = api.pages(f"/repos/{repo}/pulls?state=open&head={label}")
-    return next((int(pull["number"]) for pull in pulls if pull["head"]["sha"] == head), None)
+def find_pull(api: Api, repo: str, head: str, label: str = "") -> int | None:
+    """The open pull request whose head is `head`; `label` is OWNER:BRANCH where the event names it."""
+    where = f"pulls?state=open&head={quote(label, safe=':')}" if label else f"commits/{head}/pulls"
+    try:
+        pulls = list(api.pages(f"/repos/{repo}/{where}"))
+    except (MissingError, InvalidError):
+        return None
+    fitting = (one for one in pulls if one["state"] == "open" and one["head"]["sha"] == head)
+    return next((int(one["number"]) for one in fitting), None)

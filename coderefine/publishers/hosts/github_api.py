@@ -77,7 +77,8 @@ class Api:
                 return
 
     def graphql(self, query: str, **variables: object) -> Any:
-        found = self.ask("POST", "/graphql", {"query": query, "variables": variables})
+        """The `data` of the answer; GitHub Enterprise has its GraphQL elsewhere than its REST, PyGithub knows where."""
+        found = self.ask("POST", self.requester.graphql_url, {"query": query, "variables": variables})
         if found.get("errors"):
             raise ForbiddenError(f"GitHub refused: {found['errors'][0].get('message', '')}")
         return found["data"]

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
-from coderefine.publishers.hosts.plan import Posted, plan
-from coderefine.publishers.hosts.regions import fits, regions
+from coderefine.publishers.hosts.plan import MOST, Plan, Posted, plan
+from coderefine.publishers.hosts.regions import Region, fits, regions, unchanged
 from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, summary
 
 REACH = 100
 """Lines above its own that a suggestion may replace."""
+ROUNDS = 4
+"""Times it is tried when GitLab is down; each round looks first at what is there. 429 is python-gitlab's own."""
 
 
 def connect(token: str, url: str, project: str) -> Any:
-    """The project of python-gitlab. Raises PublishError without it, or when the server refuses the token."""
+    """The project of python-gitlab; nothing is asked yet. Raises PublishError without python-gitlab."""
     try:
         import gitlab
     except ImportError:
         raise PublishError("python-gitlab is not installed: pip install 'coderefine[gitlab]'") from None
-    client = gitlab.Gitlab(url, private_token=token, timeout=30, retry_transient_errors=False)
+    client = gitlab.Gitlab(url, private_token=token, timeout=30, retry_transient_errors=False, per_page=100)
     return client.projects.get(project, lazy=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A changed file: its old name, where a remark can stand, and which of its lines are unchanged (new -> old)."""
+
+    old_path: str = ""
+    regions: tuple[Region, ...] = ()
+    unchanged: Mapping[int, int] = field(default_factory=dict)
+
+
+NOWHERE = Place()
 
 
 @dataclass(slots=True)
@@ -34,6 +50,8 @@ class GitLab:
     number: int
     distrust: bool = False
     style: bool = False
+    sleep: Callable[[float], None] = time.sleep
+    said: list[str] = field(default_factory=list)
     name: str = "gitlab"
 
     def publish(self, bundle: Bundle) -> str:
@@ -41,77 +59,129 @@ class GitLab:
         import gitlab
         import requests
 
-        try:
-            return f"!{self.number}: {self._once(bundle)}"
-        except (gitlab.GitlabError, requests.RequestException) as error:
-            raise PublishError(f"GitLab refused: {error}; what is missing comes with the next run") from error
+        for tried in range(1, ROUNDS + 1):
+            self.said = []
+            try:
+                self._once(bundle)
+                return f"!{self.number}: {'; '.join(self.said) or 'nothing to change'}"
+            except (gitlab.GitlabError, requests.RequestException) as error:
+                if tried == ROUNDS or (getattr(error, "response_code", None) or 500) < 500:
+                    raise PublishError(f"GitLab refused: {error}; what is missing comes with the next run") from error
+                self.sleep(2.0**tried)
+        raise AssertionError("the last round returns or raises")
 
-    def _once(self, bundle: Bundle) -> str:
+    def _once(self, bundle: Bundle) -> None:
         request = self.project.mergerequests.get(self.number)
-        if request.state != "opened":
-            return "closed, nothing posted"
-        if request.diff_refs["head_sha"] != bundle.head:
-            return f"the head moved to {request.diff_refs['head_sha'][:10]}, nothing posted"
+        if gone := _moved(request, bundle):
+            self.said.append(gone)
+            return
         me = self.project.manager.gitlab.http_get("/user")["username"]
         speak = bool(bundle.patch) and (bundle.behaviour or self.style)
         talks = {talk.id: talk for talk in request.discussions.list(iterator=True)}
         places = _places(request) if speak and bundle.suggestions else {}
-        wanted = [one for one in bundle.suggestions if speak and fits(one, places.get(one.path, ("", ()))[1])]
-        todo = plan(wanted, _posted(talks, me))
-        for stale in todo.remove:
-            talks[stale.thread].notes.delete(stale.id)
-        for answered in todo.resolve:
-            talks[answered.thread].resolved = True
-            talks[answered.thread].save()
-        for fresh in todo.post:
-            old_path = places[fresh.path][0]
-            request.discussions.create(_discussion(fresh, old_path, request.diff_refs))
-        words = summary(bundle, number=self.number, distrust=self.distrust) if speak else ""
-        sticky = self._sticky(request, me, words)
-        parts = [f"{len(todo.post)} suggested" * bool(todo.post), f"{len(todo.remove)} removed" * bool(todo.remove)]
-        return "; ".join(part for part in (*parts, sticky) if part) or "nothing to change"
+        wanted = [one for one in bundle.suggestions if speak and _can_stand(one, places.get(one.path, NOWHERE))]
+        todo = plan(wanted, _posted(talks, me, bundle.head))
+        if todo and (gone := _moved(self.project.mergerequests.get(self.number), bundle)):
+            self.said.append(gone)
+            return
+        self._tidy(todo, talks)
+        inline = min(MOST, len({one.fingerprint for one in wanted})) - self._suggest(request, todo, places)
+        self._sticky(request, me, self._words(bundle, inline) if speak else "")
 
-    def _sticky(self, request: Any, me: str, words: str) -> str:
+    def _words(self, bundle: Bundle, inline: int) -> str:
+        return summary(bundle, number=self.number, inline=inline, distrust=self.distrust, host="gitlab")
+
+    def _tidy(self, todo: Plan, talks: Mapping[str, Any]) -> None:
+        for stale in todo.remove:
+            self._try(partial(talks[stale.thread].notes.delete, stale.id), "removal", "1 removed")
+        for answered in todo.resolve:
+            talk = talks[answered.thread]
+            talk.resolved = True
+            self._try(talk.save, "resolving", "1 answered one resolved")
+
+    def _suggest(self, request: Any, todo: Plan, places: Mapping[str, Place]) -> int:
+        """Post what is new. How many GitLab refused."""
+        refused = 0
+        for fresh in todo.post:
+            body = _discussion(fresh, places[fresh.path], request.diff_refs, distrust=self.distrust)
+            refused += not self._try(partial(request.discussions.create, body), "inline suggestion", "")
+        if len(todo.post) > refused:
+            self.said.append(f"{len(todo.post) - refused} suggested")
+        return refused
+
+    def _sticky(self, request: Any, me: str, words: str) -> None:
         ours = (note for note in request.notes.list(iterator=True) if SUMMARY in note.body)
         note = next((note for note in ours if note.author["username"] == me), None)
         if note is None:
             if words:
-                request.notes.create({"body": words})
-            return "summary posted" * bool(words)
-        if note.body == words:
-            return ""
-        if not words:
-            note.delete()
-            return "summary removed"
-        note.body = words
-        note.save()
-        return "summary updated"
+                self._try(lambda: request.notes.create({"body": words}), "summary", "summary posted")
+        elif not words:
+            self._try(note.delete, "summary", "summary removed")
+        elif note.body != words:
+            note.body = words
+            self._try(note.save, "summary", "summary updated")
+
+    def _try(self, act: Callable[[], object], what: str, done: str) -> bool:
+        """What GitLab refuses is left out and said, instead of ending it all; what is gone already is fine."""
+        import gitlab
+
+        try:
+            act()
+        except gitlab.GitlabError as error:
+            if (error.response_code or 500) >= 500 or error.response_code == 401:
+                raise
+            if what != "removal" or error.response_code != 404:
+                self.said.append(f"no {what} ({error})")
+            return False
+        if done:
+            self.said.append(done)
+        return True
 
 
-def _posted(talks: dict[str, Any], me: str) -> Iterator[Posted]:
+def _moved(request: Any, bundle: Bundle) -> str:
+    """Why nothing may be said on it; "" when it is what was proved."""
+    if request.state != "opened":
+        return "closed, nothing posted"
+    head = request.diff_refs["head_sha"]
+    return f"the head moved to {head[:10]}, nothing posted" if head != bundle.head else ""
+
+
+def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
+    """Our own remarks. GitLab keeps the place of a remark: one on an older head whose lines changed is outdated."""
     for talk in talks.values():
         notes = talk.attributes["notes"]
         found = MARK.search(notes[0]["body"]) if notes else None
         if found and notes[0]["author"]["username"] == me:
             resolved = bool(notes[0].get("resolved"))
-            yield Posted(str(notes[0]["id"]), found[1], talk.id, replied=len(notes) > 1, resolved=resolved)
+            there = (notes[0].get("position") or {}).get("head_sha", head)
+            yield Posted(
+                str(notes[0]["id"]), found[1], talk.id, len(notes) > 1, resolved=resolved, outdated=there != head
+            )
 
 
-def _places(request: Any) -> dict[str, tuple[str, Any]]:
-    """New path -> (old path, regions that can carry a remark)."""
-    found = request.changes()["changes"]
-    return {one["new_path"]: (one["old_path"], regions(one.get("diff") or "")) for one in found}
+def _places(request: Any) -> dict[str, Place]:
+    """By new path, what each changed file offers; a diff too large to be told offers nothing."""
+    path = f"{request.manager.path}/{request.encoded_id}/diffs"
+    found = request.manager.gitlab.http_list(path, iterator=True)
+    texts = ((one, one.get("diff") or "") for one in found)
+    return {one["new_path"]: Place(one["old_path"], regions(text), unchanged(text)) for one, text in texts}
 
 
-def _discussion(one: Suggestion, old_path: str, refs: dict[str, str]) -> dict[str, object]:
-    above = min(REACH, one.last - one.first)
+def _can_stand(one: Suggestion, place: Place) -> bool:
+    return one.last - one.first <= REACH and fits(one, place.regions)
+
+
+def _discussion(one: Suggestion, place: Place, refs: Mapping[str, str], *, distrust: bool) -> dict[str, object]:
+    """A line that only surrounds a change is named by both its numbers, an added one by the new alone."""
+    left = place.unchanged.get(one.last)
     return {
-        "body": remark(one, offset=f":-{above}+0"),
+        "body": remark(one, offset=f":-{one.last - one.first}+0", distrust=distrust),
         "position": {
             "position_type": "text",
             **{key: refs[key] for key in ("base_sha", "start_sha", "head_sha")},
-            "old_path": old_path,
+            "old_path": place.old_path,
             "new_path": one.path,
             "new_line": one.last,
+            **({"old_line": left} if left else {}),
         },
     }

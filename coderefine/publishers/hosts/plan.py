@@ -13,13 +13,17 @@ MOST = 30
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A remark of ours that is there already. `replied`: somebody answered, so it is not ours alone."""
+    """A remark of ours that is there already. `replied`: somebody answered, so it is not ours alone.
+
+    `outdated`: its lines changed, so the host no longer lets anybody accept it.
+    """
 
     id: str
     fingerprint: str
     thread: str = ""
     replied: bool = False
     resolved: bool = False
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> Plan:
     there: set[str] = set()
     stale = []
     for remark in posted:
-        if remark.fingerprint in wishes and remark.fingerprint not in there:
+        if remark.fingerprint in wishes.keys() - there and (remark.resolved or not remark.outdated):
             there.add(remark.fingerprint)
         else:
             stale.append(remark)

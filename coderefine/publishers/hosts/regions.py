@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from coderefine.publishers.hosts.bundle import Suggestion
 
-HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 Region = Mapping[int, str]
 
 
 def regions(patch: str) -> tuple[Region, ...]:
     """For each hunk of a file's diff: right-hand line number -> text. Broken text gives fewer regions, no error."""
     found: list[dict[int, str]] = []
-    line = 0
+    for start, _, right, row in _rows(patch):
+        if start:
+            found.append({})
+        if row[:1] in (" ", "+"):
+            found[-1][right] = row[1:].removesuffix("\r")
+    return tuple(found)
+
+
+def unchanged(patch: str) -> Mapping[int, int]:
+    """Right-hand line number -> left-hand one, of the lines that only surround a change."""
+    return {right: left for _, left, right, row in _rows(patch) if row[:1] == " "}
+
+
+def _rows(patch: str) -> Iterator[tuple[bool, int, int, str]]:
+    """(whether a hunk begins, left line, right line, row) of each row that stands in a hunk."""
+    left = right = 0
     for row in patch.split("\n"):
         header = HEADER.match(row)
         if header:
-            found.append({})
-            line = int(header[1])
-        elif found and row[:1] in (" ", "+"):
-            found[-1][line] = row[1:].removesuffix("\r")
-            line += 1
-    return tuple(found)
+            left, right = int(header[1]), int(header[2])
+            yield True, left, right, ""
+        elif right and row[:1] in (" ", "+", "-"):
+            yield False, left, right, row
+            left += row[:1] != "+"
+            right += row[:1] != "-"
 
 
 def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:

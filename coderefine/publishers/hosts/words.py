@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from coderefine.publishers.hosts.artifact import CONTROL
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
 
 MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
@@ -15,12 +16,13 @@ SHOWN = 50_000
 """Characters of a patch that are shown in the summary."""
 
 
-def remark(suggestion: Suggestion, *, offset: str = "") -> str:
-    """An inline remark: why, the suggestion, the mark. `offset` is GitLab's `:-0+2`."""
+def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) -> str:
+    """An inline remark: why, the suggestion, the mark. `offset` is GitLab's `:-0+2`; `distrust` as in `summary`."""
     fence = _fence("\n".join(suggestion.new))
     body = "".join(f"{line}\n" for line in suggestion.new)
     text = f"{span(suggestion.why)}\n\n{fence}suggestion{offset}\n{body}{fence}\n"
-    return f"{text}\n<sub>coderefine ran all tests with this change alone.</sub>\n{mark(suggestion)}"
+    who = "the pull request's own run says it" if distrust else "coderefine"
+    return f"{text}\n<sub>{who} ran all tests with this change alone.</sub>\n{mark(suggestion)}"
 
 
 def mark(suggestion: Suggestion) -> str:
@@ -28,32 +30,37 @@ def mark(suggestion: Suggestion) -> str:
     return f"<!-- coderefine:{suggestion.fingerprint} -->"
 
 
-def summary(bundle: Bundle, *, number: int, fetch: str = "", distrust: bool = False) -> str:
+def summary(
+    bundle: Bundle, *, number: int, inline: int = 0, fetch: str = "", distrust: bool = False, host: str = "github"
+) -> str:
     """The sticky comment: what the patch does, on what evidence, and one command that applies all of it.
 
-    `fetch`: a command that gets the patch where it is too long to show. `distrust`: nobody but the pull request's
-    own run vouches for the evidence.
+    `inline`: suggestions that stand on the pull request. `fetch`: a command that gets the patch where it is too
+    long to show. `distrust`: nobody but the pull request's own run vouches for the evidence.
     """
-    said = "\n".join(_lines(bundle, number, fetch, distrust=distrust))
+    checkout = f"glab mr checkout {number}" if host == "gitlab" else f"gh pr checkout {number}"
+    fetch = fetch or f"{checkout} && coderefine fix"
+    said = "\n".join(_lines(bundle, inline, fetch, distrust=distrust))
     return f"{said[: LONGEST - len(SUMMARY) - 2]}\n\n{SUMMARY}"
 
 
-def _lines(bundle: Bundle, number: int, fetch: str, *, distrust: bool) -> list[str]:
+def _lines(bundle: Bundle, inline: int, fetch: str, *, distrust: bool) -> list[str]:
     lines = [f"### coderefine proved a patch for `{bundle.head[:10]}`", "", f"- {span(bundle.summary)}"]
     lines.append(f"- evidence: {span(bundle.evidence)}")
-    if bundle.suggestions:
-        lines.append(
-            f"- {len(bundle.suggestions)} of its pieces pass alone and are suggested inline; accept one, or all:"
-        )
+    if inline == 1:
+        lines.append("- 1 of its pieces passes alone and is suggested inline; accept it, or apply all:")
+    elif inline:
+        lines.append(f"- {inline} of its pieces pass alone and are suggested inline; accept one, or apply all:")
     if distrust:
         lines.append("- the evidence comes from the pull request's own run, which its author controls: read the patch")
-    return [*lines, "", *_command(bundle, number, fetch)]
+    return [*lines, "", *_command(bundle, fetch)]
 
 
-def _command(bundle: Bundle, number: int, fetch: str) -> list[str]:
+def _command(bundle: Bundle, fetch: str) -> list[str]:
+    """A patch with control characters is not shown: what is pasted into a shell must be what is seen."""
     patch = bundle.patch
-    if "\r" in patch or len(patch) > SHOWN:
-        return ["```sh", fetch or f"gh pr checkout {number} && coderefine fix", "```"]
+    if len(patch) > SHOWN or CONTROL.search(patch.replace("\n", " ").replace("\t", " ")):
+        return ["```sh", fetch, "```"]
     end = f"END_{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
     fence = _fence(patch)
     body = patch if patch.endswith("\n") else patch + "\n"

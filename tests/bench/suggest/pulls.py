@@ -102,6 +102,7 @@ MODULES = (
         ("points >= 50", "points > 50"),
     ),
 )
+FILLER = "".join(f"\n\ndef filler_{n}():\n    return {n}\n" for n in range(60))
 PROJECT = '[project]\nname = "scripted"\nversion = "0"\n'
 
 
@@ -129,10 +130,11 @@ def _script(name: str, module: Module, faulty: str) -> Script:
 
 
 def _odd(module: Module, faulty: str) -> Script:
-    """An unused import, a new binary file, a deleted one, a long module around it, CRLF in another file."""
+    """An unused import; a binary, a deleted and a renamed file; a long module around it, CRLF in another file."""
     plain = _script(f"{module.name}-odd", module, faulty)
-    padding = "".join(f"\n\ndef filler_{n}():\n    return {n}\n" for n in range(60))
     name = f"{module.name}.py"
-    base = {**plain.base, name: plain.base[name] + padding.encode(), "gone.py": b"x = 1\n", "win.py": b"y = 1\r\n"}
-    change = {name: b"import os\n\n\n" + faulty.encode() + padding.encode(), "gone.py": None}
+    base = {**plain.base, name: plain.base[name] + FILLER.encode(), "gone.py": b"x = 1\n", "win.py": b"y = 1\r\n"}
+    base["old.py"] = FILLER.encode()
+    change: dict[str, bytes | None] = {name: b"import os\n\n\n" + faulty.encode() + FILLER.encode(), "gone.py": None}
+    change |= {"old.py": None, "renamed.py": FILLER.replace("return 3\n", "return 33\n").encode()}
     return Script(plain.name, base, {**change, "logo.bin": b"\0\1", "win.py": b"y = 2\r\n"})
