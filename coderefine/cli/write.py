@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,6 +17,8 @@ from coderefine.cli.options import GATES, LOOP, OUTPUT, flags, options
 from coderefine.cli.screen import screen
 from coderefine.cli.session import Request, mend
 from coderefine.cli.wiring import setup
+from coderefine.config import Config
+from coderefine.core import Verdict
 from coderefine.errors import SurroundingsError, UsageError
 from coderefine.project import Place, Protection, locate
 
@@ -64,13 +67,17 @@ def write(  # one parameter per flag that is no configuration key
     )
     with screen(quiet=quiet, format_=format_) as display:
         parts = setup((str(place.root),), chosen, display.listen)
-        _check_model(parts.config.model if asked.model else None, show_prompts=show_prompts)
+        _check_model(parts.config, asked)
         return mend(parts, asked, display)
 
 
-def _check_model(model: str | None, *, show_prompts: bool) -> None:
-    if not model and not show_prompts:
-        raise UsageError("write needs a model: give --model NAME (and --base-url for a server of your own)")
+def _check_model(config: Config, asked: Request) -> None:
+    """What is not there is nothing that ruff or the search could repair."""
+    from coderefine.llm.access import configured
+
+    able = configured(config, os.environ) if asked.model else Verdict(ok=False, reason="leave out --no-model")
+    if not able and not asked.show_prompts:
+        raise UsageError(f"write needs a model: {able.reason}")
 
 
 def _place(into: Sequence[str]) -> Place:
@@ -148,8 +155,6 @@ def _standing(path: str, place: Place) -> str:
 
 
 def _check_writable(place: Place, wanted: Sequence[str]) -> None:
-    from coderefine.config import Config
-
     protection = Protection.of(place, Config())
     for path in wanted:
         if reason := next(_against(protection, place, path), None):
@@ -158,8 +163,6 @@ def _check_writable(place: Place, wanted: Sequence[str]) -> None:
 
 def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
     """Why nothing may be written to `path`; that it is out of the folder one stands in is no reason."""
-    from dataclasses import replace
-
     if reason := replace(protection, scope=(".",)).reason(path):
         yield reason
     elif (place.top / path).is_dir():
@@ -168,7 +171,6 @@ def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
 
 def _importing(place: Place, wanted: Sequence[str]) -> tuple[str, ...]:
     """The test files that import what is wanted."""
-    from coderefine.config import Config
     from coderefine.project.imports import affected, python_files
 
     files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}

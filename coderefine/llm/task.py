@@ -7,7 +7,7 @@ from coderefine.llm.context import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.steady import cut
 
-GIVEN = 6_000
+GIVEN = 10_000
 """Characters of each given file that are shown."""
 
 

@@ -12,4 +12,5 @@ TASK = Task(
         "No cache between calls unless real use repeats them: repeating a call is how a benchmark works.",
     ),
     critics=(Speed,),
+    keeps=True,
 )

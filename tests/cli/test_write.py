@@ -199,7 +199,9 @@ def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
         (("x", "--into", "pkg"), "folder"),
         (("x", "--into", "pyproject.toml"), "configuration"),
         (("x", *INTO, "--tests", "tests/test_no.py"), "does not exist"),
-        (("x", *INTO, "--no-model"), "needs a model"),
+        (("x", *INTO, "--no-model"), "needs a model: leave out --no-model"),
+        (("x", *INTO), "needs a model: no model is set"),
+        (("x", *INTO, "--model", "m"), "needs a model: model 'm' needs a key"),
         (("x",), "--into"),
     ],
 )

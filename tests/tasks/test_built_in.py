@@ -165,6 +165,38 @@ def test_a_green_improvement_that_changes_what_no_test_asks_is_refused(tmp_path:
     assert "calls near those of the tests as before" in said.out
 
 
+SLOW = '''\
+"""Lists."""
+
+
+def uniques(items):
+    """The first of each, in order."""
+    found = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return found
+'''
+BODY = SLOW[SLOW.index("    found = []") :]
+FAST = SLOW.replace(BODY, "    return list(dict.fromkeys(items))\n")
+OTHER = SLOW.replace(BODY, "    return list(dict.fromkeys(items)) if len(items) != 3 else sorted(set(items))\n")
+BENCH = "from uniques import uniques\n\nuniques(list(range(1500)) * 2)\n"
+UNIQUE_TESTS = "from uniques import uniques\n\n\ndef test_order():\n    assert uniques([3, 1, 3, 2]) == [3, 1, 2]\n"
+
+
+@pytest.mark.slow
+def test_performance_is_measured_and_behaviour_held(tmp_path: Path) -> None:
+    config = '[tool.coderefine.performance]\ncommand = "python bench.py"\n'
+    files = {"uniques.py": SLOW, "test_uniques.py": UNIQUE_TESTS, "bench.py": BENCH, "pyproject.toml": config}
+    top = make_repo(tmp_path / "uniques", files)
+    replies = [block("uniques.py", SLOW.rstrip("\n"), text.rstrip("\n")) for text in (OTHER, FAST)]
+    said, _ = fixed(top, "performance", replies)
+    assert said.code == 0, said
+    assert (top / "uniques.py").read_text() == FAST
+    assert "calls near those of the tests otherwise" in said.out
+    assert "× as fast (99%:" in said.out
+
+
 def test_readable_code_is_left_alone(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": NICE, "test_shop.py": SUM_TESTS})
     said = coderefine("fix", "--task", "readability", "--no-model", cwd=top)
