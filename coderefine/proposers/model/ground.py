@@ -32,20 +32,24 @@ def ground(
 
 
 def _ground(move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool]) -> Ground:
-    best = situation.best
-    if all(finding.severity is Severity.SOFT for finding in situation.findings) and move.base is not Base.LAST:
-        # Nothing fails: what an adviser remarked is about the best tree, and no earlier one will do.
-        return Ground(best.patch, situation.findings, best.cases, render("improve" if failed(situation) else "quality"))
-    if move.base is Base.START:
-        return begun(situation)
     if move.base is Base.LAST:
         return _last(move, situation, writable)
+    if all(finding.severity is Severity.SOFT for finding in situation.findings):
+        # Nothing fails: what an adviser remarked is about the best tree, and no earlier one will do.
+        return _upon_best(situation, "improve" if failed(situation) else "quality")
+    if move.base is Base.START:
+        return begun(situation)
     lineage = _promising(situation) if move.base is Base.FAILED else None
     if lineage:
         ask = render("repair", number=str(lineage.number), reason=outcome(lineage, start))
         return Ground(lineage.patch, hard(lineage, situation), lineage.cases, ask)
     name = "first" if move.prompt == "first" or not failed(situation) else "other"
-    return Ground(best.patch, situation.findings, best.cases, render(_fitting(name, situation)))
+    return _upon_best(situation, _fitting(name, situation))
+
+
+def _upon_best(situation: Situation, prompt: str) -> Ground:
+    best = situation.best
+    return Ground(best.patch, situation.findings, best.cases, render(prompt))
 
 
 def begun(situation: Situation) -> Ground:

@@ -69,19 +69,16 @@ class Talk:
 
     def patches(self, move: Move, situation: Situation) -> Generator[Patch, None, None]:
         """The patches that `move` brings, none when no answer was usable. Raises what `Client.ask` raises."""
-        if self._past.history is History.TRANSCRIPT:
-            self._retell(situation)
-        if move.critique and len(failed(situation)) >= FAILURES:
-            self._past = replace(self._past, advice=self._critique(situation))
+        self._recall(move, situation)
         base = ground(move, situation, self._asking.start, self._asking.writable, self._asking.task)
         known = [attempt.patch.files for attempt in situation.attempts]
-        faulty: tuple[Request, Answer, ReplyError] | None = None
+        faulty: list[tuple[Request, Answer, ReplyError]] = []
         for request, answer, shown in self._answers(move, base, situation):
             try:
                 patch = self._accepted(answer, self._read(answer, base, shown, situation))
             except ReplyError as fault:
                 self._unusable(answer, fault)
-                faulty = faulty or (request, answer, fault)
+                faulty.append((request, answer, fault))
             else:
                 if patch.files not in known:
                     known.append(patch.files)
@@ -89,7 +86,14 @@ class Talk:
             if self.hopeless:
                 return
         if faulty and move.correct and len(known) == len(situation.attempts):
-            yield from self._corrected(*faulty, base, situation)
+            yield from self._corrected(*faulty[0], base, situation)
+
+    def _recall(self, move: Move, situation: Situation) -> None:
+        """What the question needs of the past: the tale of all versions, a critique of the failures."""
+        if self._past.history is History.TRANSCRIPT:
+            self._retell(situation)
+        if move.critique and len(failed(situation)) >= FAILURES:
+            self._past = replace(self._past, advice=self._critique(situation))
 
     def _answers(self, move: Move, base: Ground, situation: Situation) -> Iterator[tuple[Request, Answer, Context]]:
         """Each answer with its question; one that is longer than the model can read is asked again, shorter."""

@@ -191,13 +191,13 @@ class Search:
         watched = [case.id for case in failing if case.id in pool.tests]
         coverage = pool.trace(watched) if watched else {}
         coverage = coverage or self._cold_coverage(situation, views, failing)
-        paths = {path for by_path in coverage.values() for path in by_path}
-        paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
+        paths = _run_through(coverage, failing)
         modules = self._modules(situation, paths | self._neighbours(paths))
-        free = {path: module for path, module in modules.items() if path in paths and self._free(path)}
+        others = {path: module for path, module in modules.items() if self._free(path)}
+        free = {path: module for path, module in others.items() if path in paths}
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests))
-        world = World({**free, **{path: module for path, module in modules.items() if self._free(path)}})
+        world = World({**free, **others})
         return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
 
     def _cold_coverage(self, situation: Situation, views: Views, failing: list[Case]) -> Coverage:
@@ -239,6 +239,12 @@ class Search:
 
     def _patch(self, situation: Situation, repair: Repair) -> Patch:
         return situation.best.patch.then(dict(repair.files), origin="search", summary=summary(repair))
+
+
+def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
+    """Files that the failing tests execute, or whose lines are in their tracebacks."""
+    paths = {path for by_path in coverage.values() for path in by_path}
+    return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
 
 
 def _failing(situation: Situation) -> list[Case]:

@@ -97,24 +97,21 @@ class Index:
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
             self._piece(self.statements, node, names, function, owner)
-        elif isinstance(node, ast.If) and not node.orelse and len(node.body) == 1 and isinstance(node.body[0], SIMPLE):
+        elif isinstance(node, ast.If):
             self._small_if(node, names, function, owner)
+        if isinstance(node, ast.If | ast.While | ast.IfExp):
+            for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
+                self._piece(self.tests, test, _names_in(test), function, owner)
+        self._access(node, function)
+        self._word(node)
+
+    def _access(self, node: ast.AST, function: Function | None) -> None:
         if isinstance(node, ast.Attribute):
             self._attribute(node)
         elif isinstance(node, ast.Call):
             self._call(node)
         elif isinstance(node, ast.Subscript):
             self.slices.append((dotted(node.value), self.module.code(node.slice), function))
-        elif isinstance(node, ast.If | ast.While | ast.IfExp):
-            for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
-                self._piece(
-                    self.tests,
-                    test,
-                    frozenset(n.id for n in ast.walk(test) if isinstance(n, ast.Name)),
-                    function,
-                    owner,
-                )
-        self._word(node)
         for decorator in getattr(node, "decorator_list", []):
             self.decorators[type(node)].add(self.module.code(decorator))
 
@@ -134,6 +131,8 @@ class Index:
         self, node: ast.If, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
     ) -> None:
         """An `if` of two lines, laid out afresh: an ingredient as a whole."""
+        if node.orelse or len(node.body) != 1 or not isinstance(node.body[0], SIMPLE):
+            return
         test, body = self.module.code(node.test), self.module.code(node.body[0])
         if "\n" not in test + body and len(test + body) <= LONGEST:
             text = f"if {test}:\n{self.module.step}{body}"
@@ -158,23 +157,28 @@ class Index:
             self.one_argument.add(name)
 
     def _word(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= 60:
-            self.texts.setdefault(node.value, 1.0)
-        elif isinstance(node, ast.Name):
-            self.texts.setdefault(node.id, 0.5)
-        elif isinstance(node, ast.Attribute):
-            self.texts.setdefault(node.attr, 0.6)
-        elif isinstance(node, ast.arg | ast.keyword) and node.arg:
-            self.texts.setdefault(node.arg, 0.5)
-        elif isinstance(node, ast.ClassDef) and any(
-            dotted(base).endswith(("Error", "Exception")) for base in node.bases
-        ):
-            self.errors.add(node.name)
-        elif isinstance(node, ast.Raise) and node.exc is not None:
-            name = dotted(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
-            if name and "." not in name:
-                self.errors.add(name)
+        match node:
+            case ast.Constant(value=str(text)) if len(text) <= 60:
+                self.texts.setdefault(text, 1.0)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                self.texts.setdefault(name, 0.5)
+            case ast.Attribute(attr=name):
+                self.texts.setdefault(name, 0.6)
+            case ast.ClassDef(name=name, bases=bases):
+                if any(dotted(base).endswith(("Error", "Exception")) for base in bases):
+                    self.errors.add(name)
+            case ast.Raise(exc=ast.expr() as raised):
+                self._raised(raised)
+
+    def _raised(self, node: ast.expr) -> None:
+        name = dotted(node.func if isinstance(node, ast.Call) else node)
+        if name and "." not in name:
+            self.errors.add(name)
 
     @cached_property
     def free_tests(self) -> list[tuple[str, frozenset[str], Function | None]]:
         return [(piece.text, piece.names, piece.function) for piece in self.tests]
+
+
+def _names_in(node: ast.AST) -> frozenset[str]:
+    return frozenset(name.id for name in ast.walk(node) if isinstance(name, ast.Name))

@@ -199,12 +199,8 @@ class Local:
         """Attributes of `self` that the class (or its bases here) assigns; methods are not among them."""
         found: Counter[str] = Counter()
         for owner in self._classes:
-            for node in ast.walk(owner):
-                if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
-                    found[node.attr] += 1
-            for stmt in owner.body:
-                if isinstance(stmt, ast.Assign | ast.AnnAssign):
-                    found.update(name for target in _targets(stmt) if (name := dotted(target)))
+            found.update(_own_attributes(owner))
+            found.update(_declared(owner))
         return tuple(name for name, _ in found.most_common() if name not in self.methods)
 
     @cached_property
@@ -223,6 +219,20 @@ class Local:
     def receiver(self) -> str:
         """`self` or `cls` where there is one."""
         return self.parameters[0] if self.parameters[:1] in (("self",), ("cls",)) else ""
+
+
+def _own_attributes(owner: ast.ClassDef) -> Iterable[str]:
+    """Attributes of `self` and `cls`, once for each use."""
+    for node in ast.walk(owner):
+        if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
+            yield node.attr
+
+
+def _declared(owner: ast.ClassDef) -> Iterable[str]:
+    """Names assigned in the body of a class."""
+    for stmt in owner.body:
+        if isinstance(stmt, ast.Assign | ast.AnnAssign):
+            yield from (name for target in _targets(stmt) if (name := dotted(target)))
 
 
 def _targets(node: ast.AST) -> list[ast.AST]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from coderefine.proposers.search.known import ANNOTATIONS, METHODS, RECEIVERS, RESULTS
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-DISPLAYS: dict[type[ast.AST], str] = {
+DISPLAYS: dict[type, str] = {
     ast.List: "list",
     ast.ListComp: "list",
     ast.Dict: "dict",
@@ -76,38 +77,37 @@ class Kinds:
                 self._from_binding(node)
         for node in nodes:
             self._from_handling(node)
-        for name, shown in (seen or {}).items():
-            if kind := of_repr(shown):
-                self._names[name] = kind
+        self._names |= _observed(seen or {})
 
     def name(self, name: str) -> str:
         """Kind of a name or of a dotted path such as `self.items`; empty when unknown."""
         return self._names.get(name, "")
 
-    def of(self, node: ast.AST | None) -> str:  # noqa: PLR0911 (a table of cases)
-        if isinstance(node, ast.Constant):
-            return "none" if node.value is None else type(node.value).__name__
-        if isinstance(node, ast.Name | ast.Attribute):
-            return self._names.get(dotted(node), "")
-        if isinstance(node, ast.Call):
-            return self._call(node)
-        if isinstance(node, ast.BinOp):
-            return self._binary(node)
-        if isinstance(node, ast.UnaryOp):
-            return "bool" if isinstance(node.op, ast.Not) else self.of(node.operand)
-        if isinstance(node, ast.BoolOp):
-            kinds = {self.of(value) for value in node.values}
-            return kinds.pop() if len(kinds) == 1 else ""
-        if isinstance(node, ast.IfExp):
-            return self.of(node.body) or self.of(node.orelse)
-        if isinstance(node, ast.Subscript):
-            base = self.of(node.value)
-            return (
-                base
-                if base == "str" or isinstance(node.slice, ast.Slice)
-                else self._names.get(dotted(node.value) + "[]", "")
-            )
-        return DISPLAYS.get(type(node), "") if node is not None else ""
+    def of(self, node: ast.AST | None) -> str:
+        """Kind of an expression's value; empty when unknown."""
+        read = READERS.get(type(node))
+        return read(self, node) if read else DISPLAYS.get(type(node), "")
+
+    def _constant(self, node: ast.Constant) -> str:
+        return "none" if node.value is None else type(node.value).__name__
+
+    def _path(self, node: ast.Name | ast.Attribute) -> str:
+        return self._names.get(dotted(node), "")
+
+    def _unary(self, node: ast.UnaryOp) -> str:
+        return "bool" if isinstance(node.op, ast.Not) else self.of(node.operand)
+
+    def _boolean(self, node: ast.BoolOp) -> str:
+        kinds = {self.of(value) for value in node.values}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _either(self, node: ast.IfExp) -> str:
+        return self.of(node.body) or self.of(node.orelse)
+
+    def _part(self, node: ast.Subscript) -> str:
+        base = self.of(node.value)
+        whole = base == "str" or isinstance(node.slice, ast.Slice)
+        return base if whole else self._names.get(dotted(node.value) + "[]", "")
 
     def _call(self, node: ast.Call) -> str:
         if isinstance(node.func, ast.Name):
@@ -121,7 +121,7 @@ class Kinds:
     def _binary(self, node: ast.BinOp) -> str:
         left, right = self.of(node.left), self.of(node.right)
         if isinstance(node.op, ast.Div):
-            return "float" if left in NUMBERS or not left else left
+            return _divided(left)
         if isinstance(node.op, ast.Mod) and left == "str":
             return "str"
         if "float" in (left, right):
@@ -130,7 +130,7 @@ class Kinds:
             return left if left in SIZED else right
         return left or right
 
-    def _put(self, target: ast.AST, kind: str) -> None:
+    def _put(self, target: ast.AST | None, kind: str) -> None:
         self._learn(dotted(target), kind)
 
     def _learn(self, name: str, kind: str) -> None:
@@ -138,37 +138,42 @@ class Kinds:
             self._names.setdefault(name, kind)
 
     def _from_usage(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            self._put(node.func.value, RECEIVERS.get(node.func.attr, ""))
-        elif isinstance(node, ast.arg) and node.annotation is not None:
-            self._learn(node.arg, _annotated(node.annotation))
-        elif isinstance(node, ast.AnnAssign):
-            self._put(node.target, _annotated(node.annotation))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
-            for argument in node.args:
-                self._put(argument, "int")
-        elif isinstance(node, Function):
-            defaults = zip(
-                reversed([*node.args.posonlyargs, *node.args.args]), reversed(node.args.defaults), strict=False
-            )
-            for parameter, default in defaults:
-                self._learn(parameter.arg, self.of(default))
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=name)):
+                self._put(value, RECEIVERS.get(name, ""))
+            case ast.Call(func=ast.Name(id="range"), args=arguments):
+                for argument in arguments:
+                    self._put(argument, "int")
+            case ast.arg(arg=name, annotation=ast.expr() as annotation):
+                self._learn(name, _annotated(annotation))
+            case ast.AnnAssign(target=target, annotation=annotation):
+                self._put(target, _annotated(annotation))
+            case ast.FunctionDef(args=parameters) | ast.AsyncFunctionDef(args=parameters):
+                self._from_defaults(parameters)
+
+    def _from_defaults(self, parameters: ast.arguments) -> None:
+        names = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
+        for name, default in zip(reversed(names), reversed(parameters.defaults), strict=False):
+            self._learn(name, self.of(default))
 
     def _from_handling(self, node: ast.AST) -> None:
         """Weak signs, used for what is still unknown: a name compared or reckoned with a number, measured, sliced."""
-        if isinstance(node, ast.Compare) and len(node.comparators) == 1:
-            self._compared(node)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv):
-            for one, other in ((node.left, node.right), (node.right, node.left)):
-                if self.of(other) in NUMBERS:
-                    self._put(one, "int")
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-            self._put(node.value, "list")
-            for bound in (node.slice.lower, node.slice.upper):
-                if bound is not None:
-                    self._put(bound, "int")
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-            self._put(node.args[0], "list" if node.func.id in ("len", "sum", "enumerate", "reversed") else "")
+        match node:
+            case ast.Compare(comparators=[_]):
+                self._compared(node)
+            case ast.BinOp(left=left, op=ast.Sub() | ast.Div() | ast.FloorDiv(), right=right):
+                self._reckoned(left, right)
+                self._reckoned(right, left)
+            case ast.Subscript(value=value, slice=ast.Slice() as bounds):
+                self._put(value, "list")
+                self._put(bounds.lower, "int")
+                self._put(bounds.upper, "int")
+            case ast.Call(func=ast.Name(id="len" | "sum" | "enumerate" | "reversed"), args=[argument]):
+                self._put(argument, "list")
+
+    def _reckoned(self, one: ast.AST, other: ast.AST) -> None:
+        if self.of(other) in NUMBERS:
+            self._put(one, "int")
 
     def _compared(self, node: ast.Compare) -> None:
         if isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
@@ -187,17 +192,14 @@ class Kinds:
             self._loop(node.target, node.iter)
 
     def _bind(self, target: ast.AST, value: ast.AST) -> None:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        if not isinstance(target, ast.Tuple):
+            self._put(target, self.of(value))
+        elif isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             for one, other in zip(target.elts, value.elts, strict=True):
                 self._put(one, self.of(other))
-        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Call) and dotted(value.func) == "divmod":
-            for one in target.elts:
-                self._put(one, "int")
-        elif isinstance(target, ast.Tuple) and _makes_text(value):
-            for one in target.elts:
-                self._put(one, "str")
         else:
-            self._put(target, self.of(value))
+            for one in target.elts:
+                self._put(one, _unpacked(value))
 
     def _loop(self, target: ast.AST, source: ast.AST) -> None:
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
@@ -209,6 +211,35 @@ class Kinds:
                     self._put(target.elts[-1], "str")
         elif self.of(source) == "str" or _makes_text(source):
             self._put(target, "str")
+
+
+READERS: Mapping[type, Callable[[Kinds, Any], str]] = {
+    ast.Constant: Kinds._constant,
+    ast.Name: Kinds._path,
+    ast.Attribute: Kinds._path,
+    ast.Call: Kinds._call,
+    ast.BinOp: Kinds._binary,
+    ast.UnaryOp: Kinds._unary,
+    ast.BoolOp: Kinds._boolean,
+    ast.IfExp: Kinds._either,
+    ast.Subscript: Kinds._part,
+}
+"""How the kind of each sort of expression is found; DISPLAYS has those that speak for themselves."""
+
+
+def _divided(kind: str) -> str:
+    return kind if kind and kind not in NUMBERS else "float"
+
+
+def _unpacked(value: ast.AST) -> str:
+    """Kind of the elements of what is unpacked."""
+    if isinstance(value, ast.Call) and dotted(value.func) == "divmod":
+        return "int"
+    return "str" if _makes_text(value) else ""
+
+
+def _observed(seen: Mapping[str, str]) -> dict[str, str]:
+    return {name: kind for name, shown in seen.items() if (kind := of_repr(shown))}
 
 
 def _makes_text(node: ast.AST | None) -> bool:

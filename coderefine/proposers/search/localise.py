@@ -6,7 +6,7 @@ import ast
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coderefine.core import Case, Coverage, Frame
@@ -74,15 +74,21 @@ def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Ite
         if case.id in coverage or case.failure is None:
             continue
         for frame in case.failure.frames:
-            module = modules.get(frame.path)
-            stmt = module.by_line.get(frame.line) if module else None
-            if module and stmt:
-                top = module.function(stmt) or stmt
-                end = getattr(top, "end_lineno", None) or frame.line
-                lines = frozenset(range(first_line(top) + 1 if top is not stmt else frame.line, end + 1))
+            lines = _lines_around(modules.get(frame.path), frame.line)
+            if lines is not None:
                 by_path = found.setdefault(case.id, {})
                 by_path[frame.path] = by_path.get(frame.path, frozenset()) | lines
     return found
+
+
+def _lines_around(module: Module | None, line: int) -> frozenset[int] | None:
+    """Lines of the function (or top-level statement) around `line`; None where there is none of ours."""
+    stmt = module.by_line.get(line) if module else None
+    if module is None or stmt is None:
+        return None
+    top = module.function(stmt) or stmt
+    end = getattr(top, "end_lineno", None) or line
+    return frozenset(range(line if top is stmt else first_line(top) + 1, end + 1))
 
 
 def spectrum_of(modules: Mapping[str, Module], coverage: Coverage, failing: set[str]) -> Spectrum:
@@ -90,17 +96,20 @@ def spectrum_of(modules: Mapping[str, Module], coverage: Coverage, failing: set[
     bad: dict[ast.stmt, set[str]] = defaultdict(set)
     good: dict[ast.stmt, int] = defaultdict(int)
     for test, by_path in coverage.items():
-        for path, lines in by_path.items():
-            module = modules.get(path)
-            if module is None or not test:
-                continue
-            for stmt in {module.by_line[line] for line in lines if line in module.by_line}:
-                if test in failing:
-                    bad[stmt].add(test)
-                else:
-                    good[stmt] += 1
+        for stmt in _executed(modules, by_path) if test else ():
+            if test in failing:
+                bad[stmt].add(test)
+            else:
+                good[stmt] += 1
     kept = {stmt: frozenset(tests) for stmt, tests in bad.items() if not _docstring(stmt)}
     return Spectrum(kept, good, max(len(failing), 1))
+
+
+def _executed(modules: Mapping[str, Module], by_path: Mapping[str, frozenset[int]]) -> Iterator[ast.stmt]:
+    """Each statement of `modules` that one test executes."""
+    for path, lines in by_path.items():
+        if (module := modules.get(path)) is not None:
+            yield from {module.by_line[line] for line in lines if line in module.by_line}
 
 
 def _docstring(stmt: ast.stmt) -> bool:
@@ -126,18 +135,33 @@ def _add_frames(
             best[stmt] = max(best[stmt], weight)
     for stmt, weight in best.items():
         weights[stmt] = weights.get(stmt, 0.3) + FRAME * weight
-        for module in modules.values():
-            function = module.function(stmt) if stmt in module.parents else None
-            if function is not None:  # its neighbours made what failed there
-                for near in ast.walk(function):
-                    if isinstance(near, ast.stmt) and near in weights and near is not stmt:
-                        weights[near] += 0.3 * FRAME * weight
+        _add_neighbours(weights, modules, stmt, 0.3 * FRAME * weight)
+
+
+def _add_neighbours(weights: dict[ast.stmt, float], modules: Mapping[str, Module], stmt: ast.stmt, more: float) -> None:
+    """The statements around one that failed made what failed there."""
+    for module in modules.values():
+        function = module.function(stmt) if stmt in module.parents else None
+        for near in ast.walk(function) if function is not None else ():
+            if isinstance(near, ast.stmt) and near in weights and near is not stmt:
+                weights[near] += more
 
 
 def _add_named(
-    weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case], sources: Mapping[str, str]
+    weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Sequence[Case], sources: Mapping[str, str]
 ) -> None:
     """The failing test's text, its name and its assertion name the functions it is about."""
+    words = _words(failing, sources)
+    names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in failing]
+    for module in modules.values():
+        for function in module.statements:
+            if isinstance(function, Function):
+                weight = max(words.get(function.name, 0.0), 0.8 if _named_in(names, function.name) else 0.0)
+                _add_within(weights, function, NAMED * weight)
+
+
+def _words(failing: Iterable[Case], sources: Mapping[str, str]) -> dict[str, float]:
+    """What the failing tests and their failures say, with the weight of each word."""
     words: dict[str, float] = {}
     for case in failing:
         said = f"{case.failure.assertion} {case.failure.message}" if case.failure else ""
@@ -145,22 +169,17 @@ def _add_named(
             words[word] = max(words.get(word, 0.0), 0.7)
         for word in re.findall(r"\w+", said.split("\n", maxsplit=1)[0]):
             words[word] = 1.0
-        name = case.id.rsplit("::", 1)[-1].split("[")[0].lower()
-        words["test:" + name] = 1.0
-    names = [word.removeprefix("test:") for word in words if word.startswith("test:")]
-    for module in modules.values():
-        for function in module.statements:
-            if isinstance(function, Function):
-                weight = max(
-                    words.get(function.name, 0.0),
-                    0.8
-                    if len(function.name) > 3 and any(function.name.lower().strip("_") in name for name in names)
-                    else 0.0,
-                )
-                if weight:
-                    for stmt in ast.walk(function):
-                        if isinstance(stmt, ast.stmt) and stmt in weights:
-                            weights[stmt] += NAMED * weight
+    return words
+
+
+def _named_in(names: list[str], function: str) -> bool:
+    return len(function) > 3 and any(function.lower().strip("_") in name for name in names)
+
+
+def _add_within(weights: dict[ast.stmt, float], function: Function, more: float) -> None:
+    for stmt in ast.walk(function) if more else ():
+        if isinstance(stmt, ast.stmt) and stmt in weights:
+            weights[stmt] += more
 
 
 def _add_headers(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
@@ -176,24 +195,36 @@ def _add_headers(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) 
 
 def _add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
     """Names bound at import are as suspicious as the code that reads them, a little less."""
-    readers: dict[str, float] = defaultdict(float)
-    for module in modules.values():
-        for stmt, weight in list(weights.items()):
-            if stmt in module.parents:
-                for node in ast.walk(stmt):
-                    name = (
-                        node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                    )
-                    if name:
-                        readers[name] = max(readers[name], weight)
+    readers = _readers(weights, modules)
     for module in modules.values():
         for stmt in module.statements:
             if module.function(stmt) is None and isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
-                targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-                names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
-                weight = AT_IMPORT * max((readers[name] for name in names if name in readers), default=0.0)
+                weight = AT_IMPORT * max((readers.get(name, 0.0) for name in _bound(stmt)), default=0.0)
                 if weight > weights.get(stmt, 0.0):
                     weights[stmt] = weight
+
+
+def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:
+    """Each name and attribute that the suspects read, with the suspicion of the worst of them."""
+    readers: dict[str, float] = defaultdict(float)
+    for module in modules.values():
+        for stmt, weight in weights.items():
+            for name in _read(stmt) if stmt in module.parents else ():
+                readers[name] = max(readers[name], weight)
+    return readers
+
+
+def _read(stmt: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(stmt):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def _bound(stmt: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+    return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
 
 
 def _add_refusing(weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case]) -> None:

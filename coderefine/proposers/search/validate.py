@@ -128,16 +128,19 @@ class Trial:
             self.repairs.append(
                 Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files)
             )
+        elif fixed := self._partly(judged):
+            self._waiting.append((number, fixed))
         else:
-            fixed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
-            broken = [name for name, status in judged.statuses.items() if status.bad and name not in self._failing]
-            if fixed and not broken:
-                self._waiting.append((number, fixed))
-        if not judged.plausible and number not in {one for one, _ in self._waiting}:
             self._given.pop(number, None)
         if self._clock.spent - self._shown > 0.2:
             self._shown = self._clock.spent
             self._tell(self.tried, sum(repair.whole for repair in self.repairs))
+
+    def _partly(self, judged: Judged) -> frozenset[str]:
+        """Failing tests that pass, when no other test has failed."""
+        if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
+            return frozenset()
+        return frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
 
     @property
     def pausing(self) -> bool:

@@ -113,10 +113,11 @@ def decorators(site: Site) -> Iterator[Edit]:
     has = {module.code(decorator) for decorator in node.decorator_list}
     used = module.index.decorators.get(type(node), set())
     method = isinstance(module.parents.get(node), ast.ClassDef) and isinstance(node, Function)
-    usual = {"property", "staticmethod", "classmethod"} if method else set()
+    usual, told = ({"property", "staticmethod", "classmethod"} if method else set()), _told(node)
     for name in sorted((used | usual) - has):
         at = module.line_start(first_line(node))
-        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), 1.5 if name in usual else 1.0)
+        weight, boost = (1.5, TELLING if name == told else 0.0) if name in usual else (1.0, 0.0)
+        yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), weight, boost)
         for decorator in node.decorator_list:
             yield Edit((Replacement(module.start(decorator), module.end(decorator), name),), 0.5)
     yield from _undecorated(site, node.decorator_list)
