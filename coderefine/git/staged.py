@@ -13,6 +13,8 @@ from coderefine.errors import GitError
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """What git tells its hooks; only commands that read get to see it."""
 LINK, MODULE = "120000", "160000"
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""git knows it without having it (in SHA-1 repositories)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,16 @@ def staged(top: Path) -> Staged:
 
 
 def committed(top: Path, since: str) -> Staged:
-    """HEAD against `since` (any commit-ish)."""
+    """HEAD against `since` (any commit-ish); against nothing where there is no such commit, as before the first one."""
+    since = since if _known(top, since) else EMPTY_TREE
     return Staged(_changed(top, since, "HEAD"), _hidden(top, "HEAD"))
+
+
+def _known(top: Path, name: str) -> bool:
+    try:
+        return bool(_git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
+    except GitError:
+        return False
 
 
 def _changed(top: Path, *what: str) -> tuple[str, ...]:

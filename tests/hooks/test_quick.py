@@ -1,0 +1,80 @@
+"""The quick way of the hook says "clean" only when the whole engine would; everything else it leaves alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from coderefine import proc
+from coderefine.quick import children, graph, status, ticket
+
+
+def test_the_same_variables_are_secret() -> None:
+    assert children.SECRET.pattern == proc.SECRET.pattern
+    assert children.SECRET.flags == proc.SECRET.flags
+
+
+def test_a_ticket_is_void_once_anything_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ticket.Ticket(["ruff"], ["python"], "", "KEY", True, 10, 10.0, True)
+    ticket.write(str(tmp_path), str(tmp_path), made)
+    read = ticket.read(str(tmp_path), str(tmp_path))
+    assert read is not None
+    assert read.fields == made.fields
+    (tmp_path / "ruff.toml").write_text("")
+    assert ticket.read(str(tmp_path), str(tmp_path)) is None
+    ticket.write(str(tmp_path), str(tmp_path), made)
+    monkeypatch.setenv("CODEREFINE_GATES", "ruff")
+    assert ticket.read(str(tmp_path), str(tmp_path)) is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"nonsense", b"\xdb\xff\xff"])
+def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / ticket.FOLDER).mkdir(parents=True)
+    (tmp_path / ticket.FOLDER / ticket.TICKET).write_bytes(data)
+    assert ticket.read(str(tmp_path), str(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (b"", []),
+        (b"1 M. N... 100644 100644 100644 a b x.py\0", ["x.py"]),
+        (b"1 A. N... 000000 100644 100644 a b with space.py\0", ["with space.py"]),
+        (b"1 A. N... 000000 120000 120000 a b link.py\0", []),
+        (b"1 MM N... 100644 100644 100644 a b x.py\0", None),
+        (b"1 .M N... 100644 100644 100644 a b x.py\0", None),
+        (b"u UU N... 1 2 3 4 a b c x.py\0", None),
+        (b"1 D. N... 100644 000000 000000 a b gone.py\0", []),
+        (b"?", None),
+    ],
+)
+def test_what_git_says_of_the_index(said: bytes, found: list[str] | None) -> None:
+    assert status.staged(said) == found
+
+
+def test_a_child_that_does_not_end_is_killed_with_its_children() -> None:
+    import time
+
+    began = time.monotonic()
+    child = children.Child(["sh", "-c", "sleep 60 & sleep 60"], dict(os.environ))
+    assert child.all(began + 0.2) is None
+    assert time.monotonic() - began < 5
+
+
+def test_the_graph_sees_what_moved(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg/__init__.py").write_text("")
+    (tmp_path / "pkg/a.py").write_text("from . import b\n")
+    (tmp_path / "pkg/b.py").write_text("")
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv/pyvenv.cfg").write_text("")
+    (tmp_path / "venv/x.py").write_text("")
+    marks = graph.walk(str(tmp_path))
+    assert sorted(marks) == ["pkg/__init__.py", "pkg/a.py", "pkg/b.py"]
+    files = graph.refreshed(str(tmp_path), {}, marks)
+    users = graph.users_of({path: modules for path, (_, modules) in files.items()})
+    assert graph.reached(users, ["pkg/b.py"]) == {"pkg/a.py", "pkg/b.py"}
+    kept = {path: (mark, ("never read",)) for path, (mark, _) in files.items()}
+    assert graph.refreshed(str(tmp_path), kept, marks) == kept
