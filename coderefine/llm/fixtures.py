@@ -72,11 +72,23 @@ def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, D
     functions = [node for node in tree.body if isinstance(node, Function)]
     for node in functions:
         for decorator in node.decorator_list:
-            call = decorator if isinstance(decorator, ast.Call) else None
-            if not ast.unparse(call.func if call else decorator).split(".")[-1].endswith("fixture"):
+            given = _given(decorator)
+            if given is None:
                 continue
-            given = {keyword.arg: keyword.value for keyword in call.keywords} if call else {}
-            told = given.get("name")
-            name = told.value if isinstance(told, ast.Constant) and isinstance(told.value, str) else node.name
+            name = _name(given, node.name)
             if name in wanted or "autouse" in given:
                 yield name, node
+
+
+def _given(decorator: ast.expr) -> dict[str | None, ast.expr] | None:
+    """The keywords that `pytest.fixture` is given; None when the decorator is another one."""
+    call = decorator if isinstance(decorator, ast.Call) else None
+    if not ast.unparse(call.func if call else decorator).split(".")[-1].endswith("fixture"):
+        return None
+    return {keyword.arg: keyword.value for keyword in call.keywords} if call else {}
+
+
+def _name(given: Mapping[str | None, ast.expr], usual: str) -> str:
+    """What tests call the fixture: its function's name unless told otherwise."""
+    told = given.get("name")
+    return told.value if isinstance(told, ast.Constant) and isinstance(told.value, str) else usual

@@ -103,14 +103,23 @@ def _name(said: str, known: Mapping[str, Criterion]) -> str | None:
 
 def _line(text: str, quote: str, symbol: str) -> int | None:
     """The line that is quoted, the one inside `symbol` if there are several; None when there is no such code."""
-    lines = text.split("\n")
+    spans, wanted = _spans(text, symbol), _first(quote)
+    if not wanted:
+        return spans[0][0] if spans else None
+    hits = [number for number, line in enumerate(text.split("\n"), 1) if line.strip() == wanted]
+    inside = (hit for hit in hits if any(first <= hit <= last for first, last in spans))
+    return next(inside, hits[0]) if hits else None
+
+
+def _first(quote: str) -> str:
+    """Its first line that is not blank."""
+    return next((line.strip() for line in quote.split("\n") if line.strip()), "")
+
+
+def _spans(text: str, symbol: str) -> list[tuple[int, int]]:
+    """First and last line of each function of that name, then the first line of each class."""
     spans = [(part.first, part.last) for part in functions(text) if part.name.endswith(symbol.strip()) and symbol]
-    spans += [(number, number) for number in _classes(text, symbol.strip())]
-    wanted = next((line.strip() for line in quote.split("\n") if line.strip()), "")
-    hits = [number for number, line in enumerate(lines, 1) if wanted and line.strip() == wanted]
-    if hits:
-        return next((hit for hit in hits if any(first <= hit <= last for first, last in spans)), hits[0])
-    return spans[0][0] if spans and not wanted else None
+    return [*spans, *((number, number) for number in _classes(text, symbol.strip()))]
 
 
 def _classes(text: str, name: str) -> Iterator[int]:

@@ -160,7 +160,17 @@ def _read(result: ChatCompletion, request: Request) -> Answer:
 
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
     """A streamed answer. Without a finish reason it was cut, however politely the connection ended."""
-    deadline = None if seconds is None else time.monotonic() + seconds
+    said, usage = _heard(stream, None if seconds is None else time.monotonic() + seconds)
+    whole = [(text, finish) for _, (text, finish) in sorted(said.items()) if finish is not None]
+    if not whole or len(whole) < len(said):
+        raise TransientError("the stream was cut", billed=True)
+    return _counted(whole, usage, request)
+
+
+def _heard(
+    stream: Stream[ChatCompletionChunk], deadline: float | None
+) -> tuple[dict[int, tuple[str, str | None]], Any]:
+    """Text and finish reason of each answer by its number, and the usage, once the stream has ended."""
     said: dict[int, tuple[str, str | None]] = {}
     usage = None
     with stream:
@@ -170,10 +180,7 @@ def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: floa
                 said[number] = text + piece, ended or finish
             usage = getattr(chunk, "usage", None) or usage
             _check_end(sum(len(text) for text, _ in said.values()), deadline)
-    whole = [(text, finish) for _, (text, finish) in sorted(said.items()) if finish is not None]
-    if not whole or len(whole) < len(said):
-        raise TransientError("the stream was cut", billed=True)
-    return _counted(whole, usage, request)
+    return said, usage
 
 
 def _pieces(chunk: ChatCompletionChunk) -> list[tuple[int, str, str | None]]:
