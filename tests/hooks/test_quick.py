@@ -76,5 +76,5 @@ def test_the_graph_sees_what_moved(tmp_path: Path) -> None:
     files = graph.refreshed(str(tmp_path), {}, marks)
     users = graph.users_of({path: modules for path, (_, modules) in files.items()})
     assert graph.reached(users, ["pkg/b.py"]) == {"pkg/a.py", "pkg/b.py"}
-    kept = {path: (mark, ("never read",)) for path, (mark, _) in files.items()}
+    kept: graph.Files = {path: (mark, ("never read",)) for path, (mark, _) in files.items()}
     assert graph.refreshed(str(tmp_path), kept, marks) == kept
