@@ -28,6 +28,9 @@ RULES = (
     "Follow the style of the code around it. Public names have type annotations and a docstring.",
 )
 
+SMALL, NEIGHBOURS = 3_000, 2
+"""Bytes up to which a neighbour is shown, and how many of them."""
+
 
 @click.command()
 @click.argument("request", required=False, default="")
@@ -102,14 +105,26 @@ def _task(place: Place, request: str, into: Sequence[str], tests: Sequence[str],
         "role": ROLE,
         "goal": _goal(request, wanted, spec, judged),
         "rules": [*RULES, *([f"The tests in {', '.join(judged)} judge it."] if judged else [])],
-        "given": [*spec, *(path for path in judged if (place.top / path).is_file())],
+        "given": [*spec, *(path for path in judged if (place.top / path).is_file()), *_neighbours(place, wanted)],
         "wanted": list(wanted),
         "judged": list(judged),
         "drafts": drafts and not judged,
         "search": False,
+        "message": "feat: {summary}",
     }
     assert place.git_dir is not None, "looked at when the place was found"
     return _kept(place.git_dir / "coderefine" / "tasks", table)
+
+
+def _neighbours(place: Place, wanted: Sequence[str]) -> list[str]:
+    """Code beside what is wanted, for its style and its names: what the package exports, and its fullest small module."""
+    folder = (place.top / wanted[0]).parent
+    sizes = {path: path.stat().st_size for path in folder.glob("*.py")}
+    protection = Protection.of(place, Config())
+    names = {path.relative_to(place.top).as_posix(): size for path, size in sizes.items() if 0 < size <= SMALL}
+    fit = [name for name in names if name not in wanted and not protection.is_test(name)]
+    fit.sort(key=lambda name: (not name.endswith("/__init__.py"), -names[name], name))
+    return fit[:NEIGHBOURS]
 
 
 def _kept(folder: Path, table: dict[str, object]) -> Path:

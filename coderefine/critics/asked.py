@@ -44,7 +44,7 @@ class Asked:
         asked = {name for name, _ in stubs(before)}
         if not asked and (text is None or not text.strip() or not _more(path, before, text)):
             message = f"{path} does not hold what is asked for"
-            yield Finding(self.name, "request", path, message, instruction=self._task.goal or "write it")
+            yield Finding(self.name, "request", path, message, instruction="write it, as the task says")
             return
         known = _names(before) - asked
         yield from (_stub(path, name, span) for name, span in stubs(text) if name not in known)

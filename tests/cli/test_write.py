@@ -184,6 +184,18 @@ def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
     assert state(top) == before
 
 
+def test_the_code_beside_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
+    beside = {"pkg/__init__.py": '"""Numbers."""\n', "pkg/greek.py": '"""Greek."""\n', "pkg/long.py": "X = 1\n" * 999}
+    top = pkg({**FILES, **beside})
+    said, server = write(top, [new(RIGHT)], "--commit", "--gate", "pytest")
+    assert said.code == 0, said
+    shown = server.requests[0].prompt
+    assert "=== given pkg/__init__.py" in shown
+    assert "=== given pkg/greek.py" in shown
+    assert "pkg/long.py" not in shown
+    assert git(top, "log", "-1", "--format=%s").startswith("feat: ")
+
+
 def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
     top = pkg({**FILES, "tests/test_other.py": "def test_other():\n    assert 1 == 2\n"})
     said, server = write(top, [new(RIGHT)])
