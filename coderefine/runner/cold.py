@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from coderefine.config import Config
@@ -127,11 +127,6 @@ class _Cold:
         return tally.stopped
 
     def _summed_up(self, tally: Tally, seconds: float) -> Check:
-        notes = [self.gave_up] if self.gave_up else []
-        if tally.dropped:
-            notes.append(f"left out of addopts: {' '.join(tally.dropped)}")
-        if not tally.cases and not tally.broken:
-            notes.append("no tests")
         loosened = (self._bounds.name,) if self._bounds and self._bounds.name else ()
         complete = self.ask.tests is None and not tally.stopped and not tally.left and tally.chosen is not None
         return Check(
@@ -141,25 +136,39 @@ class _Cold:
             seconds=seconds,
             complete=complete,
             tool=f"pytest {tally.pytest or self.interpreter.pytest or '?'}",
-            notes=tuple(notes),
+            notes=tuple(self._notes(tally)),
             confined=(*tally.confined, *loosened),
         )
+
+    def _notes(self, tally: Tally) -> Iterator[str]:
+        if self.gave_up:
+            yield self.gave_up
+        if tally.dropped:
+            yield f"left out of addopts: {' '.join(tally.dropped)}"
+        if not tally.cases and not tally.broken:
+            yield "no tests"
 
 
 def _spoken(tally: Tally, ended: Ended) -> None:
     """Raise CriticError unless pytest's exit code goes with what was heard."""
     if tally.code == INTERNAL:
         raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
-    if tally.code == USAGE and not tally.broken:
-        raise CriticError(f"pytest refused to start: {_refusal(ended.stderr)}")
-    if tally.chosen is None and not tally.broken and tally.code != NO_TESTS:
-        raise CriticError(f"pytest ended before it had collected the tests (exit {tally.code}): {_last(ended)}")
+    if not tally.broken:
+        _collected(tally, ended)
     if tally.left and not tally.stopped:
         raise CriticError(f"pytest ended with {len(tally.left)} tests not run (exit {tally.code}): {_last(ended)}")
     if tally.code not in (PASSED, NO_TESTS) and not (tally.stopped or tally.broken or tally.failing):
         raise CriticError(
             f"pytest exited {tally.code} although no test failed (a plugin or conftest.py?): {_last(ended)}"
         )
+
+
+def _collected(tally: Tally, ended: Ended) -> None:
+    """Raise CriticError when no module is to blame for tests that were not collected."""
+    if tally.code == USAGE:
+        raise CriticError(f"pytest refused to start: {_refusal(ended.stderr)}")
+    if tally.chosen is None and tally.code != NO_TESTS:
+        raise CriticError(f"pytest ended before it had collected the tests (exit {tally.code}): {_last(ended)}")
 
 
 def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:

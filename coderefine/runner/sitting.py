@@ -8,13 +8,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine import proc
 from coderefine.core import View
 from coderefine.runner.tally import Tally
-from coderefine.runner.wire import Wire, argv
+from coderefine.runner.wire import Message, Wire, argv
 
 MARGIN = 16
 """Bytes of the board before the stacks."""
@@ -136,16 +136,19 @@ class _Watch:
         while True:
             gone = self.child.poll() is not None
             messages = self.wire.hear(0.0 if gone else TICK)
-            for message in messages or ():
-                self.tally.hear(message)
-            self.tally.look(self.board.number)
-            if messages:
-                self.heard()
+            self._note(messages or ())
             if messages is None or self.tally.code is not None or (gone and not messages):
                 return ""
             late = self._late()
             if late:
                 return late
+
+    def _note(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self.tally.hear(message)
+        self.tally.look(self.board.number)
+        if messages:
+            self.heard()
 
     def _late(self) -> str:
         now = time.monotonic()

@@ -96,13 +96,16 @@ def headline(scene: Scene, error: BaseException, text: str, frames: List[FrameRe
     if special:
         return cut(special, 300)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    compared = next((line for line in lines if line.startswith("assert ")), "")
     if isinstance(error, AssertionError):
-        if not lines:
-            return cut("AssertionError: " + _source(scene, frames), 300)
-        said = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
-        return cut(said if compared in ("", lines[0]) else "%s (%s)" % (said, compared), 300)
+        return cut(_asserted(lines) if lines else "AssertionError: " + _source(scene, frames), 300)
     return cut("%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__, 300)
+
+
+def _asserted(lines: List[str]) -> str:
+    """An assertion's message, and what was compared."""
+    compared = next((line for line in lines if line.startswith("assert ")), "")
+    said = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
+    return said if compared in ("", lines[0]) else "%s (%s)" % (said, compared)
 
 
 def _special(error: BaseException, describe: Describer) -> str:
@@ -165,19 +168,21 @@ def _previous(error: BaseException) -> Optional[BaseException]:
 
 def _frames(scene: Scene, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
     """Frames of the project, plus the innermost foreign one when the exception came from a library."""
-    walked = [place for place in _walk(error) if not _hidden(place.frame)]
-    ours = [place for place in walked if scene.ours(place.frame.f_code.co_filename)]
-    last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
-    if isinstance(error, SyntaxError):
-        last = []
-    kept = _uncoiled(ours)
-    for place in kept + last:
-        own = rich and place not in last
-        values = _locals(place.frame, describe) if own else {}
+    ours, foreign = _places(scene, error)
+    for place in ours + foreign:
         code = place.frame.f_code
+        values = _locals(place.frame, describe) if rich and place not in foreign else {}
         yield (scene.relative(code.co_filename), place.line, code.co_name, values, _span(code, place.at))
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         yield (scene.relative(error.filename), error.lineno, "<source>", {}, ())
+
+
+def _places(scene: Scene, error: BaseException) -> Tuple[List[Place], List[Place]]:
+    """The project's own frames, deep recursions shortened; and the innermost one when it is a library's."""
+    walked = [place for place in _walk(error) if not _hidden(place.frame)]
+    ours = [place for place in walked if scene.ours(place.frame.f_code.co_filename)]
+    last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
+    return _uncoiled(ours), [] if isinstance(error, SyntaxError) else last
 
 
 def _span(code: Any, at: int) -> Tuple[int, ...]:

@@ -74,9 +74,13 @@ def _decisive(reports: Sequence[Any]) -> Any:
     failed = [report for report in reports if report.outcome == "failed"]
     calls = [report for report in failed if report.when == "call"]
     own = [report for report in calls if getattr(report, MARK, None)]
-    skipped = [report for report in reports if report.outcome == "skipped" and not hasattr(report, "context")]
-    plain = [report for report in reports if report.when == "call" and not hasattr(report, "context")]
-    return (own or calls or failed or skipped or plain or list(reports))[0]
+    return (own or calls or failed or _unfailed(reports))[0]
+
+
+def _unfailed(reports: Sequence[Any]) -> Sequence[Any]:
+    whole = [report for report in reports if not hasattr(report, "context")]
+    skipped = [report for report in whole if report.outcome == "skipped"]
+    return skipped or [report for report in whole if report.when == "call"] or reports
 
 
 def _status(report: Any) -> str:

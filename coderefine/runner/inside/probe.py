@@ -172,13 +172,17 @@ def _show(value: Any, depth: int) -> Any:
         return float("%.9g" % value)
     if value is None or isinstance(value, (str, bytes, int, complex, type)):
         return (type(value).__name__, value) if isinstance(value, bool) else value
-    if isinstance(value, dict):
-        rows = [(_show(key, depth - 1), _show(item, depth - 1)) for key, item in list(value.items())[:WIDTH]]
-        return (type(value).__name__, sorted(rows, key=repr))
-    if isinstance(value, (set, frozenset)):
-        return ("set", sorted((_show(item, depth - 1) for item in value), key=repr))
-    if isinstance(value, (list, tuple)) or hasattr(value, "__next__"):
-        name = type(value).__name__ if isinstance(value, (list, tuple)) else "iterator"
-        return (name, [_show(item, depth - 1) for item in itertools.islice(value, WIDTH)])
+    if isinstance(value, (dict, set, frozenset, list, tuple)) or hasattr(value, "__next__"):
+        return _show_items(value, depth - 1)
     fields = getattr(value, "__dict__", None)
     return (type(value).__name__, _show(dict(fields), depth - 1) if fields else "")
+
+
+def _show_items(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        rows = [(_show(key, depth), _show(item, depth)) for key, item in list(value.items())[:WIDTH]]
+        return (type(value).__name__, sorted(rows, key=repr))
+    if isinstance(value, (set, frozenset)):
+        return ("set", sorted((_show(item, depth) for item in value), key=repr))
+    name = type(value).__name__ if isinstance(value, (list, tuple)) else "iterator"
+    return (name, [_show(item, depth) for item in itertools.islice(value, WIDTH)])

@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Container, Dict, Iterable, List, Optional
 
 from . import child, disk, session, wire
 
@@ -100,15 +100,21 @@ def _chosen(run: session.Session, message: Message) -> Message:
     session.light(run)
     places = {item.nodeid: number for number, item in enumerate(run.items)}
     wanted = list(places) if message["tests"] is None else message["tests"]
-    numbers = sorted(places[name] for name in wanted if name in places)
-    missing = [name for name in wanted if name not in places]
+    missing = _without(wanted, places)
+    numbers = sorted(_numbers(wanted, places))
     board = child.Board(len(run.items))
-    known = frozenset(places[name] for name in message["known"] if name in places)
-    stop = [name for name in missing + list(run.broken) if name not in message["known"]]
-    if not stop or message["keep_going"]:
+    if message["keep_going"] or not _without(missing + list(run.broken), message["known"]):
+        known = frozenset(_numbers(message["known"], places))
         run.run(numbers, board, known=known, keep_going=message["keep_going"])
     results = board.results
     statuses = {run.items[n].nodeid: session.STATUSES[results[n]] for n in numbers if results[n]}
-    for name in run.broken:
-        statuses[name] = "error"
-    return {"statuses": statuses, "missing": [name for name in missing if name not in statuses]}
+    statuses.update(dict.fromkeys(run.broken, "error"))
+    return {"statuses": statuses, "missing": _without(missing, statuses)}
+
+
+def _numbers(names: Iterable[str], places: Dict[str, int]) -> List[int]:
+    return [places[name] for name in names if name in places]
+
+
+def _without(names: List[str], known: Container[str]) -> List[str]:
+    return [name for name in names if name not in known]
