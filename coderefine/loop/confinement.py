@@ -6,10 +6,11 @@ them is the untouched tree asked, and the sandbox loosened step by step (runner/
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Critic, Patch, Views
+from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.loop.state import State, tests
 from coderefine.runner.sandbox import LOOSEST
@@ -18,42 +19,83 @@ MOST = 20
 """Tests that are asked whether the sandbox is to blame: what one project's tests need is mostly alike."""
 
 
-def freedom(views: Views, critic: Critic, baseline: Check, confined: Check, ask: Ask) -> int:
-    """The tightest step at which the failing tests of `baseline` fail as they do outside; `confined` is step 0.
+def fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, int]:
+    """The check of `ask` on the untouched tree at the tightest step where tests fail as they do outside, and the step.
 
-    One that hits the sandbox before it comes to the fault would be red however right the patch.
+    A test that hits the sandbox before it comes to the fault would be red however right the patch. When it is
+    another way at every step, the sandbox is not to blame. Raises CriticError when pytest gives no verdict at all.
     """
-    odd = _odd(baseline, confined)[:MOST]
-    for step in range(1, LOOSEST + 1) if odd else ():
-        (again,) = critique(views, (critic,), Patch(), replace(ask, tests=odd, freedom=step))
-        if not _odd(baseline, again):
-            return step
-    return 0
+    found: list[tuple[Check, int]] = []
+    for step in range(LOOSEST + 1):
+        try:
+            (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=step))
+        except CriticError:
+            if step == LOOSEST and not found:
+                raise
+            continue
+        found.append((check, step))
+        if not _odd(baseline, check, ask.tests or ()):
+            return check, step
+    return found[0]
 
 
-def loosened(state: State, attempt: Attempt, ask: Ask) -> bool:
-    """Whether tests that `attempt` lost are lost to the sandbox on the untouched tree too; it is loosened then."""
-    suite = tests(state.baseline)
-    lost = [name for name in judge.lost(attempt, state.baseline, state.flaky) if name not in state.bears][:MOST]
-    if suite is None or not lost:
+def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
+    """What `run` makes of `ask` in the sandbox; once more, when tests were lost to the sandbox and it is loosened."""
+    try:
+        attempt = run(replace(ask, freedom=state.freedom))
+    except CriticError:
+        # Whether pytest can start at all shows on any test.
+        if not _loosened(state, _fine(state)[:MOST], ask):
+            raise
+        return run(replace(ask, freedom=state.freedom))
+    if _loosened(state, _missed(state, attempt, ask), ask):
+        return run(replace(ask, freedom=state.freedom))
+    return attempt
+
+
+def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
+    """Tests that passed at the baseline and were asked for, and do not pass now, or could not be collected."""
+    before, now = state.baseline.cases, attempt.cases
+    if any(case.status.bad and name not in before for name, case in now.items()):
+        return _fine(state)[:MOST]
+    asked = before if ask.tests is None else frozenset(ask.tests)
+    return [name for name in _fine(state) if name in asked and (name not in now or now[name].status.bad)]
+
+
+def _fine(state: State) -> Sequence[str]:
+    """Tests that pass at the baseline."""
+    cases = state.baseline.cases.values()
+    return [case.id for case in cases if not case.status.bad and case.id not in state.flaky]
+
+
+def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
+    """Whether the sandbox had to be loosened for `names` to pass on the untouched tree."""
+    asked = tuple(name for name in names if name not in state.bears)[:MOST]
+    if not asked:
         return False
-    critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
-    ask = Ask(ask.scope, tests=tuple(lost), rich=False, seed=ask.seed, timeout=ask.timeout)
+    state.bears |= set(asked)
+    ask = Ask(ask.scope, tests=asked, rich=False, seed=ask.seed, timeout=ask.timeout)
     for step in range(state.freedom, LOOSEST + 1):
-        (again,) = critique(state.parts.views, (critic,), Patch(), replace(ask, freedom=step))
-        if not again.failing:
-            state.bears |= set(lost)
+        if _pass(state, replace(ask, freedom=step)):
             before, state.freedom = state.freedom, step
             return step > before
-    state.bears |= set(lost)
     return False
 
 
-def _odd(baseline: Check, confined: Check) -> tuple[str, ...]:
-    """Tests that fail in another way than at the baseline."""
-    both = [(case, confined.cases[case.id]) for case in baseline.cases.values() if case.id in confined.cases]
-    return tuple(
-        before.id
-        for before, after in both
-        if before.failure and after.failure and before.failure.exception != after.failure.exception
-    )
+def _pass(state: State, ask: Ask) -> bool:
+    """Whether the tests of `ask` are fine on the untouched tree."""
+    suite = tests(state.baseline)
+    critic = next(critic for critic in state.parts.critics if suite and critic.name == suite.critic)
+    try:
+        (check,) = critique(state.parts.views, (critic,), Patch(), ask)
+    except CriticError:
+        return False
+    return not check.failing and all(name in check.cases for name in ask.tests or ())
+
+
+def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
+    """Whether some test of `names` did not run, or failed in another way than at the baseline."""
+    if any(name not in check.cases for name in names):
+        return True
+    both = ((baseline.cases[name].failure, check.cases[name].failure) for name in names)
+    return any(before and after and before.exception != after.exception for before, after in both)

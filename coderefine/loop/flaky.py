@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coderefine.core import Ask, Case, Check, Critic, Patch, Views
-from coderefine.loop.confinement import freedom
+from coderefine.loop.confinement import fitting
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import HANG
 
@@ -22,9 +22,7 @@ def find_flaky(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple
     ids = tuple(id_ for id_ in baseline.failing if not _hung(baseline.cases[id_]))
     if not ids:
         return frozenset(), 0
-    alone = replace(ask, tests=ids, seed=OTHER_SEED, rich=False)
-    (again,) = critique(views, (critic,), Patch(), replace(alone, freedom=0))
-    needed = freedom(views, critic, baseline, again, alone)
+    again, needed = fitting(views, critic, baseline, replace(ask, tests=ids, seed=OTHER_SEED, rich=False))
     suspects = _passing(ids, again)
     if suspects:
         (again,) = critique(views, (critic,), Patch(), replace(ask, rich=False))

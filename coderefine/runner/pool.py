@@ -52,7 +52,26 @@ class Pool:
         self._reach: Reach | None = None
         self.loosened = ""
         """What the project's own tests need beyond the tightest sandbox; "" for nothing."""
-        self._launch(self._steps[0])
+        self._begin()
+
+    def _begin(self) -> None:
+        """As tightly as the project can be loaded at all. Raises RunnerError when it never can."""
+        try:
+            self._launch(self._steps[0])
+        except RunnerError:
+            if len(self._steps) == 1:
+                raise
+            self._launch(self._steps[-1])  # raises where the sandbox is not to blame
+            while len(self._steps) > 1 and not self._loads(self._steps[1]):
+                del self._steps[0]
+            del self._steps[0]
+
+    def _loads(self, bounds: Bounds | None) -> bool:
+        try:
+            self._launch(bounds)
+        except RunnerError:
+            return False
+        return True
 
     def _launch(self, bounds: Bounds | None) -> None:
         for worker in self._workers:

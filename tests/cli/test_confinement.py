@@ -74,6 +74,19 @@ def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: 
     assert "may write /tmp" in said.out
 
 
+@pytest.mark.parametrize(
+    "faulty", [ORDER, GREEN.replace('"""Prices', 'import os\n"""Prices')], ids=["a test", "only lint"]
+)
+def test_what_is_needed_before_the_first_test_is_allowed(home: Path, tmp_path: Path, faulty: str) -> None:
+    """With a conftest.py that writes to HOME pytest does not even start in the sandbox."""
+    files = {"order.py": faulty, "test_order.py": TESTS, "conftest.py": f"open({str(home / 'log')!r}, 'a').close()\n"}
+    repo = make_repo(tmp_path / "order", files)
+    with LlmServer([RIGHT]) as server:
+        said = coderefine(*model(server), cwd=repo)
+    assert said.code == 0, said
+    assert "may write /tmp" in said.out
+
+
 def test_strict_allows_nothing_more_and_off_confines_nothing(home: Path, tmp_path: Path) -> None:
     need = f"\n\ndef test_remembers():\n    open({str(home / 'cache')!r}, 'w').close()\n"
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS + need})
