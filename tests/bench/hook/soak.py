@@ -3,7 +3,7 @@
     python -m tests.bench.hook.soak [--commits 500] [--seed 0]
 
 After every commit the two must hold the same index and tree. Where the hook refused, the twin does not commit; what
-the hook may have changed then is a file it repaired, unstaged, and that is taken back before the next round.
+the hook may have changed then is a file it repaired, unstaged: `coderefine undo` must give back exactly what was there.
 """
 
 from __future__ import annotations
@@ -114,19 +114,17 @@ class Soak:
         """Index and tree; a repair left in the tree is the hook's documented change."""
         _same(self, "index", *(git(top, self.env, "ls-files", "-s") for top in (self.ours, self.twin)))
         _same(self, "head", *(git(top, self.env, "rev-parse", "HEAD^{tree}") for top in (self.ours, self.twin)))
+        if _tree(self.ours) == _tree(self.twin):
+            return
+        self.count["repaired"] += 1
+        done = subprocess.run(
+            (BIN / "coderefine", "undo"), cwd=self.ours, env=self.env, capture_output=True, check=False
+        )
         ours, twin = _tree(self.ours), _tree(self.twin)
         for name in sorted(ours.keys() | twin.keys()):
-            if ours.get(name) == twin.get(name):
-                continue
-            staged = self._staged(name)
-            if name not in ours or twin.get(name) != staged:
-                raise SystemExit(f"commit {self.number} ({how}): {name} is not what it was")
-            self.count["repaired"] += 1
-            (self.ours / name).write_bytes(staged)
-
-    def _staged(self, name: str) -> bytes:
-        argv = ("git", "show", f":{name}")
-        return subprocess.run(argv, cwd=self.ours, env=self.env, capture_output=True, check=False).stdout
+            if ours.get(name) != twin.get(name):
+                said = f"{done.stdout.decode()}{done.stderr.decode()}"
+                raise SystemExit(f"commit {self.number} ({how}): {name} is not what it was after undo: {said}")
 
 
 TOGETHER = """import importlib
