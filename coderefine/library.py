@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -86,8 +86,8 @@ async def arefine(
 
 async def watch(
     *paths: Where, task: Task | str | None = None, write: bool = False, cwd: Where = ".", **settings: Any
-) -> AsyncIterator[Event | Outcome]:
-    """Each Event of a run as it comes, and its Outcome last."""
+) -> AsyncGenerator[Event | Outcome, None]:
+    """Each Event of a run as it comes, and its Outcome last. Closed before that, the run ends as if interrupted."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     run = asyncio.ensure_future(arefine(*paths, task=task, write=write, listen=queue.put_nowait, cwd=cwd, **settings))
     run.add_done_callback(lambda _: queue.put_nowait(None))

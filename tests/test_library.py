@@ -149,6 +149,21 @@ def test_watching_gives_events_and_the_outcome_last(untidy: Path) -> None:
     assert all(isinstance(event, Event) for event in events)
 
 
+def test_who_stops_watching_stops_the_run(tmp_path: Path) -> None:
+    slow = TESTS + "\n\ndef test_slow():\n    import time\n\n    time.sleep(1)\n"
+    top = make_repo(tmp_path / "slow", {"order.py": LINT, "test_order.py": slow})
+
+    async def first() -> Event | Outcome:
+        running = watch(cwd=top, search=False, write=True)
+        try:
+            return await anext(running)
+        finally:
+            await running.aclose()
+
+    assert isinstance(asyncio.run(first()), Event)
+    assert (top / "order.py").read_text() == LINT
+
+
 def test_acheck(untidy: Path) -> None:
     (ruff,) = asyncio.run(acheck(cwd=untidy, gates=["ruff"]))
     assert not ruff.clean

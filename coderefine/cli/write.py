@@ -117,7 +117,7 @@ def _task(place: Place, request: str, into: Sequence[str], tests: Sequence[str],
 
 
 def _neighbours(place: Place, wanted: Sequence[str]) -> list[str]:
-    """Code beside what is wanted, for its style and its names: what the package exports, and its fullest small module."""
+    """Code beside what is wanted, for its style and names: what the package exports, its fullest small module."""
     folder = (place.top / wanted[0]).parent
     sizes = {path: path.stat().st_size for path in folder.glob("*.py")}
     protection = Protection.of(place, Config())

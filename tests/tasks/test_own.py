@@ -88,6 +88,14 @@ def test_the_task_can_be_a_key_of_the_configuration(tmp_path: Path) -> None:
     assert "\n- Keep it short." in server.requests[0].prompt
 
 
+def test_the_environment_names_a_task_and_a_flag_goes_before_it(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
+    said = coderefine("check", cwd=top, env={"CODEREFINE_TASK": "docs"})
+    assert (said.code, "docs 0" in said.out) == (0, True), said
+    said = coderefine("check", "--task", "fix", cwd=top, env={"CODEREFINE_TASK": "docs"})
+    assert (said.code, "docs" in said.out) == (0, False), said
+
+
 def test_fix_asks_what_it_always_asked(tmp_path: Path) -> None:
     prompts = []
     for name, more in (("plain", ()), ("named", ("--task", "fix"))):
