@@ -54,8 +54,7 @@ def _guarded(argv: list[str] | None) -> int:
         error.show()
         return USAGE
     except (KeyboardInterrupt, click.Abort) as interrupt:
-        said = interrupt if isinstance(interrupt, KeyboardInterrupt) else interrupt.__cause__  # click wraps it
-        return _say(str(said or "") or "interrupted; nothing was written", INTERRUPTED)
+        return _interruption(interrupt)
     except CoderefineError as error:
         return _say(str(error), error.exit_code)
     except BrokenPipeError:
@@ -63,9 +62,18 @@ def _guarded(argv: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
     except OSError as error:
-        return _say(f"{error.strerror or error}: {error.filename or 'the system refused'}", USAGE)
+        return _refusal(error)
     except Exception:  # the boundary: whatever is left is our bug, and must not look like a verdict
         return _bug()
+
+
+def _interruption(interrupt: BaseException) -> int:
+    said = interrupt if isinstance(interrupt, KeyboardInterrupt) else interrupt.__cause__  # click wraps it
+    return _say(str(said or "") or "interrupted; nothing was written", INTERRUPTED)
+
+
+def _refusal(error: OSError) -> int:
+    return _say(f"{error.strerror or error}: {error.filename or 'the system refused'}", USAGE)
 
 
 def _say(message: str, code: int) -> int:

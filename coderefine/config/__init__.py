@@ -6,7 +6,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -121,14 +121,19 @@ def load(
         if "criteria" in source:
             source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
     given |= {"models": (), **told} if "model" in told else told
-    for name in ADDED:
-        given[name] = _added(given.get(name, ()), base.get(name, ()))
-    given = {**base, **given}
-    given["protect"] = (*given["protect"], *given.get("performance", Performance()).protected)
-    if "gates" not in told and ("gates" in base or "gates" in given):
+    together = _together(base, given, gates_told="gates" in told)
+    return _with_model(_checked(replace(Config(), **together)), environ)
+
+
+def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: bool) -> dict[str, Any]:
+    """What the user has `given` upon what the task has; things to look at and to protect from both."""
+    added = {name: _added(given.get(name, ()), base.get(name, ())) for name in ADDED}
+    merged = {**base, **given, **added}
+    merged["protect"] = (*merged["protect"], *merged.get("performance", Performance()).protected)
+    if "gates" in merged and not gates_told:
         own = tuple(command.name for command in base.get("commands", ()))
-        given["gates"] = _added(base.get("gates", given["gates"]), own)
-    return _with_model(_checked(replace(Config(), **given)), environ)
+        merged["gates"] = _added(base.get("gates", merged["gates"]), own)
+    return merged
 
 
 def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object]) -> str:
@@ -245,25 +250,36 @@ def _kinds() -> dict[str, Any]:
     return {name: float if kind == float | None else kind for name, kind in hints.items()}
 
 
+TABLES: Mapping[str, Callable[[object, str], object]] = {"commands": commands, "performance": performance}
+"""Keys that hold a table, and how each is read."""
+
+
 def _typed(name: str, value: object, where: str) -> object:
     """`value` as the field wants it; raises ConfigError when it is of another type."""
     key = name.replace("-", "_")
     kind = _kinds()[key]
-    if key == "commands":
-        return commands(value, where)
-    if key == "performance":
-        return performance(value, where)
+    if key in TABLES:
+        return TABLES[key](value, where)
     if key == "criteria" and isinstance(value, dict):
         return tuple(criterion(str(item), told, where) for item, told in value.items())
     if "tuple" in str(kind):
-        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise ConfigError(f"{where}: {name} must be a list of strings, not {value!r}")
+        return _strings(name, value, where)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    allowed = {bool: bool, int: int, float: float}.get(kind, dict if key == "extra_headers" else str)
-    if not isinstance(value, allowed) or (kind is int and isinstance(value, bool)):
-        raise ConfigError(f"{where}: {name} must be {allowed.__name__}, not {value!r}")
+    plain = {bool: bool, int: int, float: float}.get(kind, dict if key == "extra_headers" else str)
+    _check_type(name, value, plain, where)
+    return value
+
+
+def _strings(name: str, value: object, where: str) -> tuple[str, ...]:
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise ConfigError(f"{where}: {name} must be a list of strings, not {value!r}")
+
+
+def _check_type(name: str, value: object, kind: type, where: str) -> None:
+    """Raises ConfigError for a value of another type (a truth value is no number), and for a negative one."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ConfigError(f"{where}: {name} must be {kind.__name__}, not {value!r}")
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
         raise ConfigError(f"{where}: {name} must not be negative, but is {value}")
-    return value

@@ -118,10 +118,7 @@ def _named(told: str, written: tuple[Criterion, ...]) -> Criterion:
 
 def criterion(name: str, told: object, where: str) -> Criterion:
     """One entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
-    table: dict[str, Any] = told if isinstance(told, dict) else {"text": "" if told is True else told}
-    for key in table:
-        if key not in ("text", "paths", "weight"):
-            raise ConfigError(f"{where}: criteria.{name} has no key {key!r}{hint(key, {'text', 'paths', 'weight'})}")
+    table = _criterion_table(name, told, where)
     text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
     if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):
         raise ConfigError(
@@ -131,3 +128,12 @@ def criterion(name: str, told: object, where: str) -> Criterion:
     if not text and name not in CRITERIA:
         raise ConfigError(f"{where}: criteria.{name} needs a text: it is no built-in set{hint(name, set(CRITERIA))}")
     return Criterion(name, text, tuple(paths), float(weight), f"built in, chosen in {where}" if not text else where)
+
+
+def _criterion_table(name: str, told: object, where: str) -> dict[str, Any]:
+    """What was told as a table of known keys."""
+    table: dict[str, Any] = told if isinstance(told, dict) else {"text": "" if told is True else told}
+    for key in table:
+        if key not in ("text", "paths", "weight"):
+            raise ConfigError(f"{where}: criteria.{name} has no key {key!r}{hint(key, {'text', 'paths', 'weight'})}")
+    return table
