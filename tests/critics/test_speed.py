@@ -108,6 +108,16 @@ def test_the_dearest_function_is_named_with_its_lines(tmp_path: Path) -> None:
     assert [(one.path, one.symbol, str(one.span)) for one in check.findings] == [("distinct.py", "distinct", "4-10")]
 
 
+def test_a_comprehension_is_charged_to_the_function_it_is_in(tmp_path: Path) -> None:
+    code = "def counts(words):\n    return {word: words.count(word) for word in words}\n"
+    bench = "from work import counts\n\ncounts(list(range(700)))\n"
+    place, python, view = whereabouts(tmp_path, {"work.py": code, "bench.py": bench})
+    found = CommandWatch(place, python, ("python", "bench.py")).spots(view, 30.0)
+    assert found
+    assert (found[0].path, found[0].line) == ("work.py", 1)
+    assert 0.3 < found[0].share <= 1
+
+
 def test_a_start_that_cannot_be_measured_ends_the_run(tmp_path: Path) -> None:
     toml = '[tool.coderefine]\nperformance = "python nowhere.py"\n'
     place, python, view = whereabouts(tmp_path, {"distinct.py": SLOW, "pyproject.toml": toml})

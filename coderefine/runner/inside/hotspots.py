@@ -47,10 +47,10 @@ def dearest(profile: cProfile.Profile, root: str) -> List[Dict[str, Any]]:
             "file": os.path.realpath(entry.code.co_filename),
             "line": entry.code.co_firstlineno,
             "calls": entry.callcount,
-            "share": charged(entry, root) / whole,
+            "share": min(1.0, charged(entry, root) / whole),
         }
         for entry in entries
-        if inside(entry.code, root) and not entry.code.co_name.startswith("<")
+        if inside(entry.code, root) and entry.code.co_name != "<module>"
     ]
     return sorted(found, key=lambda one: one["share"], reverse=True)[:MOST]
 
@@ -62,7 +62,10 @@ def charged(entry: Any, root: str) -> float:
 
 
 def inside(code: Any, root: str) -> bool:
+    """Whether it is a function of the project's; a comprehension or a lambda is part of who calls it."""
     if not isinstance(code, types.CodeType) or code.co_filename.startswith("<"):
+        return False
+    if code.co_name.startswith("<") and code.co_name != "<module>":
         return False
     return os.path.realpath(code.co_filename).startswith(root + os.sep)
 

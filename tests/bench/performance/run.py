@@ -97,7 +97,7 @@ def noop(first: int, trials: int, seconds: float, *, light: bool) -> None:
     for number in range(first, first + trials):
         if time.monotonic() - began > seconds:
             break
-        with beside(CASES[number % len(CASES)], NOTHING[number % len(NOTHING)].format(n=number)) as (
+        with beside(cases[number % len(cases)], NOTHING[number % len(NOTHING)].format(n=number)) as (
             start,
             view,
             watch,
