@@ -339,6 +339,25 @@ def test_300_files_and_3000_lines(fake: Fake) -> None:
     assert len(fake.log) < 15
 
 
+def test_a_file_whose_diff_github_does_not_tell_has_no_remark(fake: Fake) -> None:
+    """Diffs of thousands of lines come without `patch`; the summary still has the whole."""
+    write(fake.top, {"a.py": BODY.replace("line 5\n", "five\n") + "x = 1\n" * 3000})
+    git(fake.top, "commit", "-qam", "much")
+    fake.seen = (fake.head, [{key: one[key] for key in one if key != "patch"} for one in fake.files()])
+    publish(fake, bundle(fake, FIVE))
+    assert fake.comments == []
+    assert "git apply <<" in fake.notes[0]["body"]
+    assert "pieces" not in fake.notes[0]["body"]
+
+
+def test_a_patch_too_long_to_show_has_a_command_that_fetches_it(fake: Fake) -> None:
+    long = replace(bundle(fake, FIVE), patch="+x\n" * 300_000)
+    bot = GitHub(Api.connect("t", fake.url, pace=0), "o/r", 1, fetch="gh run download 5 && git am")
+    bot.publish(long)
+    assert "gh run download 5" in fake.notes[0]["body"]
+    assert len(fake.notes[0]["body"]) < 2_000
+
+
 def test_annotations_are_sent_fifty_at_a_time(fake: Fake) -> None:
     publish(fake, bundle(fake, notes=120))
     (run,) = fake.runs

@@ -142,8 +142,8 @@ def main(names: list[str]) -> None:
         f"second run wrote {sum(one.repeated for one in lines)}; stale after push {sum(one.stale for one in lines)}; "
         f"requests {min(one.requests for one in lines)}-{max(one.requests for one in lines)} the first time, "
         f"{min(one.again for one in lines)}-{max(one.again for one in lines)} the second; "
-        f"422: {sum(one.refused for one in lines)}; three runs of the bot {sum(one.seconds for one in lines) / len(lines):.1f} s "
-        f"a pull request, all {time.monotonic() - began:.0f} s"
+        f"422: {sum(one.refused for one in lines)}; "
+        f"three runs of the bot {sum(one.seconds for one in lines) / len(lines):.1f} s a pull request, all {time.monotonic() - began:.0f} s"
     )
 
 
