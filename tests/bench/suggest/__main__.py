@@ -106,7 +106,7 @@ def _bot(fake: Fake, line: Line, *args: str) -> None:
     said = coderefine("suggest", *words, cwd=fake.top, env=env)
     line.seconds += time.monotonic() - began
     if said.code not in (0, 1):
-        print(said.err, file=sys.stderr)
+        sys.exit(f"the bot ended with {said.code} on {line.name}: {said.err}")
 
 
 def _green(top: Path) -> bool:
@@ -143,7 +143,8 @@ def main(names: list[str]) -> None:
         f"requests {min(one.requests for one in lines)}-{max(one.requests for one in lines)} the first time, "
         f"{min(one.again for one in lines)}-{max(one.again for one in lines)} the second; "
         f"422: {sum(one.refused for one in lines)}; "
-        f"three runs of the bot {sum(one.seconds for one in lines) / len(lines):.1f} s a pull request, all {time.monotonic() - began:.0f} s"
+        f"three runs of the bot {sum(one.seconds for one in lines) / len(lines):.1f} s a pull request, "
+        f"all {time.monotonic() - began:.0f} s"
     )
 
 
