@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from coderefine import import_graph as graph
 from coderefine.cli.wiring import Setup
 from coderefine.config import GATES
 from coderefine.lint import Linter
 from coderefine.project.imports import is_test_file
-from coderefine.quick import graph, ticket
+from coderefine.quick import ticket
 
 NO_PYTEST = "the project's interpreter has no pytest (set `python`)"
 QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")

@@ -14,9 +14,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from coderefine.bounds import DECISION, surely_maintainable, surely_simple
 from coderefine.critics.maintainability import index_below
 from coderefine.critics.symbols import Function, definitions, parse, rows
-from coderefine.quick.bounds import DECISION, surely_maintainable, surely_simple
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from coderefine.bounds import bound, formula
 from coderefine.critics.symbols import Definition, blocks, first_line, rows
-from coderefine.quick.bounds import bound, formula
 
 ALONE = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
 """A triple-quoted string that is one token beyond doubt."""

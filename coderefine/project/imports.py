@@ -1,11 +1,11 @@
-"""Which tests can be affected by changed files: the import graph of the project's own modules (quick/graph.py)."""
+"""Which tests can be affected by changed files: the import graph of the project's own modules (import_graph.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
-from coderefine.quick.graph import imported, reached, users_of, walk
+from coderefine.import_graph import imported, reached, users_of, walk
 
 
 def affected(top: Path, files: Iterable[str], changed: Iterable[str], is_test: Callable[[str], bool]) -> list[str]:

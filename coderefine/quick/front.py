@@ -7,7 +7,8 @@ import os
 import sys
 import time
 
-from coderefine.quick import graph, status, ticket
+from coderefine import import_graph as graph
+from coderefine.quick import status, ticket
 from coderefine.quick.children import Child, clean_env
 
 SECONDS = 20.0
@@ -116,7 +117,7 @@ def _plain(path: str, known: ticket.Ticket) -> bool:
         return True
     with open(path, encoding="utf-8") as file:  # noqa: PTH123
         text = file.read()
-    from coderefine.quick.bounds import surely_maintainable, surely_simple
+    from coderefine.bounds import surely_maintainable, surely_simple
 
     if surely_simple(text, known.complexity) and surely_maintainable(text, known.floor):
         return True

@@ -6,7 +6,7 @@ import os
 
 from coderefine.quick.children import Child, reading_env
 
-ARGV = ["git", "status", "--porcelain=v2", "-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames"]
+ARGV = ["git", "status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"]
 FILE = ("100644", "100755")
 
 
@@ -16,10 +16,17 @@ def asked() -> Child:
 
 
 def staged(said: bytes) -> list[str] | None:
-    """Files added or changed in the index; None when the tree differs from it, or there is something unusual."""
+    """Files added or changed in the index; None when the tree differs from it, or there is something unusual.
+
+    Untracked code differs too: tests would find what the commit will not have.
+    """
     found: list[str] = []
     for line in said.split(b"\0"):
         if not line:
+            continue
+        if line.startswith(b"? "):
+            if line.endswith((b".py", b".pyi", b"/")):
+                return None
             continue
         fields = line.split(b" ", 8)
         if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":

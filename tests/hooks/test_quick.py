@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from coderefine import import_graph as graph
 from coderefine import proc
-from coderefine.quick import children, graph, status, ticket
+from coderefine.quick import children, status, ticket
 
 
 def test_the_same_variables_are_secret() -> None:
@@ -48,6 +49,9 @@ def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
         (b"u UU N... 1 2 3 4 a b c x.py\0", None),
         (b"1 D. N... 100644 000000 000000 a b gone.py\0", []),
         (b"?", None),
+        (b"? notes.txt\0", []),
+        (b"? helper.py\0", None),
+        (b"? package/\0", None),
     ],
 )
 def test_what_git_says_of_the_index(said: bytes, found: list[str] | None) -> None:
