@@ -22,6 +22,8 @@ TICK = 0.2
 """Seconds between two looks at whether the process still lives."""
 LAST_WORDS = 5.0
 """Seconds a process may take to exit once it has said how it ended."""
+DUMP = 2.0
+"""Seconds it may take to write its stacks; a busy machine needs more than an idle one."""
 ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
 """Asks the process where it is; a real-time signal, so that no project has a handler for it."""
 
@@ -161,9 +163,8 @@ class _Watch:
 def _ask_where(view: View, pid: int, board: _Board) -> None:
     """Have the process write its stacks. Its own `pid` means something inside the view only, so we ask from there."""
     view.run(("sh", "-c", f"kill -{int(ASK)} {pid}"), timeout=5.0)
-    for _ in range(20):
-        if board.dump:
-            break
+    until = time.monotonic() + DUMP
+    while not board.dump and time.monotonic() < until:
         time.sleep(0.01)
 
 

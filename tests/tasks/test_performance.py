@@ -55,7 +55,7 @@ def test_the_benchmark_itself_is_not_made_easier(repo: Path) -> None:
 
 
 def test_a_benchmark_that_fails_at_the_start_is_an_error(repo: Path) -> None:
-    (repo / "bench.py").write_text("import nowhere\n")
+    (repo / "bench.py").write_text("raise SystemExit(3)\n")
     said, prompts = offered(repo, "nothing")
     assert said.code == 2, said
     assert "the start cannot be measured" in said.lines[0]
