@@ -114,6 +114,18 @@ def test_marks_that_somebody_else_wrote_are_not_ours(fake: Fake) -> None:
     assert [one["user"]["login"] for one in fake.comments] == ["mallory", "mallory", BOT]
 
 
+@pytest.mark.parametrize("foreign", [False, True])
+def test_another_patch_for_the_same_commit_is_not_said_too(foreign: bool, fake: Fake) -> None:
+    """A search that ends by the clock may prove another patch the second time; only who vouches makes it news."""
+    publish(fake, bundle(fake, FIVE), distrust=foreign)
+    writes = len(fake.writes)
+    other = replace(bundle(fake, suggestion(5, "five", rules=("other",))), patch="another\n")
+    publish(fake, other, distrust=foreign)
+    assert len(fake.writes) == writes
+    publish(fake, other, distrust=not foreign)
+    assert len(fake.writes) > writes
+
+
 def test_all_is_taken_back_when_nothing_is_left(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE))
     publish(fake, Bundle(fake.head, fake.base))

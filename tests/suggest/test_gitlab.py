@@ -52,6 +52,13 @@ def test_what_is_stale_goes_and_what_was_answered_is_resolved(fake: Fake) -> Non
     assert len(fake.writes) == writes
 
 
+def test_another_patch_for_the_same_commit_is_not_said_too(fake: Fake) -> None:
+    publish(fake, GOOD)
+    writes = len(fake.writes)
+    publish(fake, replace(GOOD, patch="another\n", suggestions=(replace(ONE, new=("C",)),)))
+    assert len(fake.writes) == writes
+
+
 @pytest.mark.parametrize("how", [{"state": "merged"}, {"head": "c" * 40}])
 def test_nothing_on_a_merge_request_that_moved_on(how: dict[str, str], fake: Fake) -> None:
     for name, value in how.items():

@@ -15,7 +15,7 @@ from coderefine.publishers.hosts.check_run import check_run
 from coderefine.publishers.hosts.github_api import Api, BusyError, ForbiddenError, InvalidError, MissingError
 from coderefine.publishers.hosts.plan import MOST, Plan, Posted, plan
 from coderefine.publishers.hosts.regions import fits, regions
-from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, summary
+from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
 ROUNDS = 4
 """Times it is tried when GitHub is busy; each round looks first at what is there."""
@@ -70,11 +70,13 @@ class GitHub:
 
     def _once(self, bundle: Bundle) -> None:
         self._still(bundle)
+        note = self._summary()
+        if note and settled(note["body"], bundle, distrust=self.distrust):
+            return
         posted = list(self._posted())
         speak = bool(bundle.patch) and (bundle.behaviour or self.style)
         wanted = self._fitting(bundle) if speak else ()
         todo = plan(wanted, posted)
-        note = self._summary()
         inline = min(MOST, len({one.fingerprint for one in wanted}))
         if todo or self._words(bundle, inline, speak=speak) != (note or {}).get("body", ""):
             self._still(bundle)

@@ -12,7 +12,7 @@ from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
 from coderefine.publishers.hosts.plan import MOST, Plan, Posted, plan
 from coderefine.publishers.hosts.regions import Region, fits, regions, unchanged
-from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, summary
+from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
 REACH = 100
 """Lines above its own that a suggestion may replace."""
@@ -76,6 +76,9 @@ class GitLab:
             self.said.append(gone)
             return
         me = self.project.manager.gitlab.http_get("/user")["username"]
+        note = _summary(request, me)
+        if note is not None and settled(note.body, bundle, distrust=self.distrust):
+            return
         speak = bool(bundle.patch) and (bundle.behaviour or self.style)
         talks = {talk.id: talk for talk in request.discussions.list(iterator=True)}
         places = _places(request) if speak and bundle.suggestions else {}
@@ -86,7 +89,7 @@ class GitLab:
             return
         self._tidy(todo, talks)
         inline = min(MOST, len({one.fingerprint for one in wanted})) - self._suggest(request, todo, places)
-        self._sticky(request, me, self._words(bundle, inline) if speak else "")
+        self._sticky(request, note, self._words(bundle, inline) if speak else "")
 
     def _words(self, bundle: Bundle, inline: int) -> str:
         return summary(bundle, number=self.number, inline=inline, distrust=self.distrust, host="gitlab")
@@ -109,9 +112,7 @@ class GitLab:
             self.said.append(f"{len(todo.post) - refused} suggested")
         return refused
 
-    def _sticky(self, request: Any, me: str, words: str) -> None:
-        ours = (note for note in request.notes.list(iterator=True) if SUMMARY in note.body)
-        note = next((note for note in ours if note.author["username"] == me), None)
+    def _sticky(self, request: Any, note: Any, words: str) -> None:
         if note is None:
             if words:
                 self._try(lambda: request.notes.create({"body": words}), "summary", "summary posted")
@@ -136,6 +137,12 @@ class GitLab:
         if done:
             self.said.append(done)
         return True
+
+
+def _summary(request: Any, me: str) -> Any:
+    """Our own sticky note, or None."""
+    ours = (note for note in request.notes.list(iterator=True) if SUMMARY in note.body)
+    return next((note for note in ours if note.author["username"] == me), None)
 
 
 def _moved(request: Any, bundle: Bundle) -> str:

@@ -10,6 +10,7 @@ from coderefine.publishers.hosts.bundle import Bundle, Suggestion
 
 MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
 SUMMARY = "<!-- coderefine:summary -->"
+ABOUT = re.compile(r"<!-- coderefine:about (\S+) ([0-9a-f]{16}) -->")
 LONGEST = 65_000
 """Characters of a body; GitHub refuses more than 65,536."""
 SHOWN = 50_000
@@ -41,7 +42,26 @@ def summary(
     checkout = f"glab mr checkout {number}" if host == "gitlab" else f"gh pr checkout {number}"
     fetch = fetch or f"{checkout} && coderefine fix"
     said = "\n".join(_lines(bundle, inline, fetch, distrust=distrust))
-    return f"{said[: LONGEST - len(SUMMARY) - 2]}\n\n{SUMMARY}"
+    last = f"{_about(bundle, distrust=distrust)}\n{SUMMARY}"
+    return f"{said[: LONGEST - len(last) - 2]}\n\n{last}"
+
+
+def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
+    """Whether `body` is a summary of another patch for this very commit: then all has been said.
+
+    A second run may prove another patch that is as good; to take back the first for it would be noise. The same
+    patch is gone through again: what the host refused the first time may go now.
+    """
+    about = ABOUT.search(body)
+    mine = ABOUT.search(_about(bundle, distrust=distrust))
+    assert mine
+    return bool(about and bundle.patch and about[1] == mine[1] and about[2] != mine[2])
+
+
+def _about(bundle: Bundle, *, distrust: bool) -> str:
+    """Nobody sees it: the commit and who vouches for it, and the patch."""
+    digest = hashlib.sha256(bundle.patch.encode()).hexdigest()[:16]
+    return f"<!-- coderefine:about {bundle.head}{'?' if distrust else ''} {digest} -->"
 
 
 def _lines(bundle: Bundle, inline: int, fetch: str, *, distrust: bool) -> list[str]:
