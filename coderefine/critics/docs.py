@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Finding, Listen, Span, View
-from coderefine.critics.files import python_files
-from coderefine.critics.scope import inside
+from coderefine.critics.sources import sources
 from coderefine.critics.symbols import Definition, Function, definitions, parse
-from coderefine.llm.context import text_of
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -39,12 +37,9 @@ class Docs:
 
     def check(self, view: View, ask: Ask) -> Check:
         began = time.monotonic()
-        paths = [path for path in python_files(view, self._place) if self._wanted(path, ask)]
-        findings = tuple(finding for path in paths for finding in _findings(path, text_of(view.read(path)) or ""))
+        texts = sources(view, self._place, ask.scope, self._protection.is_test)
+        findings = tuple(finding for path, text in texts for finding in _findings(path, text))
         return Check(self.name, findings, seconds=time.monotonic() - began)
-
-    def _wanted(self, path: str, ask: Ask) -> bool:
-        return inside(path, ask.scope) and not self._protection.is_test(path)
 
 
 def _findings(path: str, text: str) -> Iterator[Finding]:

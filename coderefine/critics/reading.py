@@ -14,10 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, View
-from coderefine.critics.files import python_files
-from coderefine.critics.scope import inside
+from coderefine.critics.sources import sources
 from coderefine.critics.symbols import Function, definitions, parse
-from coderefine.llm.context import text_of
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -50,14 +48,14 @@ class Reading:
     def check(self, view: View, ask: Ask) -> Check:
         """`total` is 5 less what the remarks cost, not below 1."""
         began = time.monotonic()
-        paths = [path for path in python_files(view, self._place) if self._wanted(path, ask)]
-        findings = tuple(remark for path in paths for remark in remarks(path, text_of(view.read(path)) or ""))
+        texts = sources(view, self._place, ask.scope, self._fixed)
+        findings = tuple(remark for path, text in texts for remark in remarks(path, text))
         total = max(1.0, BEST - sum(COST[finding.rule] for finding in findings))
         seconds = time.monotonic() - began
         return Check(self.name, findings, seconds=seconds, gate=False, total=total, notes=(_audit(findings, total),))
 
-    def _wanted(self, path: str, ask: Ask) -> bool:
-        return inside(path, ask.scope) and not self._protection.is_test(path) and not self._protection.reason(path)
+    def _fixed(self, path: str) -> bool:
+        return self._protection.is_test(path) or self._protection.reason(path) is not None
 
 
 def _audit(findings: tuple[Finding, ...], total: float) -> str:

@@ -8,16 +8,14 @@ from __future__ import annotations
 import contextlib
 import difflib
 import itertools
-import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.support.loopback import JsonHandler, listening
 from tests.support.repo import git
 
 BOT = "github-actions[bot]"
@@ -275,13 +273,11 @@ class Fake:
 def served(fake: Fake) -> Iterator[Fake]:
     """`fake` on a port of its own; `fake.url` says where."""
 
-    class Talk(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Talk(JsonHandler):
         def _any(self) -> None:
             parts = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-            body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+            body = self.asked()
             if fake.before:
                 fake.before(self.command, parts.path)
             fault = next(
@@ -306,27 +302,9 @@ def served(fake: Fake) -> Iterator[Fake]:
 
         def _send(self, status: int, said: Any, headers: dict[str, str]) -> None:
             fake.log.append((self.command, urlsplit(self.path).path, status))
-            data = b"" if said is None else json.dumps(said).encode()
-            self.send_response(status)
-            for key, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(key, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.reply(status, said, headers)
 
         do_GET = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 - the server's names
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Talk)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with listening(Talk) as fake.url:
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

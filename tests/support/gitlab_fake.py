@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.github_fake import Fault
+from tests.support.loopback import JsonHandler, listening
 
 Json = dict[str, Any]
 ROOT = "/api/v4/projects/7/merge_requests/1"
@@ -103,11 +101,9 @@ def rows(change: Json) -> list[tuple[int | None, int]]:
 def served(fake: Fake) -> Iterator[Fake]:
     """`fake` on a port of its own."""
 
-    class Talk(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Talk(JsonHandler):
         def _any(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+            body = self.asked()
             parts = urlsplit(self.path)
             if fake.before:
                 fake.before(self.command, parts.path)
@@ -125,27 +121,9 @@ def served(fake: Fake) -> Iterator[Fake]:
                 if len(said) > size * page:
                     headers = {"Link": f'<{fake.url}{parts.path}?per_page={size}&page={page + 1}>; rel="next"'}
                 said = said[size * (page - 1) : size * page]
-            data = b"" if said is None else json.dumps(said).encode()
-            self.send_response(status)
-            for key, value in {"Content-Type": "application/json", **headers}.items():
-                self.send_header(key, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.reply(status, said, headers)
 
         do_GET = do_POST = do_PUT = do_DELETE = _any  # noqa: N815 - the server's names
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Talk)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    try:
+    with listening(Talk) as fake.url:
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
