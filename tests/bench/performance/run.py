@@ -1,10 +1,10 @@
 """Does the performance task accept what is faster, and nothing else? Ten functions, real runs.
 
-    python -m tests.bench.performance.run [faster|refused|noop] [--trials N] [--from N] [--light]
+    python -m tests.bench.performance.run [faster|refused|noop] [--only NAME …] [--trials N] [--from N] [--light]
 
 `faster`: the better versions through the whole loop. `refused`: slower and wrong ones through it. `noop`: trials of a
 patch that changes nothing that takes time, each a full comparison; how many are accepted at 1.05×, and at 1.00×.
-Runs in chunks: `--from` goes on with the trial of that number.
+Runs in chunks: `--only` takes the functions of these names, `--from` goes on with the trial of that number.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -44,24 +44,24 @@ def tried(case: Case, body: str, folder: Path) -> tuple[Attempt, Attempt]:
     return ran.outcome.attempts[1], ran.outcome.best
 
 
-def faster() -> None:
+def faster(cases: Sequence[Case]) -> None:
     """The better versions."""
     accepted = 0
-    for case in CASES:
+    for case in cases:
         with tempfile.TemporaryDirectory() as folder:
             attempt, best = tried(case, case.fast, Path(folder))
         said = attempt.check("speed")
         accepted += best.number == 1
         told = said.notes[0] if said else attempt.verdict.reason
         print(f"{case.name:10} {'accepted' if best.number else 'REFUSED':9} {told}", flush=True)
-    print(f"faster versions accepted: {accepted} of {len(CASES)}")
+    print(f"faster versions accepted: {accepted} of {len(cases)}")
 
 
-def refused() -> None:
+def refused(cases: Sequence[Case]) -> None:
     """Slower ones, which the tests like, and wrong ones, which are fast."""
     for kind in ("slower", "wrong"):
         accepted = 0
-        for case in CASES:
+        for case in cases:
             with tempfile.TemporaryDirectory() as folder:
                 attempt, best = tried(case, getattr(case, kind), Path(folder))
             accepted += best.number == 1
@@ -69,7 +69,7 @@ def refused() -> None:
                 f"{case.name:10} {kind:7} {'ACCEPTED' if best.number else 'refused'}: {attempt.verdict.reason[:110]}",
                 flush=True,
             )
-        print(f"{kind} versions accepted: {accepted} of {len(CASES)}")
+        print(f"{kind} versions accepted: {accepted} of {len(cases)}")
 
 
 SHORT = tuple(case for case in CASES if case.name in ("flat", "ordered", "cleaned"))
@@ -119,11 +119,13 @@ def main() -> None:
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--light", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], metavar="NAME")
     given = parser.parse_args()
+    cases = [case for case in CASES if given.only is None or case.name in given.only]
     if given.part in ("faster", "all"):
-        faster()
+        faster(cases)
     if given.part in ("refused", "all"):
-        refused()
+        refused(cases)
     if given.part in ("noop", "all"):
         noop(given.first, given.trials, given.seconds, light=given.light)
 
