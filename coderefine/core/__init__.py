@@ -1,0 +1,53 @@
+"""The nouns of coderefine: frozen values and the Protocols that plug-ins satisfy."""
+
+from coderefine.core.attempts import Attempt, Verdict
+from coderefine.core.cases import Case, Coverage, Failure, Frame, Status
+from coderefine.core.checks import Ask, Check
+from coderefine.core.events import EVENTS, Event, Listen
+from coderefine.core.findings import Finding, Identity, Severity, Span
+from coderefine.core.outcomes import Evidence, Outcome, Stop
+from coderefine.core.patches import EMPTY, Patch
+from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Situation
+from coderefine.core.spending import Cost, Limits
+from coderefine.core.tasks import FIX, Look, Read, Reward, Task
+from coderefine.core.views import Finished, View, Views
+
+__all__ = [
+    "EMPTY",
+    "EVENTS",
+    "FIX",
+    "Ask",
+    "Attempt",
+    "Case",
+    "Check",
+    "Comparer",
+    "Cost",
+    "Coverage",
+    "Critic",
+    "Event",
+    "Evidence",
+    "Failure",
+    "Finding",
+    "Finished",
+    "Frame",
+    "Identity",
+    "Limits",
+    "Listen",
+    "Look",
+    "Outcome",
+    "Patch",
+    "Proposals",
+    "Proposer",
+    "Publisher",
+    "Read",
+    "Reward",
+    "Severity",
+    "Situation",
+    "Span",
+    "Status",
+    "Stop",
+    "Task",
+    "Verdict",
+    "View",
+    "Views",
+]

@@ -1,0 +1,57 @@
+"""The end of a run: why it stopped, what was proved, what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from coderefine.core.attempts import Attempt
+from coderefine.core.findings import Finding, Severity
+from coderefine.core.patches import Patch
+from coderefine.core.spending import NOTHING, Cost
+
+
+class Stop(str, Enum):
+    """Why a run ended."""
+
+    CLEAN = "clean"
+    ITERATIONS = "iterations"
+    BUDGET = "budget"
+    NO_PROGRESS = "no-progress"
+    CYCLE = "cycle"
+    UNFIXABLE = "unfixable"
+    ENVIRONMENT = "environment"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was proved about the best attempt, and what was not. Test ids throughout."""
+
+    flipped: tuple[str, ...] = ()
+    kept: int = 0
+    lost: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    covered: tuple[int, int] | None = None
+    strength: tuple[int, int] | None = None
+    isolation: str = ""
+    alternatives: tuple[Patch, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left."""
+
+    best: Attempt
+    baseline: Attempt
+    stop: Stop
+    why: str = ""
+    evidence: Evidence = Evidence()
+    remaining: tuple[Finding, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    cost: Cost = NOTHING
+
+    @property
+    def clean(self) -> bool:
+        return not any(finding.severity is Severity.HARD for finding in self.remaining)

@@ -1,0 +1,73 @@
+"""The Protocols of a private tree and of what runs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from coderefine.core.patches import Patch
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+
+class Finished(Protocol):
+    """A child process that has ended; output already capped."""
+
+    @property
+    def returncode(self) -> int: ...
+    @property
+    def stdout(self) -> bytes: ...
+    @property
+    def stderr(self) -> bytes: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def timed_out(self) -> bool: ...
+
+
+class View(Protocol):
+    """A private tree: the baseline plus one patch. Whatever runs in it cannot reach the user's tree.
+
+    `top` is the repository's top as children see it (the project's own path under an overlay); `door` is
+    the same folder as *we* may read it from outside. `temp` is a throw-away directory, same path on both sides.
+    """
+
+    @property
+    def top(self) -> Path: ...
+    @property
+    def door(self) -> Path: ...
+    @property
+    def temp(self) -> Path: ...
+    @property
+    def isolation(self) -> str: ...
+
+    def read(self, path: str) -> bytes | None: ...
+
+    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
+        """`argv` wrapped so that it runs inside the view (for servers started with `proc.start`)."""
+        ...
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment for what `argv` starts: no secrets, temporary files sent to a place of the view's."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str = ".",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 600.0,
+        stdin: bytes = b"",
+        pass_fds: Iterable[int] = (),
+    ) -> Finished: ...
+
+
+class Views(Protocol):
+    """Where views come from. Each is fresh: baseline files restored, patch applied, nothing left over."""
+
+    def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
