@@ -68,22 +68,27 @@ def stubs(text: str | None) -> Iterator[tuple[str, Span]]:
     Abstract methods, overloads and the methods of a Protocol are meant to be so.
     """
     tree = parse(text) if text else None
-    meant = _meant(tree) if tree else {}
+    meant = _meant(tree) if tree else frozenset()
     for name, node in definitions(tree) if tree else ():
-        if isinstance(node, Function) and _empty(node) and not meant.get(node.lineno):
+        if isinstance(node, Function) and _empty(node) and node.lineno not in meant:
             yield name, Span(node.lineno, node.end_lineno or node.lineno)
 
 
-def _meant(tree: ast.Module) -> Mapping[int, bool]:
-    """Line of a definition -> whether it may be empty."""
-    found: dict[int, bool] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases):
-            found |= {inner.lineno: True for inner in ast.walk(node) if isinstance(inner, Function)}
-        elif isinstance(node, Function):
-            marks = " ".join(ast.unparse(item) for item in node.decorator_list)
-            found[node.lineno] = found.get(node.lineno, False) or "abstract" in marks or "overload" in marks
-    return found
+def _meant(tree: ast.Module) -> frozenset[int]:
+    """Lines of the functions that may be empty."""
+    found = frozenset(
+        inner.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases)
+        for inner in ast.walk(node)
+        if isinstance(inner, Function)
+    )
+    return found | {node.lineno for node in ast.walk(tree) if isinstance(node, Function) and _marked(node)}
+
+
+def _marked(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    marks = " ".join(ast.unparse(item) for item in node.decorator_list)
+    return "abstract" in marks or "overload" in marks
 
 
 def _empty(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, View
@@ -83,18 +83,22 @@ def _said(
     name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], called: Mapping[str, int]
 ) -> Iterator[Said]:
     length = (node.end_lineno or node.lineno) - node.lineno + 1
-    if length > LONGEST:
-        yield "long", f"{name} has {length} lines", "give a part that stands for itself a name of its own"
-    if (depth := _depth(node)) > DEEPEST:
-        yield "deep", f"{name} nests {depth} blocks", "return early, or turn the nesting into conditions"
-    if (width := len(node.args.args) + len(node.args.kwonlyargs)) > WIDEST:
-        yield "wide", f"{name} takes {width} arguments", "some of them belong together: give that a name"
+    yield from _sizes(name, node, length)
     if short := _short(node):
         yield "name", f"{name} uses {', '.join(short)}", "name them for what they hold"
     if length > SILENT and not ast.get_docstring(node) and not _commented(node, lines):
         yield "silent", f"{name}: {length} lines and not a word why", "say what it is for, or why it does it so"
     if _fragment(node) and called.get(node.name) == 1:
         yield "fragment", f"{name} is called once and says little", "put it back where it is called"
+
+
+def _sizes(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, length: int) -> Iterator[Said]:
+    if length > LONGEST:
+        yield "long", f"{name} has {length} lines", "give a part that stands for itself a name of its own"
+    if (depth := _depth(node)) > DEEPEST:
+        yield "deep", f"{name} nests {depth} blocks", "return early, or turn the nesting into conditions"
+    if (width := len(node.args.args) + len(node.args.kwonlyargs)) > WIDEST:
+        yield "wide", f"{name} takes {width} arguments", "some of them belong together: give that a name"
 
 
 def _depth(node: ast.AST) -> int:
@@ -104,13 +108,18 @@ def _depth(node: ast.AST) -> int:
 
 def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Names too short to mean anything that are bound here and live longer than a line or two."""
-    bound = [item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    if (node.end_lineno or node.lineno) - node.lineno <= 2:
+        return []
     inner = [item for statement in node.body for item in ast.walk(statement)]
-    bound += [item.id for item in inner if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)]
-    brief = {item.id for comprehension in inner if isinstance(comprehension, ast.comprehension)
-             for item in ast.walk(comprehension.target) if isinstance(item, ast.Name)}  # fmt: skip
-    long_lived = (node.end_lineno or node.lineno) - node.lineno > 2
-    return sorted({name for name in bound if len(name) < 3 and name not in USUAL | brief}) if long_lived else []
+    bound = {item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+    bound |= _names(item for item in inner if isinstance(getattr(item, "ctx", None), ast.Store))
+    targets = (item.target for item in inner if isinstance(item, ast.comprehension))
+    brief = USUAL.union(*(_names(ast.walk(target)) for target in targets))
+    return sorted(name for name in bound - brief if len(name) < 3)
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def _commented(node: ast.stmt, lines: list[str]) -> bool:

@@ -14,8 +14,7 @@ WORDS = {
     "command": "findings of command gates",
     "ruff": "ruff findings",
     "radon": "complexity above the limit",
-    "review": "points lost in the review",
-    "remarks": "remarks of the review",
+    "remarks": "remarks of the advisers",
     "size": "changed lines",
 }
 
@@ -41,18 +40,30 @@ def weigh(
     if broken:
         return Verdict(ok=False, reason=f"breaks {listed(broken)}")
     new, old = (score(item, baseline, scope=scope, flaky=flaky, originals=originals) for item in (candidate, best))
-    return _compared(new, old, best)
+    return _compared(new, old, candidate, best)
 
 
-def _compared(new: Score, old: Score, best: Attempt) -> Verdict:
+def _compared(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict:
     against = "the start" if best.number == 0 else f"attempt {best.number}"
     for item in fields(Score):
         now, was = getattr(new, item.name), getattr(old, item.name)
         if now != was:
             word = WORDS.get(item.name, item.name)
-            change = f"{word} {was:g} → {now:g}"
+            change = _advised(candidate, best) if item.name == "review" else f"{word} {was:g} → {now:g}"
             return Verdict(ok=now < was, reason=change if now < was else f"no better than {against}: {change}")
     return Verdict(ok=False, reason=f"no better than {against}")
+
+
+def _advised(candidate: Attempt, best: Attempt) -> str:
+    """What each adviser gave before and gives now, in its own measure, where that differs."""
+    before = {check.critic: check.total for check in best.checks}
+    pairs = ((check.critic, before.get(check.critic), check.total) for check in candidate.checks if not check.gate)
+    told = (f"{name} {_given(was)} → {_given(now)}" for name, was, now in pairs if was != now)
+    return ", ".join(told) or "less said by the advisers"
+
+
+def _given(total: float | None) -> str:
+    return "no score" if total is None else f"{total:g}"
 
 
 def listed(ids: tuple[str, ...], most: int = 3) -> str:

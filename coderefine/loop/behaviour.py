@@ -7,52 +7,79 @@ For tasks that may not change what the code does, where tests alone are too thin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coderefine.config import Config
 from coderefine.core import Case, Patch, Verdict, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.anypool import open_any_pool
-from coderefine.runner.candidates import Candidate, Codes
+from coderefine.runner.candidates import Codes
 
 SUITE = 10.0
-"""Seconds of tests above which it is not looked at: the pool would run them all once more."""
+"""Seconds of tests above which it is not looked at: each version would run them all once more."""
 PATIENCE = 4.0
-"""Seconds for the calls of both versions together."""
-NO_VALUE = ("!", "~")
-"""How an answer begins that is none: an exception, no end (runner/inside/probe.py)."""
+"""Seconds for the calls of one version."""
+RAISED, ENDLESS = "!", "~"
+"""How an answer begins that is none (runner/inside/probe.py)."""
+UNSAID = "its behaviour was not compared beyond the tests"
+
+Answers = Mapping[str, Codes]
+"""Two answers to each call, by the call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Behaviour:
-    """Compares patches of one project with the start, in forks: only what the hot runner can swap in is compared."""
+    """Compares patches of one project with its start: each version, whatever was changed in it, in a server of its
+    own that records the tests' calls and answers them, and calls near them."""
 
     place: Place
     interpreter: Interpreter
     config: Config
+    _start: Answers | None = field(default=None, init=False)
 
     def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """No when a call that had a value has another one now. `reason` says what was compared; "" for nothing."""
-        if not cases or sum(case.seconds for case in cases.values()) > SUITE:
-            return Verdict(ok=True)
+        """No when a call that had a value has another one now. `reason` says what was compared, or why nothing was."""
+        usual = sum(case.seconds for case in cases.values())
+        if not any(not case.status.bad for case in cases.values()):
+            return _unsaid("no test passes at the start, so there are no calls to compare")
+        if usual > SUITE:
+            return _unsaid(f"the tests take {usual:.0f} s, and {SUITE:g} s are the most it is done for")
         try:
-            before, after = self._answers(views, patch, cases)
-        except (RunnerError, WorkspaceError):
-            # What cannot be compared is left to the tests.
-            return Verdict(ok=True)
-        pairs = [(old, new) for old, new in zip(before, after, strict=False) if not old.startswith(NO_VALUE)]
-        other = sum(old != new for old, new in pairs)
-        if other:
-            return Verdict(ok=False, reason=f"answers {other} of {len(pairs)} calls near those of the tests otherwise")
-        return Verdict(ok=True, reason=f"answers {len(pairs)} calls near those of the tests as before" if pairs else "")
+            self._start = self._answers(views, Patch(), cases) if self._start is None else self._start
+            after = self._answers(views, patch, cases)
+        except (RunnerError, WorkspaceError) as error:
+            return _unsaid(str(error))
+        return compared(self._start, after)
 
-    def _answers(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> tuple[Codes, Codes]:
+    def _answers(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Answers:
         statuses = {name: case.status for name, case in cases.items()}
         usual = sum(case.seconds for case in cases.values())
         parts = (views, self.place, self.interpreter, self.config)
-        with open_any_pool(*parts, patch=Patch(), expected=statuses, usual=usual) as pool:
+        with open_any_pool(*parts, patch=patch, expected=statuses, usual=usual) as pool:
             pool.baseline()
-            names = [name for name in pool.tests if not statuses[name].bad]
-            codes = pool.probe([Candidate(1, patch.files)], names, PATIENCE)
-        return codes.get(0, ()), codes.get(1, ())
+            names = [name for name in pool.tests if name in statuses and not statuses[name].bad]
+            return pool.answers(names, PATIENCE)
+
+
+def compared(before: Answers, after: Answers) -> Verdict:
+    """Calls whose two answers differ (by chance, by the clock) say nothing; neither do those that only one has."""
+    if not before:
+        return _unsaid("the tests make no call that can be repeated")
+    valued = {call: code for call, code in _steady(before).items() if not code.startswith((RAISED, ENDLESS))}
+    pairs = [(valued[call], code) for call, code in _steady(after).items() if call in valued]
+    other = sum(old != new for old, new in pairs)
+    calls = f"{len(pairs)} call{'s' * (len(pairs) != 1)} near those of the tests"
+    if other:
+        return Verdict(ok=False, reason=f"answers {other} of {calls} otherwise")
+    if not pairs:
+        return _unsaid("the tests call nothing of it with a value to compare, or call it in another way by now")
+    return Verdict(ok=True, reason=f"answers {calls} as before")
+
+
+def _steady(answers: Answers) -> Mapping[str, str]:
+    return {call: codes[0] for call, codes in answers.items() if len(set(codes)) == 1}
+
+
+def _unsaid(why: str) -> Verdict:
+    return Verdict(ok=True, reason=f"{UNSAID}: {why}")

@@ -60,6 +60,10 @@ class ColdPool:
         """Nothing is known of behaviour beyond the tests."""
         return {}
 
+    def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:  # noqa: ARG002 - as Pool.answers
+        """Nothing is known of behaviour beyond the tests."""
+        return {}
+
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
         """Judge `candidates`, unordered; the next one is pulled when a worker is free."""
         source = iter(candidates)

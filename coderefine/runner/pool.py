@@ -186,6 +186,21 @@ class Pool:
         0 is the unchanged program. Candidates that cannot be hot are absent; everything is when the probe died.
         `seconds` of wall time are shared by all; an answer cut short is a shorter tuple.
         """
+        codes = self._answers(candidates, tests, seconds)
+        return {int(number or 0): tuple(told) for number, told in codes.items() if number != "?"}
+
+    def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
+        """What the program answers, asked twice in `seconds`, to the calls of `tests` and calls near them; by call.
+
+        A call is named as it is in another version of the program. Nothing, when the probe died.
+        """
+        codes = self._answers((Candidate(1, {}),), tests, seconds)
+        pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
+        return dict(zip(codes.get("?", ()), pairs, strict=False))
+
+    def _answers(
+        self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float
+    ) -> Mapping[str, Sequence[str]]:
         places = self._quick([self._ground.places[name] for name in tests if name in self._ground.places], seconds)
         worker = self._workers[0]
         if worker.down:
@@ -200,7 +215,8 @@ class Pool:
             }
         )
         answer = worker.server.hot.wait(3 * seconds + ANSWER)
-        return {int(number or 0): tuple(codes) for number, codes in answer["codes"].items()}
+        codes: Mapping[str, Sequence[str]] = answer["codes"]
+        return codes
 
     def _quick(self, places: Sequence[int], seconds: float) -> list[int]:
         """Those of `places` that take `seconds` together, in this order; without the ones that end their process."""

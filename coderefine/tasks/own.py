@@ -22,9 +22,13 @@ from coderefine.config import toml, typed
 from coderefine.core import Task
 from coderefine.errors import ConfigError
 
-TEXTS = ("name", "goal", "role")
-FLAGS = ("drafts", "keeps")
-LISTS = ("rules", "given", "files", "wanted", "judged")
+KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("name", "goal", "role"), ((str,), "a string")),
+    **dict.fromkeys(("drafts", "keeps"), ((bool,), "true or false")),
+    **dict.fromkeys(("rules", "given", "files", "wanted", "judged"), ((list,), "a list of strings")),
+    "enough": ((int, float), "a number"),
+}
+"""A task's own keys: their types in TOML, and what they are called."""
 
 
 def read(path: Path) -> Task:
@@ -40,7 +44,7 @@ def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
     own: dict[str, Any] = {"name": name}
     settings: dict[str, Any] = {}
     for key, value in table.items():
-        if key in (*TEXTS, *LISTS, "enough", *FLAGS):
+        if key in KEYS:
             own[key] = _checked(key, value, where)
         else:
             settings[key] = value
@@ -49,21 +53,10 @@ def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
 
 
 def _checked(key: str, value: object, where: str) -> object:
-    if key in TEXTS and isinstance(value, str):
-        return value
-    if key in LISTS and isinstance(value, list) and all(isinstance(item, str) for item in value):
+    """`value` as a Task has it. Raises ConfigError for another type; a bool is no number here."""
+    types, called = KEYS[key]
+    if type(value) not in types or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
+        raise ConfigError(f"{where}: {key} must be {called}, not {value!r}")
+    if isinstance(value, list):
         return tuple(value)
-    if key == "enough" and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if key in FLAGS and isinstance(value, bool):
-        return value
-    what = (
-        "true or false"
-        if key == "drafts"
-        else "a string"
-        if key in TEXTS
-        else "a list of strings"
-        if key in LISTS
-        else "a number"
-    )
-    raise ConfigError(f"{where}: {key} must be {what}, not {value!r}")
+    return float(value) if isinstance(value, int | float) and key == "enough" else value

@@ -51,4 +51,4 @@ def test_a_review_without_a_score_praises_nothing() -> None:
 
 def test_the_reason_says_by_how_much() -> None:
     assert publishable(attempt(1, 4.5, 1), START).reason == "review 3.0 → 4.5, 2 → 1 remarks"
-    assert weigh(attempt(1, 4.5), START, START).reason == "points lost in the review 2 → 0.5"
+    assert weigh(attempt(1, 4.5), START, START).reason == "review 3 → 4.5"

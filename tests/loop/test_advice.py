@@ -87,7 +87,7 @@ def test_nothing_to_say_means_nothing_is_asked(tmp_path: Path) -> None:
 def test_what_the_adviser_likes_less_is_not_published(shop: Path) -> None:
     outcome, _ = refined(shop, Adviser({**TASTE, OTHER: (1.0, 0)}), [OTHER])
     assert (outcome.best.number, verdicts(outcome)) == (0, [False])
-    assert "points lost in the review 3 → 4" in outcome.attempts[1].verdict.reason
+    assert "no better than the start: review 2 → 1" in outcome.attempts[1].verdict.reason
     assert outcome.clean, "advice blocks nothing"
     assert len(outcome.remaining) == 2
 

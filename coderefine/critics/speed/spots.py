@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,18 @@ def shown(rows: Sequence[dict[str, Any]], view: View) -> tuple[Spot, ...]:
     calls: dict[tuple[str, int], int] = {}
     files = sorted(path.relative_to(view.door).as_posix() for path in view.door.rglob("*.py"))
     for row in rows:
-        told = SHOWN.fullmatch(row.get("function_name") or row.get("function") or "")
-        path = told and next((one for one in files if f"/{view.top.name}/{one}".endswith(f"/{told['file']}")), None)
-        if told and path:
-            key = (path, int(told["line"]))
+        if key := _known(row, files, view.top.name):
             seconds[key] = seconds.get(key, 0.0) + float(row["cumtime"])
             calls[key] = calls.get(key, 0) + int(row["ncalls"])
     most = max(seconds.values(), default=0.0) or 1.0
     ranked = sorted(seconds, key=lambda key: seconds[key], reverse=True)
     return tuple(Spot(path, line, seconds[path, line] / most, calls[path, line]) for path, line in ranked)
+
+
+def _known(row: Mapping[str, Any], files: Sequence[str], top: str) -> tuple[str, int] | None:
+    """Path and line of a function of the project's; None for others."""
+    told = SHOWN.fullmatch(row.get("function_name") or row.get("function") or "")
+    if told is None:
+        return None
+    path = next((one for one in files if f"/{top}/{one}".endswith(f"/{told['file']}")), None)
+    return (path, int(told["line"])) if path else None

@@ -155,7 +155,7 @@ class Server:
         return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
-        """Codes of the answers to the same calls, by candidate number; "" is the unchanged program.
+        """Codes of the answers to the same calls, by candidate number; "" is the unchanged program, "?" the calls.
 
         Candidates that are not hot are left out; so are all when the child dies.
         """
@@ -184,7 +184,7 @@ class Server:
         recorder.stop()
         calls = probe.near(recorder.calls)
         share = message["seconds"] / (len(edits) + 1)
-        codes = {"": probe.answers(calls, time.monotonic() + share)}
+        codes = {"?": [probe.label(call) for call in calls], "": probe.answers(calls, time.monotonic() + share)}
         for number, edit in edits.items():
             before = [(function, function.__code__) for function, _ in edit.targets]
             for function, code in edit.targets:

@@ -125,6 +125,29 @@ def _around(call: Call, dice: random.Random) -> Iterator[Call]:
             yield call._replace(kwargs={**call.kwargs, name: one}, recorded=False)
 
 
+def label(call: Call) -> str:
+    """The same for the same call in another version of the program, as far as we can see.
+
+    What was left to its default is no part of it: a parameter that a version adds changes no call there is.
+    """
+    said = _code(_given(call.function, *copy.deepcopy((call.args, call.kwargs))))
+    return "%s.%s %s" % (call.function.__module__, call.function.__qualname__, said)
+
+
+def _given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
+    """The arguments without those that are as their defaults."""
+    defaults = function.__defaults__ or ()
+    first = function.__code__.co_argcount - len(defaults)
+    while first < len(args) <= first + len(defaults) and _same(args[-1], defaults[len(args) - 1 - first]):
+        args = args[:-1]
+    named = function.__kwdefaults__ or {}
+    return args, {name: value for name, value in kwargs.items() if name not in named or not _same(value, named[name])}
+
+
+def _same(value: Any, other: Any) -> bool:
+    return type(value) is type(other) and repr(_show(value, DEPTH)) == repr(_show(other, DEPTH))
+
+
 class _TooLongError(BaseException):
     """Not an Exception, so that the program's own handlers let it pass."""
 
@@ -154,14 +177,19 @@ def _answer(call: Call) -> str:
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             value = call.function(*args, **kwargs)
-            said = _show((value, args, kwargs), DEPTH)
+            said = _code((value, *_given(call.function, args, kwargs)))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     except _TooLongError:
         return TIMEOUT
     except BaseException as error:  # SystemExit included: an answer like any other
         return FAILED + type(error).__name__
-    return hashlib.blake2b(repr(said).encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return said
+
+
+def _code(value: Any) -> str:
+    said = repr(_show(value, DEPTH))
+    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def _show(value: Any, depth: int) -> Any:

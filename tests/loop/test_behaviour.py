@@ -1,0 +1,152 @@
+"""Whether code answers as before: whatever the patch changes, and what is said when nothing could be compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.core import Ask, Case, Patch, Status, Verdict, Views
+from coderefine.critics.pytest import Pytest
+from coderefine.loop.behaviour import Behaviour, compared
+from coderefine.project import interpreter, locate
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+START = '''\
+"""Numbers."""
+
+import random
+
+
+def fibonacci(count):
+    """The first `count` of them."""
+    found = [0]
+    following = 1
+    while len(found) < count:
+        found, following = [*found, following], found[-1] + following
+    return found
+
+
+class Cart:
+    """Prices."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def total(self, rate):
+        """With tax."""
+        amount = 0
+        for item in self.items:
+            amount += item * rate
+        return amount
+
+
+def dice(sides):
+    """Something else every time."""
+    return random.random() * sides
+'''
+TESTS = """\
+from numbers_ import Cart, dice, fibonacci
+
+
+def test_five():
+    assert fibonacci(5) == [0, 1, 1, 2, 3]
+
+
+def test_total():
+    assert Cart([1, 2]).total(2) == 6
+
+
+def test_dice():
+    assert 0 <= dice(6) < 6
+"""
+END, ADD = "    return found\n", "amount += item * rate"
+
+
+class Ground:
+    """The project with its tests run once."""
+
+    def __init__(self, views: Views, behaviour: Behaviour, cases: Mapping[str, Case]) -> None:
+        self._views, self._behaviour, self.cases = views, behaviour, cases
+
+    def kept(self, text: str, cases: Mapping[str, Case] | None = None) -> Verdict:
+        patch = Patch({"numbers_.py": text.encode()})
+        return self._behaviour.kept(self._views, patch, self.cases if cases is None else cases)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    top = make_repo(tmp_path_factory.mktemp("kept") / "n", {"numbers_.py": START, "test_numbers.py": TESTS})
+    place, config = locate([top], top), Config()
+    with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        parts = (place, interpreter(place, config, os.environ), config)
+        with views.open() as view:
+            check = Pytest(*parts, lambda _: None).check(view, Ask())
+        yield Ground(views, Behaviour(*parts), check.cases)
+
+
+CUT = "found[: max(count, 0)]"
+OTHERWISE = {
+    "in the body": START.replace(END, f"    return {CUT}\n"),
+    "in a function that is new": START.replace(END, "    return _cut(found, count)\n")
+    + f"\n\ndef _cut(found, count):\n    return {CUT}\n",
+    "with a module that is new": START.replace("import random", "import itertools\nimport random").replace(
+        END, "    return list(itertools.islice(found, max(count, 0)))\n"
+    ),
+    "with a constant that is new": START.replace("import random\n", "import random\n\nLEAST = 0\n").replace(
+        END, "    return found[: max(count, LEAST)]\n"
+    ),
+    "with a parameter that is new": START.replace("(count):", "(count, least=0):").replace(
+        END, "    return found[: max(count, least)]\n"
+    ),
+    "in a method that is new": START.replace(ADD, "amount += self._one(item, rate)").replace(
+        "\n\ndef dice", "\n    def _one(self, item, rate):\n        return item * abs(rate)\n\n\ndef dice"
+    ),
+}
+AS_BEFORE = {
+    "split": START.replace(END, "    return _all_of(found)\n") + "\n\ndef _all_of(found):\n    return found\n",
+    "a parameter": START.replace("(count):", "(count, start=0):").replace("found = [0]", "found = [start]"),
+    "a comprehension": START.replace("        amount = 0\n", "").replace(
+        f"        for item in self.items:\n            {ADD}\n        return amount",
+        "        return sum(item * rate for item in self.items)",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", OTHERWISE)
+def test_another_answer_is_seen_wherever_it_comes_from(ground: Ground, how: str) -> None:
+    verdict = ground.kept(OTHERWISE[how])
+    assert not verdict
+    assert "calls near those of the tests otherwise" in verdict.reason
+
+
+@pytest.mark.parametrize("how", AS_BEFORE)
+def test_code_that_answers_the_same_is_kept_and_chance_is_no_difference(ground: Ground, how: str) -> None:
+    verdict = ground.kept(AS_BEFORE[how])
+    assert verdict, verdict
+    assert verdict.reason.startswith("answers ")
+    assert verdict.reason.endswith(" calls near those of the tests as before")
+
+
+def test_it_is_said_why_nothing_was_compared(ground: Ground) -> None:
+    unsaid = "its behaviour was not compared beyond the tests: "
+    verdict = ground.kept(START, {})
+    assert verdict
+    assert verdict.reason == unsaid + "no test passes at the start, so there are no calls to compare"
+    slow = {"test_numbers.py::test_five": Case("test_numbers.py::test_five", Status.PASSED, 31.0)}
+    assert ground.kept(START, slow).reason.startswith(unsaid + "the tests take 31 s")
+    assert ground.kept("def fibonacci(:\n").reason.startswith(unsaid)
+
+
+def test_only_steady_answers_to_the_same_calls_count() -> None:
+    before = {"f 1": ("a", "a"), "f 2": ("b", "c"), "f 3": ("!ValueError", "!ValueError"), "f 4": ("d", "d")}
+    after = {"f 1": ("a", "a"), "f 2": ("x", "x"), "f 3": ("e", "e"), "f 5": ("y", "y")}
+    assert compared(before, after).reason == "answers 1 call near those of the tests as before"
+    assert not compared(before, {"f 4": ("~", "~")}), "a call that ends no more is another answer"
+    assert compared(before, {"f 4": ("d", "~")}), "once too late is chance"
+    assert "not compared" in compared({}, after).reason
+    assert "not compared" in compared(before, {"g 1": ("a", "a")}).reason
