@@ -113,9 +113,13 @@ def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     inner = [item for statement in node.body for item in ast.walk(statement)]
     bound = {item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     bound |= _names(item for item in inner if isinstance(getattr(item, "ctx", None), ast.Store))
-    targets = (item.target for item in inner if isinstance(item, ast.comprehension))
-    brief = USUAL.union(*(_names(ast.walk(target)) for target in targets))
-    return sorted(name for name in bound - brief if len(name) < 3)
+    return sorted(name for name in bound - _brief(inner) - USUAL if len(name) < 3)
+
+
+def _brief(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names that live in a comprehension only."""
+    targets = (node.target for node in nodes if isinstance(node, ast.comprehension))
+    return {name for target in targets for name in _names(ast.walk(target))}
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
