@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import heapq
 import itertools
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators import TABLE, Operator
 from coderefine.proposers.search.rank import FIRST_GUESS, SLACK, Scored, base, scored
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Module
+from coderefine.proposers.search.syntax import LOOPS, Edit, Module, Replacement
 
 MOST = 1500
 """Edits kept of one operator at one statement: those of the greatest weight."""
 
 Code = tuple[object, ...]
+Key = tuple[str, int, int, Code | None]
+"""File, line and column of what was compiled (column -1: a whole function), and what it compiled to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,9 @@ class Enumeration:
     def __init__(self, sites: Sequence[Site]) -> None:
         self._order = itertools.count()
         self._heap: list[tuple[float, int, tuple[Site, Operator] | Iterator[Scored], Scored | None]] = []
-        self._seen: set[tuple[str, int, Code]] = set()
-        self._originals: set[ast.stmt] = set()
+        self._seen: set[Key] = set()
+        self._texts: set[int] = set()
+        self._originals: dict[ast.stmt, Code | None] = {}
         self._best: dict[str, float] = {}
         self.made = 0
         for site in sites:
@@ -80,20 +84,33 @@ class Enumeration:
 
     def _checked(self, item: Scored) -> Proposed | None:
         self.made += 1
-        module = item.site.module
-        top = emit.enclosing(module, item.site.stmt)
-        code = compiled(module, top, item.edit)
-        if code is None:
-            return None
-        key = (module.path, top.lineno, code)
-        if top not in self._originals:
-            self._originals.add(top)
-            if (original := compiled(module, top, None)) is not None:
-                self._seen.add((module.path, top.lineno, original))
-        if key in self._seen:
+        module, stmt = item.site.module, item.site.stmt
+        around = alone(module, stmt, item.edit)
+        key = (module.path, stmt.lineno, stmt.col_offset, around) if around else self._whole(item)
+        if key is None or key in self._seen:
             return None
         self._seen.add(key)
-        return Proposed(item, emit.apply(module.text, item.edit))
+        text = emit.apply(module.text, item.edit)
+        if (around and around == self._unchanged(item)) or hash(text) in self._texts:
+            return None
+        self._texts.add(hash(text))
+        return Proposed(item, text)
+
+    def _unchanged(self, item: Scored) -> Code | None:
+        """What the statement compiles to as it stands."""
+        stmt = item.site.stmt
+        if stmt not in self._originals:
+            self._originals[stmt] = alone(item.site.module, stmt, None)
+        return self._originals[stmt]
+
+    def _whole(self, item: Scored) -> Key | None:
+        """The key of an edit that reaches beyond its statement: what all of its function compiles to."""
+        module, top = item.site.module, emit.enclosing(item.site.module, item.site.stmt)
+        if top not in self._originals:
+            self._originals[top] = compiled(module, top, None)
+            self._seen.add((module.path, top.lineno, -1, self._originals[top]))
+        code = compiled(module, top, item.edit)
+        return (module.path, top.lineno, -1, code) if code is not None else None
 
 
 def _edits(site: Site, operator: Operator) -> list[Edit]:
@@ -101,6 +118,34 @@ def _edits(site: Site, operator: Operator) -> list[Edit]:
     if len(found) > MOST:
         found = sorted(found, key=lambda edit: -edit.weight)[:MOST]
     return found
+
+
+def alone(module: Module, stmt: ast.stmt, edit: Edit | None) -> Code | None:
+    """What one statement of a function compiles to after the edit; None when it cannot be compiled by itself.
+
+    Of a statement with a body only the head is compiled: cost does not grow with the function.
+    """
+    function, parts = module.function(stmt), edit.parts if edit else ()
+    start, end = _reach(module, stmt)
+    if function is None or any(part.start < start or part.end > end for part in parts):
+        return None
+    head = getattr(stmt, "body", None) is not None
+    changed = emit.apply(module.text[start:end], shifted(parts, start))
+    body = textwrap.indent(f"{changed} pass" if head else changed, " ")
+    kind = "async def" if isinstance(function, ast.AsyncFunctionDef) else "def"
+    loop = any(isinstance(up, LOOPS) for up in module.ancestors(stmt))
+    return _code(f"{kind} _():\n while 1:\n{textwrap.indent(body, ' ')}" if loop else f"{kind} _():\n{body}")
+
+
+def _reach(module: Module, stmt: ast.stmt) -> tuple[int, int]:
+    """Offsets of a statement, or of its head up to the first statement of its body."""
+    body = getattr(stmt, "body", None)
+    return module.start(stmt), module.start(body[0]) if isinstance(body, list) and body else module.end(stmt)
+
+
+def shifted(parts: Sequence[Replacement], start: int) -> Edit:
+    """The same replacements in a text that begins at offset `start`."""
+    return Edit(tuple(Replacement(part.start - start, part.end - start, part.text) for part in parts))
 
 
 def compiled(module: Module, top: ast.stmt, edit: Edit | None) -> Code | None:
@@ -113,13 +158,15 @@ def compiled(module: Module, top: ast.stmt, edit: Edit | None) -> Code | None:
     if parts:
         start, end = min(start, *(part.start for part in parts)), max(end, *(part.end for part in parts))
     text = module.text[start:end]
-    moved = Edit(tuple(type(part)(part.start - start, part.end - start, part.text) for part in parts))
-    changed = emit.apply(text, moved) if parts else text
-    body = "class _:\n" + changed if changed[:1].isspace() else changed
+    changed = emit.apply(text, shifted(parts, start)) if parts else text
+    return _code("class _:\n" + changed if changed[:1].isspace() else changed)
+
+
+def _code(text: str) -> Code | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return essence(compile(body, "<edit>", "exec", dont_inherit=True))
+            return essence(compile(text, "<edit>", "exec", dont_inherit=True))
     except (SyntaxError, ValueError, RecursionError, OverflowError):
         return None
 
