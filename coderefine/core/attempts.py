@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coderefine.core.cases import Case
+from coderefine.core.cases import Case, Coverage
 from coderefine.core.checks import Check
 from coderefine.core.findings import Finding
 from coderefine.core.patches import Patch
@@ -39,6 +39,11 @@ class Attempt:
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(finding for check in self.checks for finding in check.findings)
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """Lines that the tests ran; None when nobody recorded them."""
+        return next((check.coverage for check in self.checks if check.coverage is not None), None)
 
     @property
     def cases(self) -> Mapping[str, Case]:

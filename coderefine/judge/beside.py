@@ -32,19 +32,22 @@ def beside(
     Asked about is what a finding names, what lies in a file that a finding names as a whole, and what a repaired
     test runs. Nothing is claimed without coverage of the candidate's tests.
     """
-    coverage = next((check.coverage for check in candidate.checks if check.coverage is not None), None)
-    if coverage is None:
+    if candidate.coverage is None:
         return ()
     repaired = flipped(candidate, baseline)
+    ran = [lines for test, lines in candidate.coverage.items() if _within(test, repaired)]
     named = {(item.path, item.symbol) for item in findings if item.critic != TESTS}
-    told: list[str] = []
-    for path, after in candidate.patch.files.items():
-        lines = (ran.get(path, frozenset()) for test, ran in coverage.items() if _within(test, repaired))
-        run = frozenset[int]().union(*lines)
-        for name, part in _changed(path, originals.get(path), after):
-            if not _asked(path, name, named) and run.isdisjoint(part.lines[1:]):
-                told.append(f"{path}: {name}")
-    return tuple(told)
+    return tuple(
+        f"{path}: {name}"
+        for path, after in candidate.patch.files.items()
+        for name, part in _changed(path, originals.get(path), after)
+        if not _asked(path, name, named) and not any(_runs(part, lines.get(path)) for lines in ran)
+    )
+
+
+def _runs(part: _Part, lines: frozenset[int] | None) -> bool:
+    """Whether a line below the first is among `lines`: to define a function runs that one."""
+    return lines is not None and not lines.isdisjoint(part.lines[1:])
 
 
 def _within(test: str, repaired: Iterable[str]) -> bool:

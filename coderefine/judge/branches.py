@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, islice, product
 
 from coderefine.judge.specimens import Key, NotLiteralError, key
 
@@ -32,6 +32,11 @@ class Branch:
     def subjects(self) -> frozenset[str]:
         return frozenset(subject for subject, _ in self.pins)
 
+    @property
+    def case(self) -> tuple[frozenset[Key], Key]:
+        """Question and answer."""
+        return self.given, self.out
+
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
@@ -40,8 +45,7 @@ class _Spot:
     pins: tuple[Pins, ...] = ((),)
 
     def under(self, more: tuple[Pins, ...]) -> _Spot:
-        both = tuple(left + right for left, right in product(self.pins, more or ((),)))
-        return replace(self, pins=both[:MOST])
+        return replace(self, pins=_all_at_once([self.pins, more]))
 
     def branches(self, out: ast.expr | None, line: int) -> Iterator[Branch]:
         literal = _literal(out)
@@ -132,15 +136,20 @@ def _expressions(outer: ast.expr, spot: _Spot) -> Iterator[Branch]:
 
 def pins(test: ast.expr) -> tuple[Pins, ...]:
     """The ways in which `test` holds, each as what it fixes; () when it fixes nothing."""
-    if isinstance(test, ast.BoolOp):
-        parts = [pins(item) for item in test.values]
-        if isinstance(test.op, ast.Or):
-            return tuple(way for part in parts for way in part)
-        ways = product(*(part or ((),) for part in parts))
-        return tuple(way for way in (sum(parts, ()) for parts in ways) if way)[:MOST]
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return tuple(((subject, literal),) for subject, literal in _compared(test))
+    match test:
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return tuple(way for part in parts for way in pins(part))
+        case ast.BoolOp(values=parts):
+            return tuple(filter(None, _all_at_once(map(pins, parts))))
+        case ast.Compare(ops=[_]):
+            return tuple((pin,) for pin in _compared(test))
     return ()
+
+
+def _all_at_once(conditions: Iterable[tuple[Pins, ...]]) -> tuple[Pins, ...]:
+    """The ways in which all `conditions` hold, MOST at most: their number is a product."""
+    ways = product(*(ways or ((),) for ways in conditions))
+    return tuple(tuple(chain.from_iterable(way)) for way in islice(ways, MOST))
 
 
 def _compared(test: ast.Compare) -> Iterator[tuple[str, Key]]:

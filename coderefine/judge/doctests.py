@@ -19,8 +19,7 @@ def edited(change: Change) -> Iterator[str]:
     for name, examples in was.items():
         if name in now and examples - now[name]:
             yield f"changes the examples in the docstring of {name or change.path}"
-    known = {example for examples in was.values() for example in examples}
-    fresh = {example for examples in now.values() for example in examples} - known
+    fresh = set[Example]().union(*now.values()).difference(*was.values())
     if any("+SKIP" in source.upper() for source, _ in fresh):
         yield f"skips a docstring example in {change.path}"
 

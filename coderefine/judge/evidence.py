@@ -28,7 +28,7 @@ def evidence(
     `kept` counts tests that were fine and still are. `covered` is None without coverage.
     """
     if coverage is None:
-        coverage = next((check.coverage for check in candidate.checks if check.coverage is not None), None)
+        coverage = candidate.coverage
     broken = {*lost(candidate, baseline, flaky), *gone(candidate, baseline)}
     kept = sum(
         case.status in (*PASSING, Status.SKIPPED) and id not in flaky and id not in broken and id in candidate.cases

@@ -117,17 +117,22 @@ def _depends(value: ast.expr) -> bool:
 
 
 def _swallows(function: Function) -> bool:
+    match _between_fixed(function):
+        case [ast.With(items=items)]:
+            return any(_suppresses(item.context_expr) for item in items)
+        case [ast.Try(handlers=handlers)]:
+            return any(_broad(item.type) and _silent(item) for item in handlers)
+    return False
+
+
+def _between_fixed(function: Function) -> list[ast.stmt]:
+    """The body without the fixed values that are set first and the fixed value that is returned last."""
     body = [node for node in function.body if _counts(node)]
-    while body and isinstance(body[-1], ast.Return) and (body[-1].value is None or not _depends(body[-1].value)):
-        body = body[:-1]
-    while body and isinstance(body[0], ast.Assign) and not _depends(body[0].value):
-        body = body[1:]
-    if len(body) != 1:
-        return False
-    only = body[0]
-    if isinstance(only, ast.With):
-        return any(_suppresses(item.context_expr) for item in only.items)
-    return isinstance(only, ast.Try) and any(_broad(item.type) and _silent(item) for item in only.handlers)
+    while body and isinstance(body[-1], ast.Return) and _empty(body[-1]):
+        body.pop()
+    while body and isinstance(body[0], ast.Assign) and _empty(body[0]):
+        body.pop(0)
+    return body
 
 
 def _suppresses(call: ast.expr) -> bool:

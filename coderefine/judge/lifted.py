@@ -40,12 +40,12 @@ def lifted(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
 
 def _branches(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
     old = _branches_of(change.old)
-    known = Counter((branch.given, branch.out) for branch in old)
+    known = Counter(branch.case for branch in old)
     bases: Counter[str] = Counter()
     new = _branches_of(change.new)
     for branch in new:
-        if known[branch.given, branch.out] > 0:
-            known[branch.given, branch.out] -= 1
+        if known[branch.case] > 0:
+            known[branch.case] -= 1
         elif _copied(branch, specimens) and not _follows(branch, old, new):
             ordinary = bool(branch.given - TRIVIAL)
             bases[branch.function] += not ordinary
@@ -76,16 +76,20 @@ def _names_in(subjects: frozenset[str]) -> frozenset[str]:
 
 def _follows(branch: Branch, old: tuple[Branch, ...], new: tuple[Branch, ...]) -> bool:
     """Whether the old function already answered this way, or this is an old case with another end."""
-    remaining = {(other.given, other.out) for other in new if other.function == branch.function}
-    for other in old:
-        if other.function != branch.function or other.subjects != branch.subjects:
-            continue
-        replaced = (other.given, other.out) not in remaining
-        if replaced and (other.given == branch.given or other.out == branch.out):
-            return True
-        if other.given - TRIVIAL and _kinds(other) == _kinds(branch):
-            return True
-    return False
+    kept = {other.case for other in new if other.function == branch.function}
+    alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))
+    return any(
+        _same_kind(other, branch) or (other.case not in kept and _half_the_same(other, branch)) for other in alike
+    )
+
+
+def _half_the_same(old: Branch, new: Branch) -> bool:
+    return old.given == new.given or old.out == new.out
+
+
+def _same_kind(old: Branch, new: Branch) -> bool:
+    """Whether an ordinary input of this kind was answered with such a value before."""
+    return bool(old.given - TRIVIAL) and _kinds(old) == _kinds(new)
 
 
 def _kinds(branch: Branch) -> tuple[frozenset[str], str]:
@@ -105,16 +109,17 @@ def _grows(before: Table, after: Table) -> bool:
 
 
 def _copies(table: Table, specimens: tuple[Specimen, ...]) -> bool:
-    listed = not table.entries[0][0]
-    if listed and (len(table.entries) < 3 or any(not out.startswith("num:") for _, out in table.entries)):
+    if table.listed and not _series(table):
         return False
-    telling = [entry for entry in table.entries if entry[1] not in TRIVIAL or (entry[0] and entry[0] not in TRIVIAL)]
-    copied = sum(any(_known(entry, specimen) for specimen in specimens) for entry in telling)
-    return copied >= (2 if listed else 1) and copied >= HALF * len(telling)
+    entries = [frozenset(filter(None, entry)) for entry in table.entries]
+    telling = [entry for entry in entries if entry - TRIVIAL]
+    copied = sum(any(entry <= specimen for specimen in specimens) for entry in telling)
+    return copied >= (2 if table.listed else 1) and copied >= HALF * len(telling)
 
 
-def _known(entry: tuple[Key, Key], specimen: Specimen) -> bool:
-    return entry[1] in specimen and (not entry[0] or entry[0] in specimen)
+def _series(table: Table) -> bool:
+    """Only a list of at least three numbers can be answers; others are words that belong together."""
+    return len(table.entries) >= 3 and all(out.startswith("num:") for _, out in table.entries)
 
 
 def _constants(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 
 from coderefine.core import Patch
@@ -43,30 +42,32 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None]) -> Iterator[Mut
 def _pairs(tree: ast.Module, lines: set[int]) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Every expression on `lines` with each of its wrong twins."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.If | ast.While | ast.IfExp) and node.test.lineno in lines:
-            yield node.test, ast.UnaryOp(ast.Not(), node.test)
-        if isinstance(node, ast.Return) and node.lineno in lines and not _none(node.value) and node.value:
-            yield node.value, ast.Constant(None)
-        if isinstance(node, ast.expr) and node.lineno in lines:
+        yield from (pair for pair in _wrong(node) if pair[0].lineno in lines)
+
+
+def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            yield test, ast.UnaryOp(ast.Not(), test)
+        case ast.Return(value=ast.Constant(value=None)):
+            pass
+        case ast.Return(value=ast.expr() as value):
+            yield value, ast.Constant(None)
+        case ast.expr():
             yield from ((node, twin) for twin in _twins(node))
 
 
 def _twins(node: ast.expr) -> Iterator[ast.expr]:
     if isinstance(node, ast.Compare):
         for place, operator in enumerate(node.ops):
-            twin = copy.deepcopy(node)
-            twin.ops[place] = COMPARE[type(operator)]()
-            yield twin
+            ops = [*node.ops[:place], COMPARE[type(operator)](), *node.ops[place + 1 :]]
+            yield ast.Compare(node.left, ops, node.comparators)
     elif isinstance(node, ast.BoolOp):
         yield ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
     elif isinstance(node, ast.BinOp) and type(node.op) in BINARY:
         yield ast.BinOp(node.left, BINARY[type(node.op)](), node.right)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
-
-
-def _none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _spliced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes | None:

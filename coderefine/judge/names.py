@@ -83,21 +83,23 @@ def _looked_up(node: ast.Subscript, names: Bindings) -> str:
 
 def text(node: ast.AST) -> str | None:
     """The string that `node` spells: a literal, a sum, an f-string or a join of literals; None otherwise."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _glue([node.left, node.right])
-    if isinstance(node, ast.JoinedStr):
-        return _glue([part.value if isinstance(part, ast.FormattedValue) else part for part in node.values])
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join" and node.args:
-        parts, glue = node.args[0], text(node.func.value)
-        return _glue(parts.elts, glue) if isinstance(parts, ast.List | ast.Tuple) and glue is not None else None
+    match node:
+        case ast.Constant(value=str(word)):
+            return word
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _glue([left, right])
+        case ast.JoinedStr(values=parts):
+            return _glue([part.value if isinstance(part, ast.FormattedValue) else part for part in parts])
+        case ast.Call(
+            func=ast.Attribute(value=glue, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *_]
+        ):
+            return _glue(parts, text(glue))
     return None
 
 
-def _glue(nodes: list[ast.expr], between: str = "") -> str | None:
-    parts = [text(node) for node in nodes]
-    return between.join(part for part in parts if part is not None) if None not in parts else None
+def _glue(parts: list[ast.expr], between: str | None = "") -> str | None:
+    words = [word for part in parts if (word := text(part)) is not None]
+    return between.join(words) if between is not None and len(words) == len(parts) else None
 
 
 @lru_cache(maxsize=16)

@@ -68,20 +68,22 @@ def snooping(side: Side) -> Iterator[Mark]:
 
 def _asked(node: ast.AST) -> Iterator[str]:
     """Strings in a position where the code decides by them."""
-    spots: list[ast.expr] = []
-    if isinstance(node, ast.Compare):
-        spots = [node.left, *node.comparators]
-    elif isinstance(node, ast.Subscript):
-        spots = [node.slice]
-    elif isinstance(node, ast.Call) and _looks(node.func):
-        spots = [*node.args, *(keyword.value for keyword in node.keywords)]
-    elif isinstance(node, ast.MatchValue):
-        spots = [node.value]
-    for spot in spots:
-        for item in spot.elts if isinstance(spot, ast.Tuple | ast.List | ast.Set) else [spot]:
-            word = text(item)
-            if word is not None:
-                yield word
+    for spot in _deciding(node):
+        items = spot.elts if isinstance(spot, ast.Tuple | ast.List | ast.Set) else [spot]
+        yield from (word for word in map(text, items) if word is not None)
+
+
+def _deciding(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Subscript(slice=key):
+            return [key]
+        case ast.Call(func=function, args=args, keywords=keywords) if _looks(function):
+            return [*args, *(keyword.value for keyword in keywords)]
+        case ast.MatchValue(value=value):
+            return [value]
+    return []
 
 
 def _looks(function: ast.expr) -> bool:

@@ -142,16 +142,15 @@ def _name(call: ast.expr) -> str:
 
 def keys(*nodes: ast.AST) -> Specimen:
     """All literals below `nodes`, as they are and as their text; exceptions a test expects by name."""
-    found: set[Key] = set()
-    for node in (inner for outer in nodes for inner in ast.walk(outer)):
-        if isinstance(node, ast.expr):
-            try:
-                item = value(node)
-            except NotLiteralError:
-                item = None if not isinstance(node, ast.Constant) else node.value
-                if item is None and not isinstance(node, ast.Constant):
-                    if isinstance(node, ast.Name) and node.id[:1].isupper():
-                        found.add(f"raise:{node.id}")
-                    continue
-            found |= {_key(item), _key(repr(item)), _key(str(item))}
-    return frozenset(found)
+    every = (node for outer in nodes for node in ast.walk(outer) if isinstance(node, ast.expr))
+    return frozenset(found for node in every for found in _spellings(node))
+
+
+def _spellings(node: ast.expr) -> Iterator[Key]:
+    try:
+        item = value(node)
+    except NotLiteralError:
+        if isinstance(node, ast.Name) and node.id[:1].isupper():
+            yield f"raise:{node.id}"
+    else:
+        yield from map(_key, (item, repr(item), str(item)))

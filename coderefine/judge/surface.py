@@ -22,12 +22,18 @@ def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
         return
     allowed = _named(change.path, findings)
     for name in sorted(_public(change)):
-        if name not in allowed and name.rpartition(".")[2] not in allowed:
+        if allowed.isdisjoint((name, name.rpartition(".")[2])):
             yield f"removes {name} from {change.path}"
-    if change.old and change.new:
-        for name in sorted(exported(change.old) - exported(change.new) - allowed):
-            if exported(change.new) or not _star(change.new):
-                yield f"removes {name!r} from __all__ in {change.path}"
+    for name in sorted(_unexported(change) - allowed):
+        yield f"removes {name!r} from __all__ in {change.path}"
+
+
+def _unexported(change: Change) -> set[str]:
+    """Names gone from `__all__`; none where the new one is worked out and cannot be read."""
+    if change.old is None or change.new is None:
+        return set()
+    now = exported(change.new)
+    return exported(change.old) - now if now or not _star(change.new) else set()
 
 
 def _public(change: Change) -> set[str]:
@@ -56,17 +62,26 @@ def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
 
 def public(tree: ast.Module, *, package: bool) -> set[str]:
     """Functions, classes, their methods and constants that carry no underscore; re-exports of a package."""
-    names: set[str] = set()
-    for node in _statements(tree.body):
-        if isinstance(node, Function):
-            names.add(node.name)
-        elif isinstance(node, ast.ClassDef):
-            names |= {node.name, *(f"{node.name}.{item.name}" for item in node.body if isinstance(item, Function))}
-        elif isinstance(node, ast.ImportFrom) and package and node.level:
-            names |= {alias.asname or alias.name for alias in node.names}
-        else:
-            names |= {name for name in _assigned(node) if name[:1].isupper()}
+    names = {name for node in _statements(tree.body) for name in _offers(node, package=package)}
     return {name for name in names if not any(part.startswith("_") for part in name.split("."))} - {"*"}
+
+
+def _offers(node: ast.stmt, *, package: bool) -> Iterator[str]:
+    """What a statement is there to give to others; imports are for the module itself, unless it is a package."""
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+        yield from _methods(node)
+    elif isinstance(node, ast.ImportFrom):
+        yield from _binds(node) if package and node.level else ()
+    else:
+        yield from (name for name in _assigned(node) if name[:1].isupper())
+
+
+def _methods(node: ast.stmt) -> Mapping[str, Function]:
+    """The methods of a class by `Class.name`; nothing for other statements."""
+    if not isinstance(node, ast.ClassDef):
+        return {}
+    return {f"{node.name}.{item.name}": item for item in node.body if isinstance(item, Function)}
 
 
 def bound(tree: ast.Module) -> set[str]:
@@ -156,24 +171,29 @@ def narrowed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
 def _functions(tree: ast.Module) -> Mapping[str, Function]:
     found: dict[str, Function] = {}
     for node in _statements(tree.body):
-        if isinstance(node, Function):
-            found[node.name] = node
-        elif isinstance(node, ast.ClassDef):
-            found.update({f"{node.name}.{item.name}": item for item in node.body if isinstance(item, Function)})
+        found.update({node.name: node} if isinstance(node, Function) else _methods(node))
     return {name: node for name, node in found.items() if not re.search(r"(^|\.)_(?!_(init|call|new)__)", name)}
 
 
 def dropped(old: Function, new: Function) -> set[str]:
     """Names that `old` accepts and `new` does not; `*args` and `**kwargs` accept what they can."""
     was, now = old.args, new.args
-    names = {item.arg for item in (*was.args, *was.kwonlyargs)}
-    kept = {item.arg for item in (*now.posonlyargs, *now.args, *now.kwonlyargs)}
-    lost = set() if now.kwarg else names - kept
-    if not now.vararg and not now.kwarg and len(was.posonlyargs) > len((*now.posonlyargs, *now.args)):
-        lost |= {item.arg for item in was.posonlyargs} - kept
-    lost |= {f"*{was.vararg.arg}"} if was.vararg and not now.vararg else set()
-    lost |= {f"**{was.kwarg.arg}"} if was.kwarg and not now.kwarg else set()
-    return {name for name in lost if name not in ("self", "cls") and not name.startswith("_")}
+    gone = {name for star, name in _catch_alls(was).items() if star not in _catch_alls(now)}
+    if not now.kwarg:
+        fewer = not now.vararg and len(was.posonlyargs) > len((*now.posonlyargs, *now.args))
+        passed = _names(*was.args, *was.kwonlyargs, *(was.posonlyargs if fewer else ()))
+        gone |= passed - _names(*now.posonlyargs, *now.args, *now.kwonlyargs)
+    return {name for name in gone if name not in ("self", "cls") and not name.startswith("_")}
+
+
+def _catch_alls(args: ast.arguments) -> Mapping[str, str]:
+    """`*args` by `*` and `**kwargs` by `**`, where the function has them."""
+    both = {"*": args.vararg, "**": args.kwarg}
+    return {star: star + item.arg for star, item in both.items() if item}
+
+
+def _names(*parameters: ast.arg) -> set[str]:
+    return {item.arg for item in parameters}
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:

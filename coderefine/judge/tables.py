@@ -19,6 +19,10 @@ class Table:
     entries: tuple[tuple[Key, Key], ...]
     line: int
 
+    @property
+    def listed(self) -> bool:
+        return not self.entries[0][0]
+
 
 def tables(tree: ast.Module | None) -> Iterator[Table]:
     """Dict, list and tuple displays of literals that the module indexes with a non-literal."""
@@ -34,38 +38,40 @@ def tables(tree: ast.Module | None) -> Iterator[Table]:
 
 def _looked_up(tree: ast.Module) -> frozenset[str]:
     """Names that are indexed, asked with `.get` or tested with `in` by something computed."""
-    found = set()
-    for node in nodes(tree):
-        base = _base(node)
-        name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
-        found.add(name)
-    return frozenset(found - {""})
+    return frozenset(_name(base) for node in nodes(tree) if (base := _base(node))) - {""}
 
 
 def _base(node: ast.AST) -> ast.expr | None:
-    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant | ast.Slice):
-        return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop"):
-        return node.func.value if node.args and not isinstance(node.args[0], ast.Constant) else None
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In) and not isinstance(node.left, ast.Constant):
-        return node.comparators[0]
-    return None
+    """Where `node` looks something up, if what it looks for is computed."""
+    match node:
+        case ast.Subscript(value=base, slice=wanted):
+            pass
+        case ast.Call(func=ast.Attribute(value=base, attr="get" | "pop"), args=[wanted, *_]):
+            pass
+        case ast.Compare(left=wanted, ops=[ast.In(), *_], comparators=[base, *_]):
+            pass
+        case _:
+            return None
+    return None if isinstance(wanted, ast.Constant | ast.Slice) else base
 
 
 def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
-    base = _base(node)
-    if base is not None and not isinstance(node, ast.Compare):
-        yield base
-    if isinstance(node, ast.Assign) and any(_name(target) in looked_up for target in node.targets):
-        yield node.value
-    if isinstance(node, ast.AnnAssign) and node.value and _name(node.target) in looked_up:
-        yield node.value
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        every = [*node.args.posonlyargs, *node.args.args]
-        named = every[len(every) - len(node.args.defaults) :]
-        for argument, default in zip(named, node.args.defaults, strict=True):
-            if argument.arg in looked_up:
-                yield default
+    """Expressions that are looked up on the spot, or given to a name that is looked up."""
+    match node:
+        case ast.Subscript() | ast.Call():
+            yield from filter(None, [_base(node)])
+        case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(_name, targets)):
+            yield value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if _name(target) in looked_up:
+            yield value
+        case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
+            yield from (default for name, default in _defaults(args) if name in looked_up)
+
+
+def _defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Positional parameters that have a default, with it."""
+    last_first = zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)
+    yield from ((parameter.arg, default) for parameter, default in last_first)
 
 
 def _name(target: ast.expr) -> str:

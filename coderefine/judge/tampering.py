@@ -28,6 +28,7 @@ HARMLESS = frozenset(
         "threading.excepthook",
     )
 )
+FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
 INNARDS = frozenset(
     ("__code__", "__bases__", "__eq__", "__ne__", "__instancecheck__", "__globals__", "__defaults__", "__kwdefaults__")
 )
@@ -97,23 +98,25 @@ def _setattr(node: ast.AST, names: Bindings) -> Iterator[Mark]:
 
 def _foreign(name: str, *, by_code: bool) -> bool:
     """Whether `name` is an attribute of somebody else's module (imported objects of the project are its own)."""
-    parts = name.split(".")
-    if len(parts) < 2 or not parts[0] or parts[0] == "<own>" or name in HARMLESS or name.startswith("os.environ"):
+    module, *attributes = name.split(".")
+    if not attributes or module in ("", "<own>") or name in HARMLESS or name.startswith("os.environ"):
         return False
-    if parts[0] in sys.stdlib_module_names or parts[0] in MODULES or parts[0] == "__builtins__":
-        return True
-    testing = any(part == "testing" or part.startswith("assert") for part in parts)
-    return testing and by_code
+    testing = any(part == "testing" or part.startswith("assert") for part in (module, *attributes))
+    return module in FOREIGN or (testing and by_code)
 
 
 def _always_equal(node: ast.ClassDef) -> Iterator[Mark]:
     for item in node.body:
-        if isinstance(item, ast.FunctionDef) and item.name in COMPARISONS and _cannot_say_no(item):
-            yield Mark(f"makes every {node.name} answer {item.name} alike", item.lineno)
-        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Lambda) and _fixed(item.value.body):
-            named = [target.id for target in item.targets if isinstance(target, ast.Name) and target.id in COMPARISONS]
-            if named:
-                yield Mark(f"makes every {node.name} answer {named[0]} alike", item.lineno)
+        for name in COMPARISONS.intersection(_answering_alike(item)):
+            yield Mark(f"makes every {node.name} answer {name} alike", item.lineno)
+
+
+def _answering_alike(item: ast.stmt) -> Iterator[str]:
+    """Names of the methods that `item` defines and that have only one answer."""
+    if isinstance(item, ast.FunctionDef) and _cannot_say_no(item):
+        yield item.name
+    elif isinstance(item, ast.Assign) and isinstance(item.value, ast.Lambda) and _fixed(item.value.body):
+        yield from (target.id for target in item.targets if isinstance(target, ast.Name))
 
 
 def _cannot_say_no(function: ast.FunctionDef) -> bool:
