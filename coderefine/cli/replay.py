@@ -58,7 +58,6 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
                 proposers=(Recorded(journal.attempts(), model(parts, client, then)),),
                 limits=ENDLESS,
                 strength=None,
-                behaviour=None,
                 record=_keep_nothing,
             )
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from coderefine.cli.delivery import Delivery
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, advice, critics, proposers, views
 from coderefine.config import masked
-from coderefine.core import Event, Outcome, Stop, Views
+from coderefine.core import Attempt, Event, Outcome, Stop, Views
 from coderefine.errors import PublishError, SurroundingsError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coderefine.git import Repository
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
+    from coderefine.loop.behaviour import Keeper
     from coderefine.loop.state import Parts
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
@@ -152,11 +153,11 @@ def assembled(
     under: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> Parts:
     """What a run of the loop is made of. `under`: files that stand otherwise in the views than in the user's tree."""
-    from coderefine.loop.behaviour import Behaviour
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
 
     project = (setup.place, setup.interpreter, setup.config)
+    earlier = _earlier(journal, replayed=bool(under))
     return Parts(
         views=opened,
         critics=critics(setup),
@@ -167,13 +168,30 @@ def assembled(
         roots=_roots(setup),
         limits=setup.config.limits,
         strength=Strength(*project),
-        behaviour=Behaviour(*project) if setup.task.keeps else None,
+        behaviour=_behaviour(setup, earlier) if setup.task.keeps else None,
         listen=setup.listen,
         record=journal.attempt if journal else forget,
         edited=originals.edited,
-        advice=advice(setup, client),
+        advice=advice(setup, client, earlier),
         task=setup.task,
     )
+
+
+def _earlier(journal: Journal | None, *, replayed: bool) -> tuple[Attempt, ...]:
+    """What a recorded run found out, when it goes on, or again, on the tree it began on."""
+    found = journal.attempts() if journal else ()
+    if journal is None or not found or replayed:
+        return found
+    from coderefine.journal.rewound import rewound
+
+    return () if rewound(journal) else found
+
+
+def _behaviour(setup: Setup, earlier: Sequence[Attempt]) -> Keeper:
+    from coderefine.loop.behaviour import Behaviour, Recalled
+
+    live = Behaviour(setup.place, setup.interpreter, setup.config)
+    return Recalled(live, earlier) if earlier else live
 
 
 def _roots(setup: Setup) -> tuple[str, ...]:

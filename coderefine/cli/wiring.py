@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load, task_name
-from coderefine.core import FIX, Critic, Event, Listen, Proposer, Task, Views
+from coderefine.core import FIX, Attempt, Critic, Event, Listen, Proposer, Task, Views
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -101,9 +101,14 @@ def _of_task(parts: Setup) -> tuple[Critic, ...]:
     return (*([Asked(task)] if task.wanted else []), *made)
 
 
-def advice(parts: Setup, client: Client | None) -> tuple[Critic, ...]:
-    """Who is heard once the gates are content: the task's advisers; the review, when there are criteria and a model."""
-    own = tuple(critic for critic in _of_task(parts) if not critic.gate)
+def advice(parts: Setup, client: Client | None, earlier: Sequence[Attempt] = ()) -> tuple[Critic, ...]:
+    """Who is heard once the gates are content: the task's advisers; the review, when there are criteria and a model.
+
+    `earlier`: attempts of a recorded run, on which the task's advisers have spoken; a model's answers are remembered.
+    """
+    from coderefine.critics.recalled import recalled
+
+    own = tuple(recalled(critic, earlier) for critic in _of_task(parts) if not critic.gate)
     if parts.task.drafts and client is not None:
         from coderefine.critics.drafted import Drafted
 

@@ -6,11 +6,12 @@ For tasks that may not change what the code does, where tests alone are too thin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from coderefine.config import Config
-from coderefine.core import Case, Patch, Verdict, Views
+from coderefine.core import Attempt, Case, Patch, Verdict, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.anypool import open_any_pool
@@ -28,6 +29,35 @@ Answers = Mapping[str, Codes]
 """Two answers to each call, by the call."""
 
 
+class Keeper(Protocol):
+    """Holds patches to what the code did before."""
+
+    def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
+        """No when a call that had a value has another one now. `reason` says what was compared, or why nothing was.
+
+        `cases`: the tests at the start, by id.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """`keeper`, whose recorded word on an attempt stands: what the clock or chance has a part in comes out once."""
+
+    keeper: Keeper
+    attempts: Sequence[Attempt]
+
+    def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
+        """The recorded no; a recorded yes with what is compared now."""
+        known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
+        if known is None:
+            return self.keeper.kept(views, patch, cases)
+        if not known.verdict:
+            return known.verdict
+        now = self.keeper.kept(views, patch, cases)
+        return Verdict(ok=True, reason=now.reason if now else "")
+
+
 @dataclass(slots=True)
 class Behaviour:
     """Compares patches of one project with its start: each version, whatever was changed in it, in a server of its
@@ -39,7 +69,7 @@ class Behaviour:
     _start: Answers | None = field(default=None, init=False)
 
     def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """No when a call that had a value has another one now. `reason` says what was compared, or why nothing was."""
+        """See Keeper."""
         usual = sum(case.seconds for case in cases.values())
         if not any(not case.status.bad for case in cases.values()):
             return _unsaid("no test passes at the start, so there are no calls to compare")

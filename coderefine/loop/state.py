@@ -28,7 +28,7 @@ from coderefine.core import (
     Verdict,
     Views,
 )
-from coderefine.loop.behaviour import Behaviour
+from coderefine.loop.behaviour import Keeper
 from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
@@ -70,7 +70,7 @@ class Parts:
     limits: Limits = Limits()
     modules: frozenset[str] = frozenset()
     strength: Strength | None = None
-    behaviour: Behaviour | None = None
+    behaviour: Keeper | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = forget
     edited: Callable[[int], tuple[str, ...]] = _untouched

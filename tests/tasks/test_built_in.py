@@ -163,6 +163,9 @@ def test_a_green_improvement_that_changes_what_no_test_asks_is_refused(tmp_path:
     assert (top / "fib.py").read_text() == RENAMED
     assert "calls near those of the tests otherwise" in said.out
     assert "calls near those of the tests as before" in said.out
+    again = coderefine("replay", cwd=top)
+    assert again.code == 0, again
+    assert "calls near those of the tests otherwise" in again.out
 
 
 SLOW = '''\
@@ -194,7 +197,10 @@ def test_performance_is_measured_and_behaviour_held(tmp_path: Path) -> None:
     assert said.code == 0, said
     assert (top / "uniques.py").read_text() == FAST
     assert "calls near those of the tests otherwise" in said.out
-    assert "× as fast (99%:" in said.out
+    (measured,) = [line for line in said.out.splitlines() if "× as fast (99%:" in line]
+    again = coderefine("replay", cwd=top)
+    assert again.code == 0, again
+    assert measured in again.out, "what was measured then, not another time"
 
 
 def test_readable_code_is_left_alone(tmp_path: Path) -> None:

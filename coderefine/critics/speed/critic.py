@@ -119,7 +119,8 @@ def _against(found: Measured, target: float, rival: str) -> str:
     """What speaks against a tree measured beside `rival`; nothing when it is surely faster."""
     speed = found.speedup
     if found.slower:
-        return f"{', '.join(found.slower[:3])} slower than with {rival}"
+        named = f" in {', '.join(found.slower[:3])}" if found.several else ""
+        return f"{speed} compared with {rival}: slower{named}"
     if speed.enough:
         return ""
     if speed.pairs < LOOKS[0]:

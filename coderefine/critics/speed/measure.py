@@ -30,10 +30,11 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The speed-up over all benchmarks, and those of them that became slower."""
+    """The speed-up over all benchmarks, and those of them that became slower. `several`: there is more than one."""
 
     speedup: Speedup
     slower: tuple[str, ...] = ()
+    several: bool = False
 
 
 def measure(before: View, after: View, how: How) -> Measured:
@@ -52,7 +53,7 @@ def measure(before: View, after: View, how: How) -> Measured:
         if late or len(pairs) in LOOKS:
             found = speedup(ratios(pairs), how.target)
             if late or len(pairs) == LOOKS[-1] or settled(found, how.target):
-                return Measured(found, slower(pairs, how.target))
+                return Measured(found, slower(pairs, how.target), several=len(pairs[0][0]) > 1)
 
 
 def _pair(before: View, after: View, how: How, number: int) -> Pair:
