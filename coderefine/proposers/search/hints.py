@@ -30,6 +30,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
         "early-return": 0.7,
         "variable": 0.5,
         "none-value": 2.0,
+        "produced": 2.0,
     },
     "KeyError": {
         "key-access": 1.5,
@@ -59,6 +60,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
         "field-of": 0.7,
         "none-check": 0.7,
         "none-value": 2.0,
+        "produced": 2.0,
         "receiver": 0.7,
         "unwrap": 0.5,
         "returned": 0.5,
@@ -102,14 +104,25 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
         {"argument-removed": 2.0, "decorator": 3.0, "parameter": 2.0},
     ),
     (re.compile(r"bound method|'method'"), {"decorator": 3.0}),
+    (
+        re.compile(r"expected (at (least|most) |exactly )?\d+ (positional )?arguments?,? (but )?got"),
+        {"argument-added": 3.0},
+    ),
     (re.compile(r"unexpected keyword argument"), {"argument-value": 2.5, "argument-removed": 1.5}),
     (
         re.compile(r"NoneType"),
-        {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-check": 0.7, "none-value": 1.5},
+        {
+            "statement-kind": 1.5,
+            "returned": 1.5,
+            "invented": 0.7,
+            "none-check": 0.7,
+            "none-value": 1.5,
+            "produced": 1.5,
+        },
     ),
     (
         re.compile(r"assert None (==|is not)|(==|is) None\b"),
-        {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-value": 1.0},
+        {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-value": 1.0, "produced": 1.5},
     ),
     (
         re.compile(
@@ -125,11 +138,19 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
 )
 
 
+UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
+"""CPython's words for a name without a value, before and since 3.11."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Log odds by operator name; what an operator is not named for, it is worth 0."""
+    """Log odds by operator name; what an operator is not named for, it is worth 0.
+
+    `undefined`: local or global names that failing tests found without a value.
+    """
 
     odds: Mapping[str, float] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
@@ -139,7 +160,8 @@ class Hints:
         for case in cases:
             for name, odds in _said(case).items():
                 found[name] = found.get(name, 0.0) + odds / len(cases)
-        return cls(found)
+        names = (match.group(1) for case in cases if case.failure for match in UNDEFINED.finditer(case.failure.message))
+        return cls(found, tuple(dict.fromkeys(names)))
 
 
 def _said(case: Case) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -153,7 +154,7 @@ class Index:
     def _call(self, node: ast.Call) -> None:
         name = dotted(node.func)
         self.calls[name.rsplit(".", 1)[-1]].append(node)
-        if len(node.args) == 1 and "." in name:
+        if len(node.args) == 1 and name:
             self.one_argument.add(name)
 
     def _word(self, node: ast.AST) -> None:
@@ -176,8 +177,35 @@ class Index:
             self.errors.add(name)
 
     @cached_property
+    def idle(self) -> frozenset[str]:
+        """Imports, private functions and private attributes that nothing in this file reads: a use may be lost."""
+        if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
+            return frozenset()  # it hands on what it imports
+        nodes = list(ast.walk(self.module.tree))
+        read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        read |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+        read |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        return frozenset(name for name in _own_names(nodes) if name not in read)
+
+    @cached_property
     def free_tests(self) -> list[tuple[str, frozenset[str], Function | None]]:
         return [(piece.text, piece.names, piece.function) for piece in self.tests]
+
+
+def _own_names(nodes: list[ast.AST]) -> Iterator[str]:
+    """Names that only this file can be expected to use."""
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
+            yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _private(node.name):
+            yield node.name
+        elif isinstance(node, ast.Module | ast.ClassDef):
+            targets = [target for stmt in node.body if isinstance(stmt, ast.Assign) for target in stmt.targets]
+            yield from (name.id for name in targets if isinstance(name, ast.Name) and _private(name.id))
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def _names_in(node: ast.AST) -> frozenset[str]:

@@ -179,15 +179,14 @@ class Local:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """Parameters and local names that the function binds and never reads."""
+        """What is bound and never read: parameters and local names of the function, private names of the file."""
         if self.function is None:
-            return frozenset()
+            return self.module.index.idle
         read = {
             node.id for node in ast.walk(self._outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        return frozenset(
-            name for name in self.bound if name not in read and not name.startswith("_") and name not in ("self", "cls")
-        )
+        own = (name for name in self.bound if name not in read and name not in ("self", "cls"))
+        return self.module.index.idle | frozenset(name for name in own if not name.startswith("_"))
 
     @cached_property
     def globals(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coderefine.core import Case, Failure, Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
@@ -12,13 +13,13 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 
 
-def made(operator: str, text: str, line: int, raised: tuple[str, ...] = ()) -> set[str]:
+def made(operator: str, text: str, line: int, raised: tuple[str, ...] = (), hints: Hints = Hints()) -> set[str]:  # noqa: B008
     """All texts the operator makes of the statement at `line` (1-based)."""
     module = Module.of("m.py", text.encode())
     assert module is not None
     stmt = module.by_line[line]
     function = stmt if isinstance(stmt, Function) else module.function(stmt)
-    site = Site(Local(module, function, World({"m.py": module})), stmt, 1.0, frozenset(raised), Hints())
+    site = Site(Local(module, function, World({"m.py": module})), stmt, 1.0, frozenset(raised), hints)
     family = next(row for row in TABLE if row.name == operator)
     return {apply(text, edit) for edit in family.edits(site)}
 
@@ -142,3 +143,43 @@ def test_every_family_says_in_one_sentence_what_it_does(row: object) -> None:
 
 def test_names_are_unique() -> None:
     assert len({row.name for row in TABLE}) == len(TABLE)
+
+
+PAIR = "class P:\n    def __init__(self, x, y):\n        self.x = x\n        self.y = y\n    def __eq__(self, o):\n"
+LOST = [
+    ("narrow", PAIR + "        return self.x == o.x\n", 6, "self.x == o.x", "self.x == o.x and self.y == o.y"),
+    ("produced", "def g(x):\n    return x\n" + body("a = None", "return a"), 4, "None", "g(x)"),
+    ("produced", "def g(x):\n    return x\ndef h(x):\n    return x\n" + body("return None"), 6, "None", "g(h(x))"),
+    ("produced", body("z = x.strip()", "w = y + '/'", "parts = None"), 4, "None", "x.split('/')"),
+    ("condition", body("if False:", "    return x(y)", "return 1"), 2, "False", "x(y)"),
+    ("own-wrap", "from html import escape\n" + body("return x + y"), 3, "x + y", "escape(x) + y"),
+    ("argument-added", body("if isinstance(list):", "    return x[0]"), 2, "(list)", "(x[0], list)"),
+    ("variable", body("z = {}", "k = 'a'.strip()", "k[x] = y"), 4, "k[x]", "z[x]"),
+    ("invented", body("if x:", "    y = x", "else:", "    pass", "return y"), 5, "pass", "y = 0"),
+    ("from-here", body("if x:", "    return y + 1", "else:", "    pass"), 5, "pass", "return y + 1"),
+]
+
+
+@pytest.mark.parametrize(("operator", "text", "line", "old", "new"), LOST)
+def test_what_was_lost_is_put_back(operator: str, text: str, line: int, old: str, new: str) -> None:
+    rows = text.splitlines(keepends=True)
+    assert old in rows[line - 1]
+    rows[line - 1] = rows[line - 1].replace(old, new, 1)
+    assert "".join(rows) in made(operator, text, line)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "name 'total' is not defined",
+        "name 'total' is not defined. Did you mean: 'tot'?",
+        "cannot access local variable 'total' where it is not associated with a value",
+        "local variable 'total' referenced before assignment",
+    ],
+)
+def test_an_undefined_name_is_given_a_first_value(message: str) -> None:
+    failure = Failure(message, "NameError")
+    hints = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)])
+    assert hints.undefined == ("total",)
+    text = body("for i in x:", "    total += i", "return total")
+    assert text.replace("    for", "    total = 0\n    for") in made("defined", text, 2, hints=hints)

@@ -87,7 +87,7 @@ def atoms(site: Site) -> dict[str, float]:
 
 def _atoms(site: Site) -> dict[str, float]:
     found: dict[str, float] = {}
-    for text, weight in (*_written(site), *_single(site), *_paired(site)):
+    for text, weight in (*_written(site), *_single(site), *_paired(site), *_asked(site)):
         found[text] = max(found.get(text, 0.0), weight)
     best = sorted(found.items(), key=lambda item: -item[1])
     return {text: weight**1.5 for text, weight in best[:MOST]}
@@ -112,6 +112,17 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
             yield f"not {piece.text}", 0.9
             yield piece.text, 0.8
     yield from ((f"self.{name}()", 0.5) for name in _predicates(site))
+
+
+def _asked(site: Site) -> Iterator[tuple[str, float]]:
+    """What a function given as a parameter says of a name."""
+    for name in site.local.parameters:
+        if name in site.local.unused or name in site.module.index.calls:
+            weight = 1.4 if name in site.local.unused else 0.5
+            for path in site.names[:5]:
+                if path != name:
+                    yield f"{name}({path})", weight
+                    yield f"not {name}({path})", weight * 0.5
 
 
 def _readable(site: Site, piece: Piece) -> bool:

@@ -108,7 +108,21 @@ def _additions(site: Site, node: ast.Call, name: str) -> dict[str, float]:
         options |= _from_signature(site, node, arguments)
     for path in site.paths:
         options.setdefault(path, 0.6)
+    for text in _elements(site):
+        options.setdefault(text, 0.5)
     return options
+
+
+def _elements(site: Site) -> list[str]:
+    """Items and attributes that this function reads: `row[0]`, `item.name`."""
+    pieces = (
+        piece.text
+        for piece in site.module.index.expressions
+        if isinstance(piece.node, ast.Subscript | ast.Attribute)
+        and piece.function is site.local.function
+        and piece.names <= site.known
+    )
+    return [text for text in dict.fromkeys(pieces) if len(text) <= 30][:20]
 
 
 def _from_signature(site: Site, node: ast.Call, arguments: ast.arguments) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
@@ -16,10 +17,22 @@ def narrow(site: Site) -> Iterator[Edit]:
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.And] else f"({text})"
-        for atom, weight in atoms(site).items():
+        for atom, weight in (atoms(site) | _analogies(site, node)).items():
             if atom not in text:
                 yield from site.swap(node, f"{left} and {atom}", weight)
                 yield from site.swap(node, f"{atom} and {left}", weight * 0.8)
+
+
+def _analogies(site: Site, node: ast.expr) -> dict[str, float]:
+    """The same test of another field: `a.x == b.x` beside `a.y == b.y`."""
+    used = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
+    text, fields = site.code(node), site.local.fields if isinstance(node, ast.Compare | ast.Call) else ()
+    return {
+        re.sub(rf"\.{re.escape(old)}\b", f".{new}", text): 2.0 if len(text.split(f".{old}")) > 2 else 0.7
+        for old in sorted(used)
+        for new in fields
+        if new != old
+    }
 
 
 def widen(site: Site) -> Iterator[Edit]:
@@ -27,7 +40,7 @@ def widen(site: Site) -> Iterator[Edit]:
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.Or] else f"({text})"
-        for atom, weight in atoms(site).items():
+        for atom, weight in (atoms(site) | _analogies(site, node)).items():
             if atom not in text:
                 yield from site.swap(node, f"{left} or {atom}", weight)
                 yield from site.swap(node, f"{atom} or {left}", weight * 0.5)

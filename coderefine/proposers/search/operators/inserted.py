@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import Piece
 from coderefine.proposers.search.kinds import fits
+from coderefine.proposers.search.operators import produced
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, Edit
@@ -16,6 +18,8 @@ from coderefine.proposers.search.syntax import DEFINITIONS, Edit
 ENOUGH = 400
 """Statements found elsewhere after which no further piece is looked at."""
 EMPTY = {"list": "[]", "str": "''", "": "None"}
+HOLE = 1.5
+"""Added to a statement put in place of `pass`, where one may have been left out."""
 
 
 def from_here(site: Site) -> Iterator[Edit]:
@@ -30,8 +34,18 @@ def invented(site: Site) -> Iterator[Edit]:
         yield from _around(site, text, weight)
 
 
+def defined(site: Site) -> Iterator[Edit]:
+    """A missing first value of a name that a failing test found undefined."""
+    if site.hints.undefined and not isinstance(site.stmt, DEFINITIONS):
+        for at, text in enumerate(produced.defined(site)):
+            yield from _around(site, text, 1.0 / (1 + 0.1 * at))
+
+
 def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
     if _there_already(site, text) or _out_of_place(site, text):
+        return
+    if isinstance(site.stmt, ast.Pass) and site.module.alone(site.stmt):
+        yield replace(emit.statement(site.module, site.stmt, text, weight), boost=HOLE)
         return
     jumps = text.startswith(("return", "raise", "break", "continue"))
     if not jumps and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
@@ -106,6 +120,8 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
     for path in site.paths:
         yield from _of_path(site, path, names)
     yield from _of_object(site, me, names)
+    if isinstance(site.stmt, ast.Pass):
+        yield from ((f"{name} = {value}", 0.7) for name in names for value in ("0", "[]", '""', "None", "{}", "1"))
     yield from (("continue", 1.0), ("break", 1.0))
     yield from ((f"return {path}", 1.0) for path in site.paths[:12])
     yield from (

@@ -12,73 +12,79 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
 
 CONFUSED = (
-    {"min", "max"},
-    {"any", "all"},
-    {"sorted", "reversed", "list", "set", "tuple"},
-    {"int", "float", "round"},
-    {"str", "repr"},
-    {"startswith", "endswith"},
-    {"lower", "upper", "casefold", "capitalize", "title", "swapcase"},
-    {"strip", "lstrip", "rstrip"},
-    {"split", "rsplit", "splitlines", "partition", "rpartition"},
-    {"find", "rfind", "index", "rindex", "count"},
-    {"keys", "values", "items"},
-    {"append", "extend", "insert", "add", "appendleft"},
-    {"pop", "popleft", "remove", "discard", "popitem"},
-    {"add", "discard", "remove", "update"},
-    {"union", "intersection", "difference", "symmetric_difference"},
-    {"floor", "ceil", "trunc"},
-    {"isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"},
-    {"ljust", "rjust", "center", "zfill"},
-    {"get", "pop", "setdefault"},
-    {"update", "append", "extend"},
-    {"match", "search", "fullmatch", "findall", "finditer"},
-    {"removeprefix", "removesuffix"},
-    {"encode", "decode"},
-    {"load", "loads"},
-    {"dump", "dumps"},
-    {"read", "readline", "readlines"},
-    {"write", "writelines"},
-    {"isupper", "islower", "istitle"},
-    {"copy", "deepcopy"},
-    {"issubset", "issuperset", "isdisjoint"},
-    {"weekday", "isoweekday"},
-    {"heappush", "heappop", "heapify", "heappushpop"},
-    {"sin", "cos", "tan"},
-    {"days", "seconds", "total_seconds"},
-    {"day", "month", "year"},
-    {"hour", "minute", "second", "microsecond"},
-    {"bisect_left", "bisect_right", "bisect"},
-    {"map", "filter"},
-    {"sum", "len", "max", "min"},
-    {"enumerate", "zip", "range"},
-    {"chr", "ord"},
-    {"bin", "hex", "oct"},
-    {"start", "end", "stop", "span"},
-    {"group", "groups", "groupdict"},
-    {"isinstance", "issubclass"},
-    {"getattr", "hasattr", "setattr"},
-    {"list", "dict", "set", "tuple"},
-    {"dirname", "basename"},
-    {"name", "stem", "suffix"},
-    {"accumulate", "chain"},
-    {"permutations", "combinations", "product"},
-    {"mean", "median"},
-    {"rotate", "reverse"},
-    {"lower", "strip"},
-    {"exists", "is_file", "is_dir"},
-    {"put", "get"},
-    {"acquire", "release"},
-    {"enter", "exit"},
-    {"left", "right"},
-    {"first", "last"},
+    ("min", "max"),
+    ("any", "all"),
+    ("sorted", "reversed", "list", "set", "tuple"),
+    ("int", "float", "round"),
+    ("str", "repr"),
+    ("startswith", "endswith"),
+    ("lower", "upper", "casefold", "capitalize", "title", "swapcase"),
+    ("strip", "lstrip", "rstrip"),
+    ("split", "rsplit", "splitlines", "partition", "rpartition"),
+    ("find", "rfind", "index", "rindex", "count"),
+    ("keys", "values", "items"),
+    ("append", "extend", "insert", "add", "appendleft"),
+    ("pop", "popleft", "remove", "discard", "popitem"),
+    ("add", "discard", "remove", "update"),
+    ("union", "intersection", "difference", "symmetric_difference"),
+    ("floor", "ceil", "trunc"),
+    ("isdigit", "isalpha", "isalnum", "isnumeric", "isdecimal", "isspace"),
+    ("ljust", "rjust", "center", "zfill"),
+    ("get", "pop", "setdefault"),
+    ("update", "append", "extend"),
+    ("match", "search", "fullmatch", "findall", "finditer"),
+    ("removeprefix", "removesuffix"),
+    ("encode", "decode"),
+    ("load", "loads"),
+    ("dump", "dumps"),
+    ("read", "readline", "readlines"),
+    ("write", "writelines"),
+    ("isupper", "islower", "istitle"),
+    ("copy", "deepcopy"),
+    ("issubset", "issuperset", "isdisjoint"),
+    ("weekday", "isoweekday"),
+    ("heappush", "heappop", "heapify", "heappushpop"),
+    ("sin", "cos", "tan"),
+    ("days", "seconds", "total_seconds"),
+    ("day", "month", "year"),
+    ("hour", "minute", "second", "microsecond"),
+    ("bisect_left", "bisect_right", "bisect"),
+    ("map", "filter"),
+    ("sum", "len", "max", "min"),
+    ("enumerate", "zip", "range"),
+    ("chr", "ord"),
+    ("bin", "hex", "oct"),
+    ("start", "end", "stop", "span"),
+    ("group", "groups", "groupdict"),
+    ("isinstance", "issubclass"),
+    ("getattr", "hasattr", "setattr"),
+    ("list", "dict", "set", "tuple"),
+    ("dirname", "basename"),
+    ("name", "stem", "suffix"),
+    ("accumulate", "chain"),
+    ("permutations", "combinations", "product"),
+    ("mean", "median"),
+    ("rotate", "reverse"),
+    ("lower", "strip"),
+    ("exists", "is_file", "is_dir"),
+    ("put", "get"),
+    ("acquire", "release"),
+    ("enter", "exit"),
+    ("left", "right"),
+    ("first", "last"),
 )
 """Names that are taken for each other."""
+
+
+WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
+"""Exceptions that a value of the wrong kind ends in."""
 
 
 @lru_cache(maxsize=20_000)
 def likeness(one: str, other: str) -> float:
     """How easily one name is written for another: shared parts, shared letters, 0..1."""
+    if not one or not other:
+        return 0.0
     parts, others = set(one.lower().split("_")), set(other.lower().split("_"))
     shared = len(parts & others) / max(len(parts | others), 1)
     same = sum(1 for a, b in zip(one, other, strict=False) if a == b) / max(len(one), len(other))
@@ -104,21 +110,25 @@ def _called(site: Site, node: ast.AST) -> bool:
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
     near = {inner.id for inner in site.nodes if isinstance(inner, ast.Name)}
-    for path, same in _fitting(site, node, name):
-        weight = 1.0 + 2.0 * likeness(_last(name), _last(path)) + (1.0 if same else 0.0)
+    for path, fit in _fitting(site, node, name):
+        weight = fit * (1.0 + 2.0 * likeness(_last(name), _last(path)) + (1.0 if fit > 1.0 else 0.0))
         if path in near:
             weight *= 0.8
         yield path, weight * (0.6 if "." in path else 1.0)
 
 
-def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, bool]]:
-    """Paths that may stand in place of `name`, and whether they are known to be of the same kind."""
-    kind = site.kinds.of(node)
+def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
+    """Paths that may stand in place of `name`, and how well: more than 1 when known to be of the same kind.
+
+    Little, but not nothing, for another kind: the wrong name may be the very reason why the kinds differ.
+    """
+    kind, misfit = site.kinds.of(node), 0.5 if site.raised & WRONG_KIND else 0.15
     prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
     for path in site.paths:
         other = site.kinds.name(path)
-        if path != name and fits(kind, other) and not (prolonged and path.startswith(name + ".")):
-            yield path, bool(kind) and kind == other
+        if path != name and not (prolonged and path.startswith(name + ".")):
+            same = bool(kind) and kind == other
+            yield path, 1.01 if same else 1.0 if fits(kind, other) else misfit
 
 
 def _last(path: str) -> str:
@@ -153,7 +163,7 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
     for group in CONFUSED:
         if node.attr in group:
             options |= dict.fromkeys(group, 4.0)
-    for name in _used_on(site, dotted(node.value), called=called):
+    for name in sorted(_used_on(site, dotted(node.value), called=called)):
         options.setdefault(name, 1.0 + 2.0 * likeness(node.attr, name))
     if called and node.attr in site.world.methods:
         for name in site.world.methods:
@@ -211,8 +221,9 @@ def _other_functions(site: Site, called: str, here: list[str]) -> dict[str, floa
     return options
 
 
-def _confused_builtins(name: str) -> set[str]:
-    return {other for group in CONFUSED if name in group for other in group if other in BUILTINS} - {name}
+def _confused_builtins(name: str) -> list[str]:
+    others = dict.fromkeys(other for group in CONFUSED if name in group for other in group if other in BUILTINS)
+    return [other for other in others if other != name]
 
 
 def globals_(site: Site) -> Iterator[Edit]:

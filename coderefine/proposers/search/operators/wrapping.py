@@ -231,7 +231,7 @@ def _inside_chain(site: Site, node: ast.AST) -> bool:
 
 def own_wrap(site: Site) -> Iterator[Edit]:
     """A value passed through a one-argument function or method of this project."""
-    functions, methods = _own_functions(site), _own_methods(site)
+    functions, methods = own_functions(site), _own_methods(site)
     for node in site.exprs:
         if _no_value(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
             continue
@@ -241,8 +241,11 @@ def own_wrap(site: Site) -> Iterator[Edit]:
             yield from site.swap(node, f"{site.local.receiver}.{name}({site.code(node)})", 0.7)
 
 
-def _own_functions(site: Site) -> list[str]:
-    """Functions that take one argument or are given one in this file; the one around the statement left out."""
+def own_functions(site: Site) -> list[str]:
+    """Functions that take one argument or are given one in this file, and imports that nothing uses any more.
+
+    The function around the statement is left out.
+    """
     reachable = site.local.globals
     here = [
         name
@@ -251,7 +254,8 @@ def _own_functions(site: Site) -> list[str]:
     ]
     used = {name for name in site.module.index.one_argument if name.split(".")[0] in reachable}
     me = site.local.function.name if site.local.function else None
-    return [name for name in (*here, *sorted(used)) if name != me]
+    idle = [name for name in reachable if name in site.module.index.idle and name.islower()]
+    return [name for name in dict.fromkeys((*here, *sorted(used), *idle)) if name != me]
 
 
 def _own_methods(site: Site) -> list[str]:

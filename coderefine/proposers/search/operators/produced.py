@@ -1,0 +1,143 @@
+"""Values that a call makes: a lost call put back where None, a constant or a bare name stands."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.proposers.search.kinds import dotted
+from coderefine.proposers.search.known import METHODS, RESULTS
+from coderefine.proposers.search.operators.names import likeness
+from coderefine.proposers.search.operators.wrapping import own_functions
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit
+
+HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
+"""Where a None may stand for a call that is lost."""
+MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
+OF_TEXT = (
+    ("{}.strip()", "strip", 0.5),
+    ("{}.split()", "split", 0.6),
+    ("{}.lower()", "lower", 0.5),
+    ("{}.upper()", "upper", 0.3),
+    ("{}.splitlines()", "splitlines", 0.3),
+    ("len({})", "len", 0.4),
+    ("list({})", "list", 0.3),
+    ("int({})", "int", 0.3),
+)
+OF_ANY = (
+    ("len({})", "len", 0.4),
+    ("list({})", "list", 0.4),
+    ("str({})", "str", 0.3),
+    ("iter({})", "iter", 0.2),
+    ("sorted({})", "sorted", 0.3),
+)
+"""A call of a value, the function or method called, and how often."""
+CUTTING = ("split", "rsplit", "partition", "strip", "lstrip", "rstrip", "startswith", "endswith", "join")
+"""Methods of a text that take another short text."""
+
+
+def produced(site: Site) -> Iterator[Edit]:
+    """A None that should be what a function or method makes of a name in scope: `f(x)`, `f(g(x))`, `x.split(",")`."""
+    for node in site.exprs:
+        if isinstance(node, ast.Constant) and node.value is None and isinstance(_parent(site, node), HOLES):
+            for text, weight in products(site, _wanted(site, node)).items():
+                yield from site.swap(node, text, weight)
+
+
+def _parent(site: Site, node: ast.AST) -> ast.AST | None:
+    return site.module.parents.get(node)
+
+
+def _wanted(site: Site, node: ast.AST) -> str:
+    """What the value at `node` is called: what it is bound to, the keyword, or the function that returns it."""
+    parent = _parent(site, node)
+    if isinstance(parent, ast.Assign):
+        return dotted(parent.targets[0])
+    if isinstance(parent, ast.keyword):
+        return parent.arg or ""
+    return site.local.function.name if isinstance(parent, ast.Return) and site.local.function else ""
+
+
+def products(site: Site, wanted: str) -> dict[str, float]:
+    """Calls over the names in scope, with their weights; more for those that sound like `wanted` or are of its kind."""
+    found: dict[str, float] = {}
+    last, kind = wanted.rsplit(".", 1)[-1], site.kinds.name(wanted)
+    for text, weight, name in (*_of_functions(site), *_of_methods(site), *_of_patterns(site)):
+        found.setdefault(text, weight * (1.0 + 2.0 * likeness(name, last)) * _suits(name, kind))
+    return found
+
+
+def _suits(name: str, kind: str) -> float:
+    """What the kind of a well-known call's result makes of its weight where a value of `kind` is wanted."""
+    result = METHODS.get(name) or RESULTS.get(name, "")
+    return 1.0 if not result or not kind else 3.0 if result == kind else 0.3
+
+
+def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
+    functions, paths = own_functions(site), site.paths[:MOST_PATHS]
+    for at, path in enumerate(paths):
+        near = 1.0 / (1 + 0.2 * at)
+        yield from ((f"{name}({path})", near, name) for name in functions if name != path)
+        for name in functions[:MOST_NESTED]:
+            nested = ((other, f"{name}({other}({path}))") for other in functions[:MOST_NESTED] if other != name)
+            yield from ((text, 0.12 * near, name) for _, text in nested)
+    for name in callables(site):
+        yield from ((f"{name}({path})", 1.5, name) for path in paths if path != name)
+
+
+def callables(site: Site) -> list[str]:
+    """Parameters that are called somewhere in the function, or that nothing reads: they may be functions."""
+    used = site.module.index.calls
+    return [name for name in site.local.parameters if (name in used or name in site.local.unused) and name != "self"]
+
+
+def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
+    """Methods of a name in scope, with the arguments such calls have in this file or a short text of it."""
+    tails = _tails(site)
+    texts = [text for text in site.module.index.texts if 0 < len(text) <= 2 and not text.isalnum()][:MOST_TEXTS]
+    for at, path in enumerate(site.paths[:MOST_PATHS]):
+        kind, near = site.kinds.name(path), 1.0 / (1 + 0.2 * at)
+        yield from ((f"{path}{tail}", 0.5 * near, name) for tail, name in tails)
+        shapes = OF_TEXT if kind == "str" else OF_ANY
+        yield from ((shape.format(path), weight * near, name) for shape, name, weight in shapes)
+        if kind in ("str", ""):
+            yield from ((f"{path}.{name}({text!r})", 0.25 * near, name) for name in CUTTING[:3] for text in texts)
+
+
+def _tails(site: Site) -> list[tuple[str, str]]:
+    """What follows a receiver in the method calls of this file, and the method's name."""
+    found: dict[str, str] = {}
+    for piece in site.module.index.expressions:
+        node = piece.node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _readable(site, node):
+            base = site.code(node.func.value)
+            found.setdefault(site.code(node)[len(base) :], node.func.attr)
+    return list(found.items())[:40]
+
+
+def _readable(site: Site, node: ast.Call) -> bool:
+    """Whether all names in the arguments may be read here."""
+    given = (*node.args, *(keyword.value for keyword in node.keywords))
+    names = {inner.id for item in given for inner in ast.walk(item) if isinstance(inner, ast.Name)}
+    return names <= site.known
+
+
+def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
+    """A field of the object asked about a name: `self.pattern.search(text)`."""
+    me = site.local.receiver
+    called = {name for known in site.module.index.attributes.values() for name in known["called"]}
+    asked = [name for name in ("search", "match", "get", "split", "index") if name in called]
+    for field in site.local.fields if me else ():
+        for name in asked or ["search", "match", "get"]:
+            for path in site.paths[:4]:
+                yield f"{me}.{field}.{name}({path})", 0.3, field
+
+
+def defined(site: Site) -> Iterator[str]:
+    """Statements that give a value to a name that a failing test found undefined."""
+    for name in site.hints.undefined:
+        yield from (f"{name} = {value}" for value in ("0", "[]", '""', "None", "{}", "False", "1", "set()"))
+        yield from (f"{name} = {path}" for path in site.paths[:MOST_PATHS] if path != name)
+        best = sorted(products(site, name).items(), key=lambda item: -item[1])[:150]
+        yield from (f"{name} = {text}" for text, _ in best if name not in text.split("(")[-1])
