@@ -35,7 +35,7 @@ def bundled(parts: Parts, outcome: Outcome, diff: bytes, *, head: str, base: str
         summary=_line(_summary(outcome)),
         evidence=_line(evidence(outcome.evidence)),
         patch=_text(diff),
-        behaviour=any(not name.startswith(STYLE) for name in rules),
+        behaviour=_behaviour(rules),
         suggestions=_suggestions(parts, outcome, before, style=style)[:SUGGESTIONS],
         notes=notes,
     )
@@ -62,14 +62,13 @@ def _holding(
 ) -> Iterator[Suggestion]:
     from coderefine.loop.alone import alone
 
-    pairs = [(hunk, text) for hunk in pieces if (text := before[hunk.path])]
-    told = [(hunk, text) for hunk, text in pairs if _tellable(hunk, text)]
+    told = [(hunk, text) for hunk in pieces if (text := before[hunk.path]) and _tellable(hunk, text)]
     patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in told]
     for (hunk, text), attempt in zip(told, alone(parts, outcome, patches), strict=True):
         if attempt is None:
             continue
         rules = _cleared(outcome.baseline, attempt)
-        if style or any(not name.startswith(STYLE) for name in rules):
+        if style or _behaviour(rules):
             yield _suggestion(_anchored(hunk, text), rules, _why(outcome.baseline, attempt))
 
 
@@ -115,6 +114,10 @@ def _gone(before: Attempt, after: Attempt) -> list[Finding]:
 
 def _cleared(before: Attempt, after: Attempt) -> list[str]:
     return [rule(finding) for finding in _gone(before, after)]
+
+
+def _behaviour(rules: Sequence[str]) -> bool:
+    return any(not name.startswith(STYLE) for name in rules)
 
 
 def _why(before: Attempt, after: Attempt) -> str:

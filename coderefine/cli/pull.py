@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,24 +33,32 @@ def pull(
     environ: Mapping[str, str], *, base: str | None, head: str | None, repo: str | None, number: int | None
 ) -> Pull:
     """Raises UsageError when the event of GITHUB_EVENT_PATH cannot be read."""
-    event = _event(environ)
-    request = event.get("pull_request") or {}
-    outer = event.get("workflow_run") or {}
-    inside = request.get("head") or {}
-    owner = ((outer.get("head_repository") or {}).get("owner") or {}).get("login", "")
-    home = repo or environ.get("GITHUB_REPOSITORY", "") or environ.get("CI_PROJECT_ID", "")
-    from_ = (inside.get("repo") or {}).get("full_name", home)
-    gitlab = environ.get("CI_MERGE_REQUEST_IID", "")
+    told = partial(_told, _event(environ))
+    home = _first(repo, environ.get("GITHUB_REPOSITORY"), environ.get("CI_PROJECT_ID"))
+    source = _first(told("pull_request.head.repo.full_name"), home)
+    owner = _first(told("workflow_run.head_repository.owner.login"))
     return Pull(
-        base=base or (request.get("base") or {}).get("sha", "") or environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", ""),
-        head=head or inside.get("sha", "") or outer.get("head_sha", "") or "HEAD",
+        base=_first(base, told("pull_request.base.sha"), environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")),
+        head=_first(head, told("pull_request.head.sha"), told("workflow_run.head_sha"), "HEAD"),
         repo=home,
-        number=number or int(request.get("number") or gitlab or 0),
-        label=f"{owner}:{outer.get('head_branch', '')}" if owner else "",
-        branch=inside.get("ref", "") or environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", ""),
-        fork=bool(from_ and home and from_ != home),
-        run=str(outer.get("id") or environ.get("GITHUB_RUN_ID", "")),
+        number=int(_first(number, told("pull_request.number"), environ.get("CI_MERGE_REQUEST_IID"), "0")),
+        label=f"{owner}:{_first(told('workflow_run.head_branch'))}" if owner else "",
+        branch=_first(told("pull_request.head.ref"), environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME")),
+        fork=home not in ("", source),
+        run=_first(told("workflow_run.id"), environ.get("GITHUB_RUN_ID")),
     )
+
+
+def _first(*told: object) -> str:
+    """The first that says something; "" for none."""
+    return next((str(one) for one in told if one), "")
+
+
+def _told(event: object, path: str) -> object:
+    """What stands in `event` at `path` (keys with dots between); None where the way ends before."""
+    for key in path.split("."):
+        event = event.get(key) if isinstance(event, dict) else None
+    return event
 
 
 def _event(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from coderefine.core import Attempt, Finding
+from coderefine.core import Attempt, Coverage, Finding
 from coderefine.judge.normal import PYTHON, parse
 from coderefine.judge.score import TESTS, flipped
 
@@ -34,20 +35,20 @@ def beside(
     """
     if candidate.coverage is None:
         return ()
-    repaired = flipped(candidate, baseline)
-    ran = [lines for test, lines in candidate.coverage.items() if _within(test, repaired)]
+    ran = _ran(candidate.coverage, flipped(candidate, baseline))
     named = {(item.path, item.symbol) for item in findings if item.critic != TESTS}
     return tuple(
         f"{path}: {name}"
         for path, after in candidate.patch.files.items()
         for name, part in _changed(path, originals.get(path), after)
-        if not _asked(path, name, named) and not any(_runs(part, lines.get(path)) for lines in ran)
+        if not _asked(path, name, named) and ran(path).isdisjoint(part.lines[1:])
     )
 
 
-def _runs(part: _Part, lines: frozenset[int] | None) -> bool:
-    """Whether a line below the first is among `lines`: to define a function runs that one."""
-    return lines is not None and not lines.isdisjoint(part.lines[1:])
+def _ran(coverage: Coverage, tests: Iterable[str]) -> Callable[[str], frozenset[int]]:
+    """By path, the lines that one of `tests` ran. (A function's first line is run by its definition.)"""
+    files = [lines for test, lines in coverage.items() if _within(test, tests)]
+    return cache(lambda path: frozenset[int]().union(*(lines.get(path, ()) for lines in files)))
 
 
 def _within(test: str, repaired: Iterable[str]) -> bool:

@@ -19,7 +19,15 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
         yield _attempt(attempt, best=attempt.number == best and attempt.number > 0)
     if outcome is None:
         yield "ended     killed: `coderefine resume` goes on without paying twice"
-        return
+    else:
+        yield from _ending(outcome)
+        if wrote:
+            yield f"{wrote}; undo: coderefine undo {run}"
+    if best:
+        yield f"look      git diff refs/coderefine/{run}/0 refs/coderefine/{run}/{best}"
+
+
+def _ending(outcome: Outcome) -> Iterator[str]:
     yield f"ended     {outcome.stop.value}" + (f": {outcome.why}" if outcome.why else "")
     yield f"spent     {_cost(outcome.cost)}"
     if outcome.evidence.flipped:
@@ -27,10 +35,6 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
     for finding in outcome.remaining:
         label = "left" if finding.severity is Severity.HARD else "advice"
         yield f"{label:<10}{finding.where} {finding.rule} {finding.message}"
-    if wrote:
-        yield f"{wrote}; undo: coderefine undo {run}"
-    if best:
-        yield f"look      git diff refs/coderefine/{run}/0 refs/coderefine/{run}/{best}"
 
 
 def _attempt(attempt: Attempt, *, best: bool) -> str:

@@ -59,6 +59,10 @@ class Bundle:
     suggestions: tuple[Suggestion, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    def speaks(self, *, style: bool) -> bool:
+        """Whether it has something to say: a patch, and one that repairs behaviour unless `style` is welcome too."""
+        return bool(self.patch) and (self.behaviour or style)
+
     @property
     def digest(self) -> str:
         return hashlib.sha256(repr(self).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -13,7 +13,7 @@ from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
 from coderefine.publishers.hosts.check_run import check_run
 from coderefine.publishers.hosts.github_api import Api, BusyError, ForbiddenError, InvalidError, MissingError
-from coderefine.publishers.hosts.plan import MOST, Plan, Posted, plan
+from coderefine.publishers.hosts.plan import MovedError, Plan, Posted, inline, plan
 from coderefine.publishers.hosts.regions import fits, regions
 from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
@@ -27,10 +27,6 @@ reviewThreads(first:100,after:$after){pageInfo{hasNextPage endCursor}
 nodes{id isResolved comments(first:1){nodes{databaseId}}}}}}}"""
 VIEWER = "query{viewer{login}}"
 RESOLVE = "mutation($id:ID!){resolveReviewThread(input:{threadId:$id}){thread{isResolved}}}"
-
-
-class _MovedError(PublishError):
-    """Somebody pushed, or closed the pull request."""
 
 
 @dataclass(slots=True)
@@ -56,7 +52,7 @@ class GitHub:
             try:
                 self._once(bundle)
                 return self._line("; ".join(self.said) or "nothing to change")
-            except _MovedError as moved:
+            except MovedError as moved:
                 return self._line(str(moved))
             except BusyError as busy:
                 last, waited = busy, waited + busy.wait
@@ -74,19 +70,18 @@ class GitHub:
         if note and settled(note["body"], bundle, distrust=self.distrust):
             return
         posted = list(self._posted())
-        speak = bool(bundle.patch) and (bundle.behaviour or self.style)
-        wanted = self._fitting(bundle) if speak else ()
+        wanted = self._fitting(bundle) if bundle.speaks(style=self.style) else ()
         todo = plan(wanted, posted)
-        inline = min(MOST, len({one.fingerprint for one in wanted}))
-        if todo or self._words(bundle, inline, speak=speak) != (note or {}).get("body", ""):
+        if todo or self._words(bundle, inline(wanted)) != (note or {}).get("body", ""):
             self._still(bundle)
         self._tidy(todo)
-        inline -= self._review(bundle, todo)
-        self._sticky(note, self._words(bundle, inline, speak=speak))
+        refused = self._review(bundle, todo)
+        self._sticky(note, self._words(bundle, inline(wanted) - refused))
         self._try(lambda: self._check_run(bundle), "check run")
 
-    def _words(self, bundle: Bundle, inline: int, *, speak: bool) -> str:
-        if not speak:
+    def _words(self, bundle: Bundle, inline: int) -> str:
+        """The sticky summary; "" where nothing is to be said."""
+        if not bundle.speaks(style=self.style):
             return ""
         return summary(bundle, number=self.number, inline=inline, fetch=self.fetch, distrust=self.distrust)
 
@@ -97,9 +92,9 @@ class GitHub:
     def _still(self, bundle: Bundle) -> None:
         pull = self.api.ask("GET", f"/repos/{self.repo}/pulls/{self.number}")
         if pull["state"] != "open":
-            raise _MovedError("closed, nothing posted")
+            raise MovedError("closed, nothing posted")
         if pull["head"]["sha"] != bundle.head:
-            raise _MovedError(f"the head moved to {pull['head']['sha'][:10]}, nothing posted")
+            raise MovedError(f"the head moved to {pull['head']['sha'][:10]}, nothing posted")
 
     def _fitting(self, bundle: Bundle) -> tuple[Suggestion, ...]:
         if not bundle.suggestions:

@@ -10,7 +10,7 @@ from typing import Any
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
-from coderefine.publishers.hosts.plan import MOST, Plan, Posted, plan
+from coderefine.publishers.hosts.plan import MovedError, Plan, Posted, inline, plan
 from coderefine.publishers.hosts.regions import Region, fits, regions, unchanged
 from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
@@ -64,6 +64,8 @@ class GitLab:
             try:
                 self._once(bundle)
                 return f"!{self.number}: {'; '.join(self.said) or 'nothing to change'}"
+            except MovedError as moved:
+                return f"!{self.number}: {moved}"
             except (gitlab.GitlabError, requests.RequestException) as error:
                 if tried == ROUNDS or (getattr(error, "response_code", None) or 500) < 500:
                     raise PublishError(f"GitLab refused: {error}; what is missing comes with the next run") from error
@@ -71,27 +73,35 @@ class GitLab:
         raise AssertionError("the last round returns or raises")
 
     def _once(self, bundle: Bundle) -> None:
-        request = self.project.mergerequests.get(self.number)
-        if gone := _moved(request, bundle):
-            self.said.append(gone)
-            return
+        request = self._still(bundle)
         me = self.project.manager.gitlab.http_get("/user")["username"]
         note = _summary(request, me)
         if note is not None and settled(note.body, bundle, distrust=self.distrust):
             return
-        speak = bool(bundle.patch) and (bundle.behaviour or self.style)
         talks = {talk.id: talk for talk in request.discussions.list(iterator=True)}
-        places = _places(request) if speak and bundle.suggestions else {}
-        wanted = [one for one in bundle.suggestions if speak and _can_stand(one, places.get(one.path, NOWHERE))]
+        places = _places(request) if bundle.speaks(style=self.style) and bundle.suggestions else {}
+        wanted = [one for one in bundle.suggestions if _can_stand(one, places.get(one.path, NOWHERE))]
         todo = plan(wanted, _posted(talks, me, bundle.head))
-        if todo and (gone := _moved(self.project.mergerequests.get(self.number), bundle)):
-            self.said.append(gone)
-            return
+        if todo:
+            self._still(bundle)
         self._tidy(todo, talks)
-        inline = min(MOST, len({one.fingerprint for one in wanted})) - self._suggest(request, todo, places)
-        self._sticky(request, note, self._words(bundle, inline) if speak else "")
+        refused = self._suggest(request, todo, places)
+        self._sticky(request, note, self._words(bundle, inline(wanted) - refused))
+
+    def _still(self, bundle: Bundle) -> Any:
+        """The merge request. Raises MovedError when it is no longer what was proved."""
+        request = self.project.mergerequests.get(self.number)
+        head = request.diff_refs["head_sha"]
+        if request.state != "opened":
+            raise MovedError("closed, nothing posted")
+        if head != bundle.head:
+            raise MovedError(f"the head moved to {head[:10]}, nothing posted")
+        return request
 
     def _words(self, bundle: Bundle, inline: int) -> str:
+        """The sticky summary; "" where nothing is to be said."""
+        if not bundle.speaks(style=self.style):
+            return ""
         return summary(bundle, number=self.number, inline=inline, distrust=self.distrust, host="gitlab")
 
     def _tidy(self, todo: Plan, talks: Mapping[str, Any]) -> None:
@@ -143,14 +153,6 @@ def _summary(request: Any, me: str) -> Any:
     """Our own sticky note, or None."""
     ours = (note for note in request.notes.list(iterator=True) if SUMMARY in note.body)
     return next((note for note in ours if note.author["username"] == me), None)
-
-
-def _moved(request: Any, bundle: Bundle) -> str:
-    """Why nothing may be said on it; "" when it is what was proved."""
-    if request.state != "opened":
-        return "closed, nothing posted"
-    head = request.diff_refs["head_sha"]
-    return f"the head moved to {head[:10]}, nothing posted" if head != bundle.head else ""
 
 
 def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
