@@ -1,4 +1,4 @@
-"""What a type checker finds: pyright where the project is set up for it, else mypy."""
+"""What a type checker finds: pyright or basedpyright where the project is set up for it, else mypy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MYPY = {
     "run": ["mypy", "--no-error-summary", "--show-error-codes", "--no-color-output", "--no-pretty"],
     "regex": r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? error: (?P<message>.*?)(?:  \[(?P<rule>[\w-]+)\])?$",
 }
-PYRIGHT = {"name": "pyright", "run": ["pyright", "--outputjson"], "format": "json"}
+OTHERS = ("basedpyright", "pyright")
 RULES = (
     "Give the types that the code really has; change behaviour only where the checker found a real bug.",
     "No Any, no cast and no assert only to silence the checker.",
@@ -24,8 +24,13 @@ RULES = (
 def TASK(place: Place) -> Task:  # noqa: N802 - what the registry calls it
     """Uses the project's own settings of the checker; without any, mypy looks at the whole project."""
     tables, named = _settings(place)
-    checker = PYRIGHT if "pyright" in named and "mypy" not in named else _mypy(tables)
+    other = next((name for name in OTHERS if name in named and "mypy" not in named), None)
+    checker = _pyright(other) if other else _mypy(tables)
     return Task("types", "Make the type checker's findings go away.", rules=RULES, settings={"commands": [checker]})
+
+
+def _pyright(name: str) -> dict[str, object]:
+    return {"name": name, "run": [name, "--outputjson"], "format": "json"}
 
 
 def _mypy(settings: dict[str, object]) -> dict[str, object]:
@@ -42,7 +47,7 @@ def _settings(place: Place) -> tuple[dict[str, object], frozenset[str]]:
         tables |= _ini(place.root / name)
     tools = toml(place.root / "pyproject.toml").get("tool", {})
     tables |= tools.get("mypy", {})
-    named |= {name for name in ("mypy", "pyright") if name in tools}
+    named |= {name for name in ("mypy", *OTHERS) if name in tools}
     return tables, frozenset({*named, "mypy"} if tables else named)
 
 

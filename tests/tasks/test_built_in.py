@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -46,6 +47,23 @@ def test_types_makes_the_checkers_findings_go_away(tmp_path: Path) -> None:
     assert "mypy 1" in said.out
 
 
+@pytest.mark.parametrize("checker", ["pyright", "basedpyright"])
+def test_types_with_a_real_pyright(tmp_path: Path, checker: str) -> None:
+    """Not among our own requirements: both bring or need a Node of 200 MB."""
+    if shutil.which(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    files = {"order.py": TYPED, "test_order.py": TYPED_TESTS, "pyproject.toml": f"[tool.{checker}]\n"}
+    top = make_repo(tmp_path / "order", files)
+    silenced = block("order.py", "    return str(total)", "    return str(total)  # pyright: ignore")
+    right = block("order.py", "    return str(total)", "    return total")
+    said, server = fixed(top, "types", [silenced, right])
+    assert said.code == 0, said
+    assert (top / "order.py").read_text() == TYPED.replace("str(total)", "total")
+    assert 'order.py:3 reportReturnType: Type "str" is not assignable' in server.requests[0].prompt
+    assert f"{checker} 1" in said.out
+    assert "adds `# pyright: ignore" in said.out
+
+
 @pytest.mark.parametrize(
     ("files", "run"),
     [
@@ -55,6 +73,7 @@ def test_types_makes_the_checkers_findings_go_away(tmp_path: Path) -> None:
         ({"setup.cfg": "[mypy]\nstrict = true\n"}, ("mypy", ".")),
         ({"pyrightconfig.json": "{}"}, ("pyright", "--outputjson")),
         ({"pyproject.toml": "[tool.pyright]\n"}, ("pyright", "--outputjson")),
+        ({"pyproject.toml": "[tool.basedpyright]\n"}, ("basedpyright", "--outputjson")),
         ({"pyproject.toml": "[tool.pyright]\n\n[tool.mypy]\nstrict = true\n"}, ("mypy", ".")),
     ],
 )
