@@ -138,6 +138,8 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
 )
 
 
+NONE = re.compile(r"NoneType|assert None (==|is not)")
+LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
 """CPython's words for a name without a value, before and since 3.11."""
 
@@ -146,11 +148,14 @@ UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced 
 class Hints:
     """Log odds by operator name; what an operator is not named for, it is worth 0.
 
-    `undefined`: local or global names that failing tests found without a value.
+    `undefined`: local or global names that failing tests found without a value. `none`: a None stood in the way.
+    `lacking`: attributes that were asked of a None.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
+    none: bool = False
+    lacking: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
@@ -160,8 +165,14 @@ class Hints:
         for case in cases:
             for name, odds in _said(case).items():
                 found[name] = found.get(name, 0.0) + odds / len(cases)
-        names = (match.group(1) for case in cases if case.failure for match in UNDEFINED.finditer(case.failure.message))
-        return cls(found, tuple(dict.fromkeys(names)))
+        said = [f"{case.failure.message}\n{case.failure.assertion}" for case in cases if case.failure]
+        none = any(NONE.search(text) for text in said)
+        return cls(found, _named(UNDEFINED, said), none, _named(LACKING, said))
+
+
+def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
+    """What the pattern's group catches, each once."""
+    return tuple(dict.fromkeys(match.group(1) for text in texts for match in pattern.finditer(text)))
 
 
 def _said(case: Case) -> dict[str, float]:

@@ -11,28 +11,29 @@ from coderefine.proposers.search.operators.atoms import atoms
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement, first_line
 
+ANALOGOUS = 2.0
+"""Added to a second test of the very shape of the first."""
+
 
 def narrow(site: Site) -> Iterator[Edit]:
     """A condition that also asks for something else: `c and atom`, in either order."""
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.And] else f"({text})"
-        for atom, weight in (atoms(site) | _analogies(site, node)).items():
+        for atom in _analogies(site, node):
+            yield from site.swap(node, f"{left} and {atom}", 2.0, ANALOGOUS)
+        for atom, weight in atoms(site).items():
             if atom not in text:
                 yield from site.swap(node, f"{left} and {atom}", weight)
                 yield from site.swap(node, f"{atom} and {left}", weight * 0.8)
 
 
-def _analogies(site: Site, node: ast.expr) -> dict[str, float]:
+def _analogies(site: Site, node: ast.expr) -> list[str]:
     """The same test of another field: `a.x == b.x` beside `a.y == b.y`."""
     used = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
-    text, fields = site.code(node), site.local.fields if isinstance(node, ast.Compare | ast.Call) else ()
-    return {
-        re.sub(rf"\.{re.escape(old)}\b", f".{new}", text): 2.0 if len(text.split(f".{old}")) > 2 else 0.7
-        for old in sorted(used)
-        for new in fields
-        if new != old
-    }
+    text, fields = site.code(node), site.local.fields if isinstance(node, ast.Compare) else ()
+    both = [name for name in sorted(used) if len(re.findall(rf"\.{name}\b", text)) > 1]
+    return [re.sub(rf"\.{old}\b", f".{new}", text) for old in both for new in fields if new not in used]
 
 
 def widen(site: Site) -> Iterator[Edit]:
@@ -40,7 +41,9 @@ def widen(site: Site) -> Iterator[Edit]:
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.Or] else f"({text})"
-        for atom, weight in (atoms(site) | _analogies(site, node)).items():
+        for atom in _analogies(site, node):
+            yield from site.swap(node, f"{left} or {atom}", 2.0, ANALOGOUS)
+        for atom, weight in atoms(site).items():
             if atom not in text:
                 yield from site.swap(node, f"{left} or {atom}", weight)
                 yield from site.swap(node, f"{atom} or {left}", weight * 0.5)

@@ -14,6 +14,8 @@ from coderefine.proposers.search.syntax import Edit
 
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Where a None may stand for a call that is lost."""
+TOLD, ORIGIN = 1.5, 4.0
+"""Added to what replaces a None that is bound or returned when a test fails because something is None, or this is."""
 MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
 OF_TEXT = (
     ("{}.strip()", "strip", 0.5),
@@ -41,8 +43,18 @@ def produced(site: Site) -> Iterator[Edit]:
     """A None that should be what a function or method makes of a name in scope: `f(x)`, `f(g(x))`, `x.split(",")`."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and node.value is None and isinstance(_parent(site, node), HOLES):
+            told = _told(site, _parent(site, node))
             for text, weight in products(site, _wanted(site, node)).items():
-                yield from site.swap(node, text, weight)
+                yield from site.swap(node, text, weight, told)
+
+
+def _told(site: Site, parent: ast.AST | None) -> float:
+    """What a failing test says for it: some None stood in the way, or the very name bound here was that None."""
+    if not site.hints.none or not isinstance(parent, ast.Assign | ast.Return):
+        return 0.0
+    known = site.module.index.attributes.get(_wanted_of(site, parent), {})
+    asked = {name for names in known.values() for name in names}
+    return ORIGIN if asked & set(site.hints.lacking) else TOLD
 
 
 def _parent(site: Site, node: ast.AST) -> ast.AST | None:
@@ -51,7 +63,10 @@ def _parent(site: Site, node: ast.AST) -> ast.AST | None:
 
 def _wanted(site: Site, node: ast.AST) -> str:
     """What the value at `node` is called: what it is bound to, the keyword, or the function that returns it."""
-    parent = _parent(site, node)
+    return _wanted_of(site, _parent(site, node))
+
+
+def _wanted_of(site: Site, parent: ast.AST | None) -> str:
     if isinstance(parent, ast.Assign):
         return dotted(parent.targets[0])
     if isinstance(parent, ast.keyword):
@@ -74,16 +89,28 @@ def _suits(name: str, kind: str) -> float:
     return 1.0 if not result or not kind else 3.0 if result == kind else 0.3
 
 
+def _given(site: Site) -> list[tuple[str, float]]:
+    """Names whose value may be handed on here, with their weights: parameters first, nothing this statement binds."""
+    own = {node.id for node in site.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    paths = [path for path in site.paths if path not in own and "__" not in path]
+    parameters = [path for path in paths if path in site.local.parameters]
+    ordered = list(dict.fromkeys([*parameters, *paths]))[:MOST_PATHS]
+    return [(path, 1.0 / (1 + 0.25 * at)) for at, path in enumerate(ordered)]
+
+
+def _functions(site: Site) -> list[str]:
+    return [name for name in own_functions(site) if name not in site.module.index.errors]
+
+
 def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
-    functions, paths = own_functions(site), site.paths[:MOST_PATHS]
-    for at, path in enumerate(paths):
-        near = 1.0 / (1 + 0.2 * at)
+    functions, given = _functions(site), _given(site)
+    for path, near in given:
         yield from ((f"{name}({path})", near, name) for name in functions if name != path)
         for name in functions[:MOST_NESTED]:
             nested = ((other, f"{name}({other}({path}))") for other in functions[:MOST_NESTED] if other != name)
             yield from ((text, 0.12 * near, name) for _, text in nested)
     for name in callables(site):
-        yield from ((f"{name}({path})", 1.5, name) for path in paths if path != name)
+        yield from ((f"{name}({path})", 1.5 * near, name) for path, near in given if path != name)
 
 
 def callables(site: Site) -> list[str]:
@@ -96,8 +123,8 @@ def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
     """Methods of a name in scope, with the arguments such calls have in this file or a short text of it."""
     tails = _tails(site)
     texts = [text for text in site.module.index.texts if 0 < len(text) <= 2 and not text.isalnum()][:MOST_TEXTS]
-    for at, path in enumerate(site.paths[:MOST_PATHS]):
-        kind, near = site.kinds.name(path), 1.0 / (1 + 0.2 * at)
+    for path, near in _given(site):
+        kind = site.kinds.name(path)
         yield from ((f"{path}{tail}", 0.5 * near, name) for tail, name in tails)
         shapes = OF_TEXT if kind == "str" else OF_ANY
         yield from ((shape.format(path), weight * near, name) for shape, name, weight in shapes)
@@ -129,15 +156,15 @@ def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
     called = {name for known in site.module.index.attributes.values() for name in known["called"]}
     asked = [name for name in ("search", "match", "get", "split", "index") if name in called]
     for field in site.local.fields if me else ():
-        for name in asked or ["search", "match", "get"]:
-            for path in site.paths[:4]:
-                yield f"{me}.{field}.{name}({path})", 0.3, field
+        if site.kinds.name(f"{me}.{field}") in ("", "dict"):
+            for name in asked or ["search", "match", "get"]:
+                yield from ((f"{me}.{field}.{name}({path})", 0.3 * near, field) for path, near in _given(site)[:3])
 
 
 def defined(site: Site) -> Iterator[str]:
     """Statements that give a value to a name that a failing test found undefined."""
     for name in site.hints.undefined:
         yield from (f"{name} = {value}" for value in ("0", "[]", '""', "None", "{}", "False", "1", "set()"))
-        yield from (f"{name} = {path}" for path in site.paths[:MOST_PATHS] if path != name)
+        yield from (f"{name} = {path}" for path, _ in _given(site) if path != name)
         best = sorted(products(site, name).items(), key=lambda item: -item[1])[:150]
         yield from (f"{name} = {text}" for text, _ in best if name not in text.split("(")[-1])

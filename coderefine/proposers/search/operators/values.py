@@ -69,7 +69,8 @@ def none_value(site: Site) -> Iterator[Edit]:
     """None as an argument, value or result replaced by a variable in scope."""
     for node in site.exprs:
         if _is_none(node) and isinstance(site.module.parents.get(node), TAKES_VALUE):
-            for at, path in enumerate(site.paths):
+            own = {name.id for name in site.nodes if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
+            for at, path in enumerate(path for path in site.paths if path not in own):
                 yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
 
 
