@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from coderefine.config import load
+from coderefine.config import Config, load
+from coderefine.core import Task
 from coderefine.errors import ConfigError
 
 COMMAND = '[[tool.coderefine.commands]]\nname = "mypy"\nrun = ["mypy"]\n'
@@ -23,7 +25,8 @@ COMMAND = '[[tool.coderefine.commands]]\nname = "mypy"\nrun = ["mypy"]\n'
         (COMMAND.replace('["mypy"]', '["mypy", 3]'), "run of a command must be a list of strings"),
         (COMMAND.replace('"mypy"\n', '"pytest"\n'), "there is a gate 'pytest' already"),
         (COMMAND + COMMAND, "there is a gate 'mypy' already"),
-        ("[tool.coderefine]\ntimeout = nan\n", "timeout must be a number, not nan"),
+        (COMMAND + "timeout = inf\n", "timeout of a command must be a number of seconds"),
+        (f"[tool.coderefine]\ntimeout = {'9' * 5000}\n", "pyproject.toml cannot be read"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(tmp_path: Path, text: str, says: str) -> None:
@@ -37,6 +40,49 @@ def test_a_file_whose_tools_are_no_table_has_no_configuration(tmp_path: Path) ->
     assert load(tmp_path, {}).gates
 
 
+NUMBERS = [item.name for item in fields(Config) if item.type in ("int", "float", "float | None")]
+NEVER = ("-1", "-0.5", "-inf", "nan", "true", '"many"', "[1]")
+SENSELESS = [
+    *((name, value) for name in NUMBERS for value in NEVER),
+    *((item.name, "1.5") for item in fields(Config) if item.type == "int"),
+    *(("max_complexity", "0"), ("min_maintainability", "101"), ("temperature", "2.5"), ("temperature", "inf")),
+    *(("test_timeout", "0"), ("test_timeout", "inf"), ("max_cost", "1" + "0" * 400)),
+    *((f"performance.{name}", value) for name in ("target", "enough", "seconds") for value in (*NEVER, "inf")),
+    *(("performance.target", "0.5"), ("performance.seconds", "1" + "0" * 400)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SENSELESS, ids=lambda word: word[:30])
+def test_a_senseless_number_is_refused_by_name(tmp_path: Path, name: str, value: str) -> None:
+    key = name.replace("_", "-")
+    (tmp_path / "pyproject.toml").write_text(f"[tool.coderefine]\n{key} = {value}\n")
+    with pytest.raises(ConfigError, match=rf"^pyproject.toml: {key} (must be|is too large)"):
+        load(tmp_path, {})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", ["-1", "nan", "many"])
+def test_a_senseless_number_is_refused_in_the_environment(tmp_path: Path, name: str, value: str) -> None:
+    variable = f"CODEREFINE_{name.upper()}"
+    with pytest.raises(ConfigError, match=f"^{variable}: {name.replace('_', '-')} must be"):
+        load(tmp_path, {variable: value})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_senseless_number_is_refused_from_a_task_or_a_flag(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"^task odd: {name.replace('_', '-')} must be"):
+        load(tmp_path, {}, task=Task("odd", settings={name.replace("_", "-"): -1}))
+    with pytest.raises(ConfigError, match=f"{name.replace('_', '-')} must be"):
+        load(tmp_path, {}, {name: -1})
+
+
+def test_no_limit_can_be_said(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.coderefine]\nmax-cost = inf\ntimeout = 3\n")
+    config = load(tmp_path, {})
+    assert (config.max_cost, config.timeout) == (float("inf"), 3.0)
+    assert isinstance(config.timeout, float)
+
+
 def test_not_a_number_is_refused_as_a_flag_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="max-cost must be a number"):
         load(tmp_path, {}, {"max_cost": float("nan")})
@@ -45,5 +91,5 @@ def test_not_a_number_is_refused_as_a_flag_too(tmp_path: Path) -> None:
 def test_the_time_of_the_search_is_a_number_or_left_open(tmp_path: Path) -> None:
     assert load(tmp_path, {}).search_time is None
     assert load(tmp_path, {"CODEREFINE_SEARCH_TIME": "5"}).search_time == 5.0
-    with pytest.raises(ConfigError, match="must be float"):
+    with pytest.raises(ConfigError, match="must be a number"):
         load(tmp_path, {"CODEREFINE_SEARCH_TIME": "long"})

@@ -94,7 +94,7 @@ def test_tables_are_settings_too(untidy: Path) -> None:
     ("settings", "said"),
     [
         ({"max_request": 3}, "did you mean 'max-requests'?"),
-        ({"max_requests": "3"}, "max-requests must be int"),
+        ({"max_requests": "3"}, "max-requests must be a whole number"),
         ({"task": "fixx"}, "did you mean 'fix'?"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from coderefine.config.numbers import WORDS, number
 from coderefine.config.performance import Performance, performance
 from coderefine.config.tables import CRITERIA, GATES, Command, Criterion, chosen, commands, criterion, hint
 from coderefine.core import FIX, Limits, Task
@@ -181,10 +181,9 @@ def _checked(config: Config) -> Config:
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
-    for item in fields(Config):
-        value = getattr(config, item.name)
-        if isinstance(value, float) and math.isnan(value):
-            raise ConfigError(f"{item.name.replace('_', '-')} must be a number, not nan")
+    for key, kind in _kinds().items():
+        if kind in WORDS and getattr(config, key) is not None:  # flags come here untyped
+            number(key.replace("_", "-"), getattr(config, key), kind, "given")
     return config
 
 
@@ -193,7 +192,7 @@ def toml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8") if path.exists() else ""
         table: dict[str, Any] = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, a number without end
         raise ConfigError(f"{path.name} cannot be read: {error}") from error
     return table
 
@@ -264,10 +263,11 @@ def _typed(name: str, value: object, where: str) -> object:
         return tuple(criterion(str(item), told, where) for item, told in value.items())
     if "tuple" in str(kind):
         return _strings(name, value, where)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    plain = {bool: bool, int: int, float: float}.get(kind, dict if key == "extra_headers" else str)
-    _check_type(name, value, plain, where)
+    if kind in WORDS:
+        return number(name.replace("_", "-"), value, kind, where)
+    plain = bool if kind is bool else dict if key == "extra_headers" else str
+    if not isinstance(value, plain):
+        raise ConfigError(f"{where}: {name} must be {plain.__name__}, not {value!r}")
     return value
 
 
@@ -275,11 +275,3 @@ def _strings(name: str, value: object, where: str) -> tuple[str, ...]:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(value)
     raise ConfigError(f"{where}: {name} must be a list of strings, not {value!r}")
-
-
-def _check_type(name: str, value: object, kind: type, where: str) -> None:
-    """Raises ConfigError for a value of another type (a truth value is no number), and for a negative one."""
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ConfigError(f"{where}: {name} must be {kind.__name__}, not {value!r}")
-    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        raise ConfigError(f"{where}: {name} must not be negative, but is {value}")

@@ -15,10 +15,12 @@ from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any
 
+from coderefine.config.numbers import Range, number
 from coderefine.config.tables import hint
 from coderefine.errors import ConfigError
 
 CLOCKS = ("wall", "cpu")
+SPANS = {"target": Range(1, 1e9), "enough": Range(1, 1e9), "seconds": Range(0, 1e9)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +59,11 @@ def performance(value: object, where: str) -> Performance:
         if key not in known:
             raise ConfigError(f"{where}: performance has no key {key!r}{hint(key, known)}")
     given: dict[str, Any] = {key: _command(item, where) if key == "command" else item for key, item in table.items()}
-    for key in given.keys() & {"target", "enough", "seconds"}:
-        given[key] = _number(key, given[key], where)
+    for key in given.keys() & SPANS.keys():
+        given[key] = number(f"performance.{key}", given[key], float, where, SPANS[key])
     if given.get("clock", "wall") not in CLOCKS:
         raise ConfigError(f"{where}: performance.clock must be one of {', '.join(CLOCKS)}, not {given['clock']!r}")
     return Performance(**given)
-
-
-def _number(key: str, value: object, where: str) -> float:
-    least = 0.0 if key == "seconds" else 1.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-        raise ConfigError(f"{where}: performance.{key} must be a number from {least:g} on, not {value!r}")
-    return float(value)
 
 
 def _command(value: object, where: str) -> tuple[str, ...]:
