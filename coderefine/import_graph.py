@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 
-STATEMENT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^#\n;]+)|import[ \t]+([^#\n;]+))", re.MULTILINE
-)
-WORD = re.compile(r"[\w.]+")
-DYNAMIC = re.compile(rb"(?:import_module|__import__)\(\s*['\"]([.\w]+)")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STATEMENT = rb"(?m)^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^#\n;]+)|import[ \t]+([^#\n;]+))"
+WORD = r"[\w.]+"
+DYNAMIC = rb"(?:import_module|__import__)\(\s*['\"]([.\w]+)"
+"""Compiled where they are needed: the hook mostly does without `re`, which costs it 7 ms."""
 DULL = frozenset({"__pycache__", "node_modules", "site-packages"})
+BORDERS = frozenset({"pyvenv.cfg", ".git"})
+"""What is in the top folder of an environment, or of another repository."""
 
 Mark = tuple[int, int]
 """When a file was last changed (ns) and how long it is."""
 Files = dict[str, tuple[Mark, tuple[str, ...]]]
 """Repo-relative path -> its mark and the modules it imports."""
-Users = Mapping[str, Iterable[str]]
-"""File -> files that import it."""
+if TYPE_CHECKING:
+    Users = Mapping[str, Iterable[str]]
+    """File -> files that import it."""
 
 
 def walk(top: str) -> dict[str, Mark]:
@@ -28,27 +31,33 @@ def walk(top: str) -> dict[str, Mark]:
     pending = [""]
     while pending:
         prefix = pending.pop()
-        try:
-            entries = list(os.scandir(f"{top}/{prefix}"))
-        except OSError:
-            continue
-        names = {entry.name for entry in entries}
-        if prefix and ("pyvenv.cfg" in names or ".git" in names):
-            continue
+        entries = _entries(top, prefix)
         for entry in entries:
-            if entry.name.endswith(".py"):
-                found.update(_marked(prefix + entry.name, entry))
-            elif "." not in entry.name[:1] and entry.name not in DULL and entry.is_dir(follow_symlinks=False):
-                pending.append(f"{prefix}{entry.name}/")
+            if entry.name.endswith(".py") and (mark := _mark(entry)):
+                found[prefix + entry.name] = mark
+        pending += [f"{prefix}{entry.name}/" for entry in entries if _folder(entry)]
     return found
 
 
-def _marked(path: str, entry: os.DirEntry[str]) -> dict[str, Mark]:
+def _entries(top: str, prefix: str) -> list[os.DirEntry[str]]:
+    try:
+        entries = list(os.scandir(f"{top}/{prefix}"))
+    except OSError:
+        return []
+    return [] if prefix and any(entry.name in BORDERS for entry in entries) else entries
+
+
+def _folder(entry: os.DirEntry[str]) -> bool:
+    dull = entry.name[0] == "." or entry.name in DULL or entry.name.endswith(".py")
+    return not dull and entry.is_dir(follow_symlinks=False)
+
+
+def _mark(entry: os.DirEntry[str]) -> Mark | None:
     try:
         stat = entry.stat()
     except OSError:
-        return {}
-    return {path: (stat.st_mtime_ns, stat.st_size)}
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
@@ -72,16 +81,16 @@ def reached(users: Users, changed: Iterable[str]) -> set[str]:
 
 def users_of(files: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """File -> files that import it. `files`: path -> modules. A name may stand for several files: all are meant."""
-    names: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = {}
     for path in files:
         for name in _names_of(path):
-            names[name].append(path)
-    users: dict[str, set[str]] = defaultdict(set)
+            names.setdefault(name, []).append(path)
+    users: dict[str, set[str]] = {}
     for path, modules in files.items():
         for module in modules:
             for found in names.get(module, ()):
                 if found != path:
-                    users[found].add(path)
+                    users.setdefault(found, set()).add(path)
     return {path: sorted(of) for path, of in users.items()}
 
 
@@ -95,13 +104,15 @@ def _names_of(path: str) -> list[str]:
 
 def imported(file: str, path: str) -> tuple[str, ...]:
     """The modules that the file imports, as far as its text says so, sorted."""
+    import re
+
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - pathlib costs the hook 5 ms
             data = opened.read()
     except OSError:
         return ()
-    found: set[str] = {match.decode() for match in DYNAMIC.findall(data)}
-    for source, names, plain in STATEMENT.findall(data):
+    found: set[str] = {match.decode() for match in re.findall(DYNAMIC, data)}
+    for source, names, plain in re.findall(STATEMENT, data):
         if plain:
             found.update(_dotted(plain.decode("utf-8", "replace")))
         else:
@@ -113,7 +124,9 @@ def imported(file: str, path: str) -> tuple[str, ...]:
 
 def _dotted(text: str) -> list[str]:
     """`a.b as c, d` -> a.b, d."""
-    parts = (WORD.search(part) for part in text.strip("() \t\r\n").split(","))
+    import re
+
+    parts = (re.search(WORD, part) for part in text.strip("() \t\r\n").split(","))
     return [part.group() for part in parts if part]
 
 

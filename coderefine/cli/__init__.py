@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
+
+from coderefine.quick.ending import heed
 
 FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 
@@ -12,13 +13,11 @@ FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 def main(argv: list[str] | None = None) -> None:
     """Run and exit: 0 checks pass, 1 findings remain, 2 usage or environment, 3 our bug, 130 interrupted."""
     given = sys.argv[1:] if argv is None else argv
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup means it
-            signal.signal(number, _interrupted)
     code = _clean(given)
     if code is not None:
         sys.stderr.flush()
         os._exit(code)  # an orderly end takes longer than reading the index
+    heed()
     sys.exit(_guarded(given))
 
 
@@ -32,11 +31,6 @@ def _clean(argv: list[str]) -> int | None:
         return hook(argv[2:])
     except KeyboardInterrupt:
         return _say("interrupted; nothing was written", INTERRUPTED)
-
-
-def _interrupted(_number: int, _frame: object) -> None:
-    """Asked to end by another program: the same as Ctrl-C, so that nothing is left behind."""
-    raise KeyboardInterrupt
 
 
 def _guarded(argv: list[str] | None) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from coderefine.bounds import DECISION, surely_maintainable, surely_simple
+from coderefine.bounds import decisions, surely_maintainable, surely_simple
 from coderefine.critics.maintainability import index_below
 from coderefine.critics.symbols import Function, definitions, parse, rows
 
@@ -55,7 +55,7 @@ def measure(text: str, limit: int, floor: float) -> Measured:
 def _functions(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
     running = [0]
     for line in rows(text):
-        running.append(running[-1] + len(DECISION.findall(line)))
+        running.append(running[-1] + decisions(line))
     found = []
     for name, node in definitions(tree):
         last = node.end_lineno or node.lineno

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-import select
-import signal
 import time
 
-SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY)", re.IGNORECASE)
+SECRETS = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
 """As in proc.py (a test compares them)."""
+KILL = 9
+"""signal.SIGKILL: `signal` would cost 4 ms."""
 KEPT = 4096
 
 
@@ -62,14 +61,16 @@ class Child:
         """End it and what it has started; nothing happens to one that has ended."""
         if self._code is not None:
             return
-        self._code = -signal.SIGKILL
+        self._code = -KILL
         try:
-            os.killpg(self._pid, signal.SIGKILL)
+            os.killpg(self._pid, KILL)
             os.waitpid(self._pid, 0)
         except (ProcessLookupError, ChildProcessError, PermissionError):
             return
 
     def _chunks(self, deadline: float) -> list[bytes]:
+        import select
+
         found: list[bytes] = []
         ready = select.poll()
         ready.register(self._out, select.POLLIN)
@@ -92,5 +93,10 @@ def clean_env(hidden: str) -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") and not SECRET.search(name) and name != hidden
+        if not name.startswith("GIT_") and not _secret(name) and name != hidden
     }
+
+
+def _secret(name: str) -> bool:
+    upper = name.upper()
+    return any(word in upper for word in SECRETS)

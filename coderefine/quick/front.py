@@ -8,11 +8,14 @@ import sys
 import time
 
 from coderefine import import_graph as graph
+from coderefine.bounds import surely_fine
 from coderefine.quick import status, ticket
 from coderefine.quick.children import Child, clean_env
+from coderefine.quick.ending import heed
 
 SECONDS = 20.0
 PASSED = (b" passed", b" skipped", b" xfailed")
+CONFTEST = "conftest.py"
 LONG = 200
 """Files above which the whole engine is not slower in any way that counts."""
 
@@ -39,16 +42,60 @@ def _hook(names: list[str], deadline: float) -> int:
     if where is None:
         raise Unsure
     top, folder = where
-    looking = status.asked()
-    known = ticket.read(folder, top)
-    if known is None:
-        looking.kill()
+    running = [status.asked()]  # everything that takes time runs side by side
+    try:
+        known = ticket.read(folder, top)
+        if known is None:
+            raise Unsure
+        return _judged(Project(top, folder, known, deadline), names, running)
+    finally:
+        for child in running:
+            child.kill()
+
+
+class Project:
+    """Where it is, what is known of it, and until when there must be an answer (time.monotonic)."""
+
+    __slots__ = ("deadline", "folder", "known", "top")
+
+    def __init__(self, top: str, folder: str, known: ticket.Ticket, deadline: float) -> None:
+        self.top, self.folder, self.known, self.deadline = top, folder, known, deadline
+
+
+def _judged(project: Project, names: list[str], running: list[Child]) -> int:
+    """`running` has git, looking; what is started here is added to it."""
+    python = _python(names or _staged(running[0], project.deadline))
+    tests = _begun(project, python, running) if python else []
+    if names:
+        _staged(running[0], project.deadline)
+    if not python:
+        return 0
+    if tests:
+        running.append(_pytest(project.known, tests))
+    _linted(project, python, running)
+    return _tested(running[-1], project.deadline) if tests else _untested(project.known)
+
+
+def _begun(project: Project, python: list[str], running: list[Child]) -> list[str]:
+    """The tests that can be affected, found out while ruff is running."""
+    if project.known.ruff:
+        running.append(Child([*project.known.ruff, *python], clean_env(project.known.keys)))
+    return _tests(project, python) if project.known.python else []
+
+
+def _linted(project: Project, python: list[str], running: list[Child]) -> None:
+    known = project.known
+    if known.radon and not all(_plain(path, known) for path in python):
         raise Unsure
-    staged = status.staged(looking.all(deadline) or b"?")
-    if staged is None:
+    if known.ruff and running[1].all(project.deadline) is None:
         raise Unsure
-    python = _python(names or staged)
-    return _judged(top, folder, python, known, deadline) if python else 0
+
+
+def _staged(looking: Child, deadline: float) -> list[str]:
+    found = status.staged(looking.all(deadline) or b"?")
+    if found is None:
+        raise Unsure
+    return found
 
 
 def _python(names: list[str]) -> list[str]:
@@ -65,47 +112,41 @@ def _python(names: list[str]) -> list[str]:
     return found
 
 
-def _judged(top: str, folder: str, python: list[str], known: ticket.Ticket, deadline: float) -> int:
-    running: list[Child] = []
-    try:
-        if known.ruff:
-            running.append(Child([*known.ruff, *python], clean_env(known.keys)))
-        tests = _tests(top, folder, python) if known.python else []
-        if tests:
-            running.append(_pytest(known, tests))
-        if known.radon and not all(_plain(path, known) for path in python):
-            raise Unsure
-        if known.ruff and running[0].all(deadline) is None:
-            raise Unsure
-        return _said(known, running[-1] if tests else None, deadline)
-    finally:
-        for child in running:
-            child.kill()
+def _tests(project: Project, python: list[str]) -> list[str]:
+    """The test files that can be affected, from the graph that the last run kept.
 
-
-def _tests(top: str, folder: str, python: list[str]) -> list[str]:
-    """The test files that can be affected, from the graph that the last run kept."""
-    kept = ticket.kept_in(folder, ticket.GRAPH)
-    marks = graph.walk(top)
+    Imports are read anew only where they matter: what a file imports now says nothing of who imports it, so it is
+    no matter for files that are judged themselves, nor for files that no test reached.
+    """
+    kept = ticket.kept_in(project.folder, ticket.GRAPH)
+    marks = graph.walk(project.top)
     if not isinstance(kept, list) or kept[0].keys() != marks.keys():
         raise Unsure
     old, users, tests = kept
-    if old != marks:
-        users = _regraphed(top, folder, marks, users)
-        ticket.keep(folder, ticket.GRAPH, [marks, users, tests])
+    if _matters(graph.reached(users, _changed(old, marks, python)), tests):
+        users = _regraphed(project, marks, users)
+        ticket.keep(project.folder, ticket.GRAPH, [marks, users, tests])
     found = graph.reached(users, python)
-    if any(path.endswith("conftest.py") for path in found):
+    if any(path.endswith(CONFTEST) for path in found):
         raise Unsure
     return [path for path in tests if path in found]
 
 
-def _regraphed(top: str, folder: str, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:
+def _changed(old: dict[str, graph.Mark], marks: dict[str, graph.Mark], python: list[str]) -> list[str]:
+    return [path for path, mark in marks.items() if old[path] != mark and path not in python]
+
+
+def _matters(found: set[str], tests: list[str]) -> bool:
+    return any(path.endswith(CONFTEST) for path in found) or not found.isdisjoint(tests)
+
+
+def _regraphed(project: Project, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:
     """The graph after some files have changed; mostly they import what they did."""
-    files = ticket.kept_in(folder, ticket.IMPORTS)
+    files = ticket.kept_in(project.folder, ticket.IMPORTS)
     if not isinstance(files, dict):
         raise Unsure
-    now = graph.refreshed(top, files, marks)
-    ticket.keep(folder, ticket.IMPORTS, now)
+    now = graph.refreshed(project.top, files, marks)
+    ticket.keep(project.folder, ticket.IMPORTS, now)
     if all(path in files and now[path][1] == files[path][1] for path in now):
         return users
     return graph.users_of({path: modules for path, (_, modules) in now.items()})
@@ -117,9 +158,7 @@ def _plain(path: str, known: ticket.Ticket) -> bool:
         return True
     with open(path, encoding="utf-8") as file:  # noqa: PTH123
         text = file.read()
-    from coderefine.bounds import surely_maintainable, surely_simple
-
-    if surely_simple(text, known.complexity) and surely_maintainable(text, known.floor):
+    if surely_fine(text, known.complexity, known.floor):
         return True
     from coderefine.critics.complexity import Measured, measure
 
@@ -127,17 +166,20 @@ def _plain(path: str, known: ticket.Ticket) -> bool:
 
 
 def _pytest(known: ticket.Ticket, tests: list[str]) -> Child:
+    heed()
     env = clean_env(known.keys)
     if not known.bytecode:
         env["PYTHONDONTWRITEBYTECODE"] = "1"
     return Child([*known.python, *tests], env, both=True)
 
 
-def _said(known: ticket.Ticket, running: Child | None, deadline: float) -> int:
-    if running is None:
-        if known.why or known.python:
-            print(f"note: tests skipped: {known.why or 'no test imports what is staged'}", file=sys.stderr)
-        return 0
+def _untested(known: ticket.Ticket) -> int:
+    if known.why or known.python:
+        print(f"note: tests skipped: {known.why or 'no test imports what is staged'}", file=sys.stderr)
+    return 0
+
+
+def _tested(running: Child, deadline: float) -> int:
     tail = running.tail(deadline)
     code = running.code(deadline)
     if code is None:

@@ -7,7 +7,7 @@ import os
 from coderefine.quick.children import Child, reading_env
 
 ARGV = ["git", "status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"]
-FILE = ("100644", "100755")
+FILE = (b"100644", b"100755")
 
 
 def asked() -> Child:
@@ -28,16 +28,22 @@ def staged(said: bytes) -> list[str] | None:
             if line.endswith((b".py", b".pyi", b"/")):
                 return None
             continue
-        fields = line.split(b" ", 8)
-        if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":
+        path = _changed(line)
+        if path is None:
             return None
-        path = os.fsdecode(fields[8])
-        if fields[1] == b"D.":
-            if os.path.lexists(path):
-                return None
-        elif fields[4].decode() in FILE:
-            found.append(path)
+        found += path
     return found
+
+
+def _changed(line: bytes) -> list[str] | None:
+    """The file of a line of git's about a change, as a list: empty for one that is gone. None: as above."""
+    fields = line.split(b" ", 8)
+    if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":
+        return None
+    path = os.fsdecode(fields[8])
+    if fields[1] == b"D.":
+        return None if os.path.lexists(path) else []
+    return [path] if fields[4] in FILE else []
 
 
 def place(cwd: str) -> tuple[str, str] | None:

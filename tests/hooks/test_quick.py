@@ -2,19 +2,77 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import radon
 
 from coderefine import import_graph as graph
 from coderefine import proc
+from coderefine.bounds import surely_fine
+from coderefine.critics.complexity import Measured, measure
 from coderefine.quick import children, status, ticket
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_same_variables_are_secret() -> None:
-    assert children.SECRET.pattern == proc.SECRET.pattern
-    assert children.SECRET.flags == proc.SECRET.flags
+    words = proc.SECRET.pattern.strip("()").split("|")
+    assert sorted(children.SECRETS) == sorted({word.replace("_?", mark) for word in words for mark in ("_", "")})
+    assert proc.SECRET.flags & re.IGNORECASE
+    ours = {name for name in os.environ if not name.startswith("GIT_") and not proc.SECRET.search(name)}
+    assert set(children.clean_env("HOME")) == ours - {"HOME"}
+
+
+def test_nothing_slow_is_imported() -> None:
+    """Each of these costs a clean commit milliseconds; `site` alone may bring some, in environments that patch it."""
+    code = (
+        "import sys; before = set(sys.modules); import coderefine.cli, coderefine.quick.front;"
+        "print(*(set(sys.modules) - before))"
+    )
+    said = subprocess.run(
+        (sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(ROOT)!r}); {code}"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    slow = {"re", "enum", "collections", "signal", "dataclasses", "pathlib", "subprocess", "typing", "click", "ast"}
+    assert not slow & set(said.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "folder", [ROOT / "coderefine", ROOT / "tests/support", Path(json.__file__).parent, Path(radon.__file__).parent]
+)
+def test_what_is_surely_fine_is_fine(folder: Path) -> None:
+    """With limits at which many of these files are not."""
+    texts = [path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))[::3]]
+    for limit, floor in ((10, 10.0), (4, 40.0), (6, 25.0)):
+        fine = [text for text in texts if surely_fine(text, limit, floor)]
+        assert [measure(text, limit, floor) for text in fine] == [Measured()] * len(fine)
+
+
+@pytest.mark.parametrize("text", ["def f(:", "\0", "x = 1\n" * 9 + ")"])
+def test_what_does_not_parse_is_not_surely_fine(text: str) -> None:
+    assert not surely_fine(text + "\n# if" * 20, 10, 10.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x):\n    return 1if x else 2\n",
+        'def f(x):\n    """Text\n    """; return x and x or x\n',
+        "class A:\n    def f(self, x):\r        return x and x and x\r\n",
+        "async def f(x):\n    match x:\n        case 1: pass\n        case _: pass\n",
+        "f = 1\nif f:\n    def g(x):\n        return [y for y in x if y]\n",
+    ],
+)
+def test_every_decision_counts(text: str) -> None:
+    assert not surely_fine(text, 2, 0.0)
 
 
 def test_a_ticket_is_void_once_anything_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

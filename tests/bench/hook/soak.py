@@ -2,13 +2,16 @@
 
     python -m tests.bench.hook.soak [--commits 500] [--seed 0]
 
-After every commit the two must hold the same index and tree. Where the hook refused, the twin does not commit; what
-the hook may have changed then is a file it repaired, unstaged: `coderefine undo` must give back exactly what was there.
+After every commit the two must hold the same HEAD, index, branches, stashes, worktrees and tree, and nothing may be
+left over: no lock, no mount, no process. Where the hook refused, the twin does not commit; what the hook may have
+changed then are staged files that it says it wrote: `coderefine undo` must give back exactly what was there, and
+nothing else may change with it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -23,6 +26,14 @@ from pathlib import Path
 from tests.bench.hook.projects import BIN, environ, git
 
 FILES = 6
+KILLED = "killed"
+KNOWN = {
+    "HEAD": ("rev-parse", "HEAD^{tree}"),
+    "index": ("ls-files", "-s", "-t"),
+    "branches": ("for-each-ref", "--format=%(refname) %(tree)", "refs/heads", "refs/tags", "refs/stash"),
+    "stashes": ("stash", "list"),
+}
+"""What git tells of a repository, and how it is asked."""
 SETTINGS = '[tool.pytest.ini_options]\npythonpath = ["."]\n[tool.coderefine]\nsearch-time = 0.5\n'
 
 
@@ -43,8 +54,7 @@ class Soak:
         for _ in range(self.dice.randint(1, 4)):
             self._edit()
         how = self.dice.choice(("", "", "", "-a", "-a", "--amend", "--only"))
-        self._commit(how)
-        self._compare(how)
+        self._compare(how, self._commit(how))
 
     def _edit(self) -> None:
         """One random edit in both trees; staged, partly staged or not at all."""
@@ -76,55 +86,71 @@ class Soak:
     def _quietly(self, top: Path, *args: str) -> None:
         subprocess.run(("git", *args), cwd=top, env=self.env, capture_output=True, check=False)
 
-    def _commit(self, how: str) -> None:
-        """In ours; then in the twin, without hooks, when ours went through."""
-        argv = ["git", "commit", "-qm", f"c{self.number}"]
-        argv += {"": [], "-a": ["-a"], "--amend": ["--amend"], "--only": ["--", "pkg"]}[how]
+    def _commit(self, how: str) -> str:
+        """In ours; then in the twin, without hooks, when ours went through. What was said; "killed" when it was."""
+        more = {"": (), "-a": ("-a",), "--amend": ("--amend",), "--only": ("--", "pkg")}[how]
+        argv = ["git", "commit", "-qm", f"c{self.number}", *more]
         head = git(self.ours, self.env, "rev-parse", "HEAD")
-        code = self._killed(argv) if self.dice.random() < 0.2 else self._through(argv)
+        said = self._killed(argv) if self.dice.random() < 0.2 else self._through(argv)
         made = git(self.ours, self.env, "rev-parse", "HEAD") != head
-        self.count["committed" if made else "refused or killed" if code else "nothing"] += 1
+        self.count["committed" if made else "killed" if said == KILLED else "refused"] += 1
         if made:
-            self._quietly(self.twin, *argv[1:], "--no-verify") if how != "--only" else self._quietly(
-                self.twin, "commit", "-nqm", f"c{self.number}", "--", "pkg"
-            )
+            self._quietly(self.twin, "commit", "-nqm", f"c{self.number}", *more)
+        return said
 
-    def _through(self, argv: list[str]) -> int:
+    def _through(self, argv: list[str]) -> str:
         done = subprocess.run(argv, cwd=self.ours, env=self.env, capture_output=True, text=True, check=False)
-        if "bug in coderefine" in done.stderr + done.stdout:
-            raise SystemExit(f"commit {self.number}: {done.stderr}")
-        return done.returncode
+        said = done.stdout + done.stderr
+        if "bug in coderefine" in said:
+            raise SystemExit(f"commit {self.number}: {said}")
+        return said
 
-    def _killed(self, argv: list[str]) -> int:
+    def _killed(self, argv: list[str]) -> str:
         """The hook (not git) gets a signal after a random while: it is found by its parent, our git."""
         child = subprocess.Popen(
             argv, cwd=self.ours, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        time.sleep(self.dice.uniform(0.005, 0.4))
+        time.sleep(10 ** self.dice.uniform(-2.3, 0.5))
         how = self.dice.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
         for pid in _children(child.pid):
-            self.count["killed"] += 1
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, how)
-            except ProcessLookupError:
-                self.count["killed"] -= 1
-        return child.wait(120)
+                self.count[f"hooks that got {how.name}"] += 1
+        child.wait(120)
+        return KILLED
 
-    def _compare(self, how: str) -> None:
-        """Index and tree; a repair left in the tree is the hook's documented change."""
-        _same(self, "index", *(git(top, self.env, "ls-files", "-s") for top in (self.ours, self.twin)))
-        _same(self, "head", *(git(top, self.env, "rev-parse", "HEAD^{tree}") for top in (self.ours, self.twin)))
-        if _tree(self.ours) == _tree(self.twin):
-            return
-        self.count["repaired"] += 1
-        done = subprocess.run(
-            (BIN / "coderefine", "undo"), cwd=self.ours, env=self.env, capture_output=True, check=False
-        )
+    def _compare(self, how: str, said: str) -> None:
+        """All that git knows, and the tree; a repair left in the tree is the hook's documented change."""
+        self._same_for_git()
+        if changed := self._differing():
+            self.count["repaired"] += 1
+            staged = git(self.ours, self.env, "diff", "--cached", "--name-only", "HEAD").split()
+            only = git(self.ours, self.env, "diff", "--name-only", "HEAD").split() if how else []
+            if not changed <= {*staged, *only} or (said != KILLED and "wrote" not in said):
+                raise SystemExit(f"commit {self.number} ({how}): {changed} changed, and it was not said: {said}")
+            done = subprocess.run(
+                (BIN / "coderefine", "undo"), cwd=self.ours, env=self.env, capture_output=True, text=True, check=False
+            )
+            self._same_for_git()
+            if changed := self._differing():
+                raise SystemExit(
+                    f"commit {self.number} ({how}): {changed} not as before after undo: {done.stdout}{done.stderr}"
+                )
+
+    def _differing(self) -> set[str]:
         ours, twin = _tree(self.ours), _tree(self.twin)
-        for name in sorted(ours.keys() | twin.keys()):
-            if ours.get(name) != twin.get(name):
-                said = f"{done.stdout.decode()}{done.stderr.decode()}"
-                raise SystemExit(f"commit {self.number} ({how}): {name} is not what it was after undo: {said}")
+        return {name for name in ours.keys() | twin.keys() if ours.get(name) != twin.get(name)}
+
+    def _same_for_git(self) -> None:
+        for what, args in KNOWN.items():
+            ours, twin = (git(top, self.env, *args) for top in (self.ours, self.twin))
+            if ours.replace(str(self.ours), str(self.twin)) != twin:
+                raise SystemExit(f"commit {self.number}: the {what} differs\n{ours}\n{twin}")
+        left = [str(path) for name in ("*.lock", "worktrees/*") for path in (self.ours / ".git").rglob(name)]
+        left += [line for line in Path("/proc/mounts").read_text().splitlines() if str(self.ours) in line]
+        left += _inside(self.ours)
+        if left:
+            raise SystemExit(f"commit {self.number}: left over: {left}")
 
 
 TOGETHER = """import importlib
@@ -152,9 +178,21 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _same(soak: Soak, what: str, ours: str, twin: str) -> None:
-    if ours != twin:
-        raise SystemExit(f"commit {soak.number}: the {what} differs\n{ours}\n{twin}")
+def _inside(top: Path) -> list[str]:
+    """Processes that work in `top`, after a second in which they may end."""
+    for _ in range(20):
+        found = [name.name for name in Path("/proc").glob("[0-9]*") if _folder(name).is_relative_to(top)]
+        if not found:
+            break
+        time.sleep(0.05)
+    return found
+
+
+def _folder(process: Path) -> Path:
+    try:
+        return (process / "cwd").readlink()
+    except OSError:
+        return Path("/")
 
 
 def _tree(top: Path) -> dict[str, bytes]:
