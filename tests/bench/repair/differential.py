@@ -1,12 +1,18 @@
 # ruff: noqa: E501 (rows of a report, programs in strings)
-"""Are two versions of a module equal in behaviour? Both are run on the calls the tests make and on variations of them."""
+"""Are two versions of a module equal in behaviour? Both are run on the calls the tests make and on variations of them.
+
+`agree` for the hand-written programs, whose tests can be read as scripts; `same_in_package` for a file of a package,
+whose calls are recorded while its own suite runs (replaying.py).
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 DRIVER = """
@@ -135,3 +141,39 @@ def outputs(name: str, text: str, tests: str, right: str) -> object:
         if ended.returncode:
             return ended.stderr.decode()[-500:]
         return json.loads((here / "out.json").read_text())
+
+
+LEAST = 10
+"""Calls that must have run through the changed functions before silence counts as agreement."""
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """`compared` calls went through the changed functions, `differ` of them were answered otherwise."""
+
+    compared: int
+    differ: int
+    why: str = ""
+    example: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Where too few inputs could be made, nothing is known: not equal."""
+        return self.compared >= LEAST and not self.differ
+
+
+def same_in_package(top: Path, path: str, original: str, patched: str, timeout: float = 240.0) -> Likeness:
+    """Compares two texts of `path`, a file of the package at `top` (which holds the original), on its suite's calls."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, job = Path(folder) / "out.json", Path(folder) / "job.json"
+        told = {"path": str(top / path), "original": original, "patched": patched, "out": str(out)}
+        job.write_text(json.dumps(told), "utf-8")
+        command = ["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-p", "replaying"]
+        env = {**os.environ, "REPLAYING": str(job), "PYTHONPATH": str(Path(__file__).parent)}
+        try:
+            subprocess.run(
+                [sys.executable, *command], cwd=top, env=env, timeout=timeout, capture_output=True, check=False
+            )
+            return Likeness(**json.loads(out.read_text("utf-8")))
+        except (subprocess.TimeoutExpired, OSError, ValueError):
+            return Likeness(0, 0, "the comparison did not end")

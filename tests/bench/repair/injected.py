@@ -1,11 +1,14 @@
 # ruff: noqa: E501 (rows of a report, programs in strings)
 """Repair rate on faults injected into real packages by tests/bench/repair/mutator.py.
 
-    python -m tests.bench.repair.injected [--faults N] [--seed S] [--seconds T] [--only PACKAGE] [--slice SECONDS]
+    python -m tests.bench.repair.injected [--faults N] [--seed S] [--seconds T] [--only PACKAGE] [--slice SECONDS] [--jobs J]
     python -m tests.bench.repair.injected --report [--seed S] [--misses]
 
 Source distributions come from the package registry through pip, into a cache folder; nothing is committed.
 Each result is one row of a JSONL file in /tmp; faults that have a row are not run again, so a run may be cut in slices.
+A plausible patch counts as equal when its tree is the original's, or when a differential run of the package's own
+calls and calls near them (differential.same_in_package) sees no difference; where too few calls can be made it does not.
+With `--jobs` packages share the processors: the seconds of such a run are no measurement.
 """
 
 from __future__ import annotations
@@ -23,9 +26,11 @@ import tarfile
 import tempfile
 import time
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.bench.repair.differential import Likeness, same_in_package
 from tests.bench.repair.engine import Ended, repair
 from tests.bench.repair.mutator import Fault, faults
 
@@ -51,6 +56,17 @@ class Row:
     listed: bool
     said: str
     patched: str
+    equal: bool | None = None
+    """Of a plausible patch that is not identical; None where it was not compared (rows of older runs)."""
+    compared: int = 0
+
+    @property
+    def plausible(self) -> bool:
+        return self.verdict in {"identical", "plausible"}
+
+    @property
+    def right(self) -> bool:
+        return self.verdict == "identical" or bool(self.equal)
 
     @property
     def key(self) -> tuple[int, str, str, int, str]:
@@ -63,11 +79,17 @@ def rows() -> list[Row]:
 
 @dataclass(frozen=True)
 class Package:
-    """A distribution, the files faults go into, and the tests that judge (relative to the sdist's top)."""
+    """A distribution, the files faults go into, and the tests that judge (relative to the sdist's top).
+
+    `needs`: `distribution==version/folder` of packages it imports; the folder is laid beside it.
+    `without`: words of the tests left out, because they take longer than all others together or start threads.
+    """
 
     name: str
     files: tuple[str, ...]
     tests: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 PACKAGES = (
@@ -89,12 +111,43 @@ PACKAGES = (
         ("tabulate/__init__.py",),
         ("test/test_output.py", "test/test_internal.py", "test/test_input.py"),
     ),
+    Package(
+        "humanize==4.17.0",
+        ("src/humanize/number.py", "src/humanize/filesize.py", "src/humanize/lists.py"),
+        ("tests/test_number.py", "tests/test_filesize.py", "tests/test_lists.py"),
+    ),
+    Package(
+        "more-itertools==11.2.1",
+        ("more_itertools/more.py", "more_itertools/recipes.py"),
+        ("tests/test_more.py", "tests/test_recipes.py"),
+        without=("Prime", "Fourier", "oncurrent", "orderings", "TimeLimited", "large", "mitigation", "versus", "vs"),
+    ),
+    Package(
+        "python-slugify==9.2.0",
+        ("slugify/slugify.py", "slugify/_legacy.py"),
+        ("tests",),
+        needs=("text-unidecode==1.3/src/text_unidecode",),
+    ),
+    Package("semver==3.1.1", ("src/semver/version.py", "src/semver/_deprecated.py"), ("tests",)),
+    Package(
+        "sqlparse==0.6.1",
+        (
+            "sqlparse/engine/grouping.py",
+            "sqlparse/engine/statement_splitter.py",
+            "sqlparse/filters/reindent.py",
+            "sqlparse/filters/others.py",
+            "sqlparse/sql.py",
+            "sqlparse/lexer.py",
+            "sqlparse/utils.py",
+        ),
+        ("tests",),
+    ),
 )
 
 
-def unpacked(package: Package) -> Path:
-    """The package's tree in the cache."""
-    name, version = package.name.split("==")
+def unpacked(requirement: str) -> Path:
+    """The tree of `name==version` in the cache."""
+    name, version = requirement.split("==")
     CACHE.mkdir(exist_ok=True)
     found = sorted(CACHE.glob(f"{name.replace('-', '_')}-{version}.tar.gz")) or sorted(
         CACHE.glob(f"{name}-{version}.tar.gz")
@@ -112,12 +165,12 @@ def unpacked(package: Package) -> Path:
                 name,
                 "-d",
                 str(CACHE),
-                package.name,
+                requirement,
             ],
             check=True,
             timeout=300,
         )
-        return unpacked(package)
+        return unpacked(requirement)
     top = CACHE / found[0].name.removesuffix(".tar.gz")
     if not top.exists():
         with tarfile.open(found[0]) as archive:
@@ -127,14 +180,18 @@ def unpacked(package: Package) -> Path:
 
 def prepare(package: Package, folder: Path) -> Path:
     """A small git repository with the package's code and the chosen tests."""
-    source, top = unpacked(package), folder / package.name.split("==")[0]
+    source, top = unpacked(package.name), folder / package.name.split("==")[0]
     subprocess.run(["cp", "-r", str(source), str(top)], check=True)
-    for name in ("tox.ini", "setup.cfg", "pytest.ini", "pyproject.toml", "conftest.py"):
+    for need in package.needs:
+        distribution, inner = need.split("/", 1)
+        subprocess.run(["cp", "-r", str(unpacked(distribution) / inner), str(top)], check=True)
+    for name in ("tox.ini", "setup.cfg", "pytest.ini", ".pytest.ini", "pyproject.toml", "conftest.py"):
         (top / name).unlink(missing_ok=True)
     names = " ".join(package.tests)
     path = "src" if (top / "src").exists() else "."
+    chosen = f" -k 'not ({' or '.join(package.without)})'" if package.without else ""
     (top / "pyproject.toml").write_text(
-        f'[tool.pytest.ini_options]\ntestpaths = {json.dumps(names.split())}\npythonpath = ["{path}"]\npython_files = ["test*.py"]\naddopts = "-p no:doctest"\n'
+        f'[tool.pytest.ini_options]\ntestpaths = {json.dumps(names.split())}\npythonpath = ["{path}"]\npython_files = ["test*.py"]\naddopts = "-p no:doctest{chosen}"\n'
     )
     subprocess.run("git init -q && git add -A && git commit -q -m start", shell=True, cwd=top, check=True)
     return top
@@ -192,6 +249,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--slice", type=float, default=1e9, help="begin no fault after so many seconds")
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1, help="packages at a time")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--misses", action="store_true")
     args = parser.parse_args()
@@ -201,12 +259,23 @@ def main() -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Package by package in turns, so that a cut run has all packages in it."""
     args.until = time.monotonic() + args.slice
+    words = args.only.split(",")
+    names = [package.name for package in PACKAGES if any(word in package.name for word in words)]
+    if args.jobs == 1:
+        run_some(names, args)
+        return
+    shares = [share for at in range(args.jobs) if (share := names[at :: args.jobs])]
+    with ProcessPoolExecutor(args.jobs) as team:
+        list(team.map(run_some, shares, [args] * len(shares)))
+
+
+def run_some(names: list[str], args: argparse.Namespace) -> None:
+    """Package by package in turns, so that a cut run has all packages in it."""
     with tempfile.TemporaryDirectory() as folder:
         ready = []
         for package in PACKAGES:
-            if args.only and not any(word in package.name for word in args.only.split(",")):
+            if package.name not in names:
                 continue
             top = prepare(package, Path(folder))
             code, took = outcome(top)
@@ -246,7 +315,7 @@ def one_more(top: Path, package: Package, chosen: list[Fault], turn: int, args: 
 def tried(top: Path, package: Package, fault: Fault, args: argparse.Namespace) -> Row:
     original = (top / fault.path).read_text("utf-8")
     verdict, ended, listed = stopped(top, fault, args.seconds)
-    patched = ""
+    patched, like = "", likeness(top, fault.path, ended) if verdict == "plausible" else None
     if ended.patch is not None:
         faulty = fault.apply(original).splitlines()
         after = (ended.patch.files.get(fault.path) or b"").decode().splitlines()
@@ -266,11 +335,22 @@ def tried(top: Path, package: Package, fault: Fault, args: argparse.Namespace) -
         listed,
         ended.patch.summary if ended.patch else ended.note,
         patched,
+        like.equal if like else None,
+        like.compared if like else 0,
     )
     with ROWS.open("a") as file:
         file.write(json.dumps(asdict(row)) + "\n")
     print(shown(row), flush=True)
     return row
+
+
+def likeness(top: Path, path: str, ended: Ended) -> Likeness:
+    """Of a plausible patch and the original, which stands in the tree again."""
+    assert ended.patch is not None
+    data = ended.patch.files.get(path)
+    if set(ended.patch.files) != {path} or data is None:
+        return Likeness(0, 0, "another file was changed")
+    return same_in_package(top, path, (top / path).read_text("utf-8"), data.decode())
 
 
 def stopped(top: Path, fault: Fault, seconds: float) -> tuple[str, Ended, bool]:
@@ -299,21 +379,40 @@ def report(found: list[Row], *, misses: bool) -> None:
         for row in found:
             if row.verdict != "identical":
                 print(f"{shown(row)}\n{row.patched}\n")
-    by_kind: dict[str, list[str]] = defaultdict(list)
-    for row in found:
-        by_kind[row.kind].append(row.verdict)
-    for kind, verdicts in sorted(by_kind.items()):
-        print(
-            f"{kind:20} {len(verdicts):3}  plausible {sum(v in ('identical', 'plausible') for v in verdicts):3}  identical {verdicts.count('identical'):3}"
-        )
-    total = len(found) or 1
-    good = sorted(row.seconds for row in found if row.verdict in ("identical", "plausible"))
-    identical = sum(row.verdict == "identical" for row in found)
-    print(
-        f"{len(found)} faults in {len({row.package for row in found})} packages: plausible {len(good)} ({len(good) / total:.0%}), identical to the original {identical} ({identical / total:.0%}), original listed among the others {sum(row.listed for row in found)}"
+    for title, what in (("fault class", "kind"), ("package", "package")):
+        groups: dict[str, list[Row]] = defaultdict(list)
+        for row in found:
+            groups[getattr(row, what)].append(row)
+        print(f"{title:22}{'faults':>7}{'plausible':>11}{'equal':>7}{'identical':>11}{'median s':>10}{'p90 s':>7}")
+        for name, group in sorted(groups.items()):
+            print(line_of(name, group))
+        print()
+    print(line_of("all", found))
+    print(summed(found))
+
+
+def line_of(name: str, group: list[Row]) -> str:
+    """Counts, and the seconds to the first plausible patch."""
+    good = sorted(row.seconds for row in group if row.plausible)
+    median, p90 = (f"{statistics.median(good):.1f}", f"{good[int(0.9 * len(good))]:.1f}") if good else ("", "")
+    counts = (
+        sum(row.plausible for row in group),
+        sum(row.right for row in group),
+        sum(row.verdict == "identical" for row in group),
     )
-    if good:
-        print(f"seconds to the patch: median {statistics.median(good):.1f}, p90 {good[int(0.9 * len(good))]:.1f}")
+    return f"{name:22}{len(group):7}{counts[0]:11}{counts[1]:7}{counts[2]:11}{median:>10}{p90:>7}"
+
+
+def summed(found: list[Row]) -> str:
+    total = len(found) or 1
+    plausible, right = sum(row.plausible for row in found), sum(row.right for row in found)
+    unknown = sum(row.verdict == "plausible" and row.equal is None for row in found)
+    return (
+        f"{len(found)} faults in {len({row.package for row in found})} packages: plausible {plausible / total:.0%}, "
+        f"equal in behaviour to the original {right / total:.0%}"
+        + (f" ({unknown} plausible patches were never compared)" if unknown else "")
+        + f", original listed among the others {sum(row.listed for row in found)}"
+    )
 
 
 if __name__ == "__main__":

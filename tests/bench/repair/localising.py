@@ -1,45 +1,49 @@
+# ruff: noqa: E501 (rows of a report)
 """Localisation of faults injected into real packages, beside plain Ochiai on the same coverage.
 
-    python -m tests.bench.repair.localising [--faults N] [--seed S] [--only PACKAGE] [--slice SECONDS]
+    python -m tests.bench.repair.localising [--faults N] [--seed S] [--only PACKAGE,…] [--slice SECONDS] [--misses]
+    python -m tests.bench.repair.localising --report [--seed S] [--only PACKAGE,…] [--misses]
 
-Ranks are the middle of their ties (a fault among 9 equal first ones has rank 5). Prints shares, and what the coverage
-cost: the search's own (baseline of the servers and trace) over one plain run of the suite by the same runner.
+What the tests show of each fault is gathered once (observing.py) and kept, so a run may be cut in slices; `--report`
+ranks what is there again. A rank is the middle of its ties (a fault among 9 equal first ones has rank 5), which is the
+mean over all orders of them. Plain Ochiai ranks the executed statements; definitions count as executed by the tests
+that enter them. The cost is what the pool took to learn who executes what, over one plain run of the suite.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import os
-import statistics
+import gzip
+import pickle
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coderefine.config import Config, load
-from coderefine.core import Ask, Check, View
-from coderefine.critics.pytest import Pytest
-from coderefine.project import interpreter, locate
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
 from coderefine.proposers.search.syntax import Function, Module
-from coderefine.runner.pool import open_pool
-from coderefine.workspace import open_views
-from tests.bench.repair.injected import PACKAGES, drawn, outcome, prepare
+from tests.bench.repair.injected import PACKAGES, Package, drawn, outcome, prepare
 from tests.bench.repair.mutator import Fault
+from tests.bench.repair.observing import KEPT, Observed, known, observed
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Of the faulty statement and of its function; 1 is the first, infinite where it has no weight."""
+
+    stmt: float
+    function: float
 
 
 @dataclass(frozen=True)
 class Found:
-    """Ranks (1 the first) of the faulty statement and function by us and by Ochiai; cost over a plain run."""
-
-    stmt: float
-    function: float
-    plain_stmt: float
-    plain_function: float
-    cost: float
+    observed: Observed
+    ours: Ranks
+    plain: Ranks
+    statements: int
 
 
 def rank(weights: Mapping[Any, float], wanted: Collection[ast.AST]) -> float:
@@ -47,20 +51,19 @@ def rank(weights: Mapping[Any, float], wanted: Collection[ast.AST]) -> float:
     best = max((weights.get(node, 0.0) for node in wanted), default=0.0)
     if best <= 0:
         return float("inf")
-    above = sum(weight > best for weight in weights.values())
-    equal = sum(weight == best for weight in weights.values())
+    above = sum(weight > best + 1e-9 for weight in weights.values())
+    equal = sum(abs(weight - best) <= 1e-9 for weight in weights.values())
     return above + (equal + 1) / 2
 
 
 def by_function(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[ast.AST, float]:
     """Each function's most suspicious statement."""
     found: dict[ast.AST, float] = {}
-    for stmt, weight in weights.items():
-        for module in modules.values():
-            if stmt in module.parents:
-                top = stmt if isinstance(stmt, Function) else module.function(stmt)
-                if top is not None:
-                    found[top] = max(found.get(top, 0.0), weight)
+    for module in modules.values():
+        for stmt in module.statements:
+            top = stmt if isinstance(stmt, Function) else module.function(stmt)
+            if top is not None and stmt in weights:
+                found[top] = max(found.get(top, 0.0), weights[stmt])
     return found
 
 
@@ -71,72 +74,71 @@ def wanted(module: Module, fault: Fault) -> set[ast.AST]:
     return {stmt for line in lines if (stmt := module.by_line.get(line)) is not None}
 
 
-def located(top: Path, fault: Fault, config: Config) -> Found | None:
-    """None when no test notices the fault."""
-    place = locate([top], top)
-    python = interpreter(place, config, dict(os.environ))
-    critic = Pytest(place, python, config, lambda _: None)
-    with open_views(place) as views:
-        with views.open() as view:
-            check = critic.check(view, Ask(seed=0, timeout=60))
-            modules = read(view, fault)
-            tests = {case.path: _module(view, case.path) for case in check.cases.values() if case.status.bad}
-        failing = [case for case in check.cases.values() if case.status.bad and "::" in case.id]
-        if not failing:
-            return None
-        statuses = {name: case.status for name, case in check.cases.items()}
-        with open_pool(views, place, python, config, expected=statuses, usual=check.seconds) as pool:
-            began = time.monotonic()
-            pool.baseline()
-            coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
-            spent = time.monotonic() - began
-    sources = test_sources(failing, {path: module for path, module in tests.items() if module})
-    return ranked(suspects(modules, coverage, failing, sources), modules, fault, spent / ran(check))
-
-
-def ran(check: Check) -> float:
-    return max(check.seconds, 1e-3)
-
-
-def ranked(found: Suspects, modules: Mapping[str, Module], fault: Fault, cost: float) -> Found:
-    module = modules[fault.path]
-    stmts = wanted(module, fault)
-    functions = {top for stmt in stmts if (top := stmt if isinstance(stmt, Function) else module.function(stmt))}
-    plain = {stmt: found.spectrum.ochiai(stmt) for stmt in found.spectrum.failing}
-    return Found(
-        rank(found.weights, stmts),
-        rank(by_function(found.weights, modules), functions),
-        rank(plain, stmts),
-        rank(by_function(plain, modules), functions),
-        cost,
-    )
-
-
-def read(view: View, fault: Fault) -> dict[str, Module]:
-    """All modules beside the faulty one: what a search would look at."""
-    folder = (view.door / fault.path).parent
-    paths = (path.relative_to(view.door).as_posix() for path in sorted(folder.glob("*.py")))
-    found = {path: _module(view, path) for path in paths if "test" not in Path(path).name}
+def read(files: Mapping[str, bytes]) -> dict[str, Module]:
+    found = {path: Module.of(path, data) for path, data in files.items()}
     return {path: module for path, module in found.items() if module}
 
 
-def _module(view: View, path: str) -> Module | None:
-    data = view.read(path)
-    return Module.of(path, data) if data is not None else None
+def located(seen: Observed) -> tuple[Suspects, dict[str, Module]]:
+    modules = read(seen.files)
+    sources = test_sources(seen.failing, read(seen.tests))
+    return suspects(modules, seen.coverage, seen.failing, sources), modules
+
+
+def ranked(seen: Observed) -> Found:
+    found, modules = located(seen)
+    module = modules.get(seen.fault.path)
+    stmts = wanted(module, seen.fault) if module else set()
+    tops = {stmt if isinstance(stmt, Function) else module.function(stmt) for stmt in stmts if module}
+    functions: set[ast.AST] = {top for top in tops if top is not None}
+    plain = {stmt: found.spectrum.ochiai(stmt) for stmt in found.spectrum.failing}
+    return Found(
+        seen, _ranks(found.weights, modules, stmts, functions), _ranks(plain, modules, stmts, functions), len(plain)
+    )
+
+
+def _ranks(
+    weights: Mapping[ast.stmt, float], modules: Mapping[str, Module], stmts: set[ast.AST], functions: set[ast.AST]
+) -> Ranks:
+    return Ranks(rank(weights, stmts), rank(by_function(weights, modules), functions))
+
+
+HEAD = (
+    f"{'':22}{'faults':>7} | {'statement top-1':>17} {'top-5':>11} {'top-10':>11} {'MRR':>11} | {'function top-1':>15}"
+)
+
+
+def row(name: str, found: list[Found]) -> str:
+    """Ours, then Ochiai's; shares in percent."""
+
+    def both(value: Callable[[Ranks], float], *, form: str = ".0f") -> str:
+        ours, plain = (
+            sum(map(value, ranks)) / len(found) for ranks in zip(*((one.ours, one.plain) for one in found), strict=True)
+        )
+        return f"{ours:{form}} / {plain:{form}}"
+
+    def share(most: int) -> str:
+        return both(lambda ranks: 100.0 * (ranks.stmt <= most))
+
+    return (
+        f"{name:22}{len(found):7} | {share(1):>17} {share(5):>11} {share(10):>11} "
+        f"{both(lambda ranks: 1 / ranks.stmt, form='.2f'):>11} | {both(lambda ranks: 100.0 * (ranks.function <= 1)):>15}"
+    )
 
 
 def report(found: list[Found]) -> str:
-    total = len(found)
+    lines = ["ours / Ochiai, percent of the faults; MRR: mean reciprocal rank", HEAD]
+    names = sorted({one.observed.package for one in found})
+    lines += [row(name, [one for one in found if one.observed.package == name]) for name in names]
+    lines.append(row("all", found))
+    return "\n".join(lines)
 
-    def share(ranks: list[float], most: int) -> str:
-        return f"{sum(value <= most for value in ranks) / total:.0%}"
 
-    ours, plain = [one.stmt for one in found], [one.plain_stmt for one in found]
-    tops, plain_tops = [one.function for one in found], [one.plain_function for one in found]
+def shown(one: Found) -> str:
+    fault = one.observed.fault
     return (
-        f"{total} faults: statement top-1 {share(ours, 1)} (Ochiai {share(plain, 1)}), top-5 {share(ours, 5)} "
-        f"(Ochiai {share(plain, 5)}); function top-1 {share(tops, 1)} (Ochiai {share(plain_tops, 1)}); "
-        f"cost x {statistics.median(one.cost for one in found):.2f} of a plain run (median)"
+        f"{one.ours.stmt:6.1f} (Ochiai {one.plain.stmt:6.1f}) of {one.statements:4}, function {one.ours.function:4.1f} ({one.plain.function:4.1f})  "
+        f"{fault.kind:18} {fault.path}:{fault.line} {fault.function}: {fault.old[:50]!r} -> {fault.new[:40]!r}"
     )
 
 
@@ -146,34 +148,43 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slice", type=float, default=1e9, help="begin no fault after so many seconds")
     parser.add_argument("--only", default="")
+    parser.add_argument("--report", action="store_true", help="gather nothing")
+    parser.add_argument("--misses", action="store_true", help="show the faults that are not among the first five")
     args = parser.parse_args()
-    until, found = time.monotonic() + args.slice, []
-    with tempfile.TemporaryDirectory() as folder:
-        for package in PACKAGES:
-            if args.only and not any(word in package.name for word in args.only.split(",")):
-                continue
-            top = prepare(package, Path(folder))
-            if outcome(top)[0] == 0:
-                mine = list(noticed(top, drawn(top, package, args), args.faults, until))
-                found += mine
-                if mine:
-                    print(f"{package.name:20} {report(mine)}", flush=True)
+    chosen = [package for package in PACKAGES if any(word in package.name for word in args.only.split(","))]
+    seen = kept(chosen, args.seed) if args.report else gathered(chosen, args)
+    found = [ranked(one) for one in seen]
+    for one in found:
+        if args.misses and one.ours.stmt > 5:
+            print(shown(one))
     print(report(found))
 
 
-def noticed(top: Path, faults: list[Fault], most: int, until: float) -> list[Found]:
-    found: list[Found] = []
-    config = load(top, {}, {})
-    for fault in faults:
-        if len(found) == most or time.monotonic() > until:
+def kept(packages: Iterable[Package], seed: int) -> list[Observed]:
+    names = {package.name for package in packages}
+    paths = sorted((KEPT / str(seed)).glob("*.pickle.gz"))
+    found = [pickle.loads(gzip.decompress(path.read_bytes())) for path in paths]
+    return [one for one in found if one is not None and one.package in names]
+
+
+def gathered(packages: Iterable[Package], args: argparse.Namespace) -> list[Observed]:
+    until, found = time.monotonic() + args.slice, []
+    with tempfile.TemporaryDirectory() as folder:
+        for package in packages:
+            top = prepare(package, Path(folder))
+            if outcome(top, 200.0)[0] == 0:
+                found += noticed(top, package, args, until)
+    return found
+
+
+def noticed(top: Path, package: Package, args: argparse.Namespace, until: float) -> list[Observed]:
+    found: list[Observed] = []
+    for fault in drawn(top, package, args):
+        if len(found) == args.faults:
             break
-        path = top / fault.path
-        original = path.read_text("utf-8")
-        path.write_text(fault.apply(original), "utf-8")
-        try:
-            one = located(top, fault, config)
-        finally:
-            path.write_text(original, "utf-8")
+        if time.monotonic() > until and not known(package, fault, args.seed):
+            continue
+        one = observed(top, package, fault, args.seed)
         found += [one] if one else []
     return found
 
