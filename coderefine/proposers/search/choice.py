@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coderefine.proposers.search.rank import DEAR
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
 
@@ -95,7 +96,8 @@ def crashes(place: int, behaviour: Behaviour) -> float:
 
 def worth(repair: Repair) -> float:
     scored = repair.proposed.scored
-    return scored.score - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
+    cost = DEAR if scored.site.at_import else 0.0  # what judging it cost says nothing against it
+    return scored.score + cost - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
 
 
 def _size(repair: Repair) -> int:

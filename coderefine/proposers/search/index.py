@@ -47,6 +47,7 @@ SIMPLE = (
     ast.Nonlocal,
     ast.Global,
 )
+DISPLAY = (ast.List, ast.Set, ast.Dict, ast.Tuple)
 LONGEST = 90
 """Characters of the longest piece of code taken as an ingredient."""
 
@@ -175,6 +176,17 @@ class Index:
         name = dotted(node.func if isinstance(node, ast.Call) else node)
         if name and "." not in name:
             self.errors.add(name)
+
+    @cached_property
+    def collections(self) -> list[str]:
+        """Constants of the file that list something: upper-case names bound to a display at its top."""
+        return [
+            target.id
+            for stmt in self.module.tree.body
+            if isinstance(stmt, ast.Assign | ast.AnnAssign) and isinstance(stmt.value, DISPLAY)
+            for target in (stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target])
+            if isinstance(target, ast.Name) and target.id.isupper()
+        ]
 
     @cached_property
     def idle(self) -> frozenset[str]:

@@ -20,6 +20,13 @@ EMPTYING = next(operator for operator in TABLE if operator.shortcut)
 
 
 @dataclass(frozen=True)
+class Place:
+    """As much of a site as the choice asks for."""
+
+    at_import: bool = False
+
+
+@dataclass(frozen=True)
 class Given:
     """One repair: its score, and how it answers."""
 
@@ -32,7 +39,7 @@ class Given:
     @property
     def repair(self) -> Repair:
         edit = Edit((Replacement(0, 0, "x"),))
-        scored = Scored(self.score, edit, EMPTYING if self.emptying else PLAIN, cast(Site, None))
+        scored = Scored(self.score, edit, EMPTYING if self.emptying else PLAIN, cast(Site, Place()))
         return Repair(Proposed(scored, ""), frozenset(self.fixed), whole=self.whole, at=0.0)
 
 

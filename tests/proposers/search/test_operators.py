@@ -151,6 +151,7 @@ LOST = [
     ("produced", "def g(x):\n    return x\n" + body("a = None", "return a"), 4, "None", "g(x)"),
     ("produced", "def g(x):\n    return x\ndef h(x):\n    return x\n" + body("return None"), 6, "None", "g(h(x))"),
     ("produced", body("z = x.strip()", "w = y + '/'", "parts = None"), 4, "None", "x.split('/')"),
+    ("widen", "OFF = {'a'}\n" + body("if not x:", "    return x.strip()"), 3, "not x", "not x or x.lower() in OFF"),
     ("condition", body("if False:", "    return x(y)", "return 1"), 2, "False", "x(y)"),
     ("own-wrap", "from html import escape\n" + body("return x + y"), 3, "x + y", "escape(x) + y"),
     ("argument-added", body("if isinstance(list):", "    return x[0]"), 2, "(list)", "(x[0], list)"),

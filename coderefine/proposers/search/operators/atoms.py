@@ -87,7 +87,7 @@ def atoms(site: Site) -> dict[str, float]:
 
 def _atoms(site: Site) -> dict[str, float]:
     found: dict[str, float] = {}
-    for text, weight in (*_written(site), *_single(site), *_paired(site), *_asked(site)):
+    for text, weight in (*_written(site), *_single(site), *_paired(site), *_asked(site), *_listed(site)):
         found[text] = max(found.get(text, 0.0), weight)
     best = sorted(found.items(), key=lambda item: -item[1])
     return {text: weight**1.5 for text, weight in best[:MOST]}
@@ -123,6 +123,16 @@ def _asked(site: Site) -> Iterator[tuple[str, float]]:
                 if path != name:
                     yield f"{name}({path})", weight
                     yield f"not {name}({path})", weight * 0.5
+
+
+def _listed(site: Site) -> Iterator[tuple[str, float]]:
+    """Whether a name is among those that a constant of the file lists."""
+    for name in site.module.index.collections[:8]:
+        for path in site.names[:5]:
+            if site.kinds.name(path) in ("str", "int", ""):
+                yield from ((f"{path} in {name}", 0.9), (f"{path} not in {name}", 0.5))
+            if site.kinds.name(path) in ("str", ""):
+                yield f"{path}.lower() in {name}", 0.5
 
 
 def _readable(site: Site, piece: Piece) -> bool:

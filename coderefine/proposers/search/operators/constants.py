@@ -27,13 +27,25 @@ def numbers(site: Site) -> Iterator[Edit]:
 def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[float, float]]:
     """Numbers for `value`; whole ones for a whole one, but for few of great weight."""
     options: dict[float, float] = {}
-    for new, weight in (*_shifted(value), *((other, 1.0) for other in _nearby(site, node))):
+    usual = _index(value) if _picks(site, node) else _shifted(value)
+    for new, weight in (*usual, *((other, 1.0) for other in _nearby(site, node))):
         options[new] = max(options.get(new, 0.0), weight)
     whole = isinstance(value, int)
     for new, weight in options.items():
         shaped = int(new) if whole and float(new).is_integer() else new
         if shaped != value and (not whole or isinstance(shaped, int) or weight >= 0.3):
             yield shaped, weight
+
+
+def _picks(site: Site, node: ast.AST) -> bool:
+    """Whether the number is an index or the bound of a slice, its sign included."""
+    parent = site.module.parents.get(node)
+    return isinstance(parent, ast.Subscript | ast.Slice)
+
+
+def _index(value: float) -> Iterator[tuple[float, float]]:
+    """Positions that are easily written for `value`: the first and the last ones are what code mostly asks for."""
+    yield from ((0, 3.0), (-value, 3.0), (value - 1, 4.0), (value + 1, 2.5), (1, 2.0), (-1, 2.0), (2, 0.6), (-2, 0.4))
 
 
 def _shifted(value: float) -> Iterator[tuple[float, float]]:

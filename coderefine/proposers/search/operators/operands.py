@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.kinds import NUMBERS
+from coderefine.proposers.search.kinds import NUMBERS, dotted
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
@@ -72,10 +72,11 @@ def comparisons(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.Compare):
             left: ast.expr = node.left
+            denied = isinstance(site.module.parents.get(node), ast.UnaryOp)  # `not (a != b)`: nobody writes that
             for operator, right in zip(node.ops, node.comparators, strict=True):
                 old = COMPARE[type(operator)]
                 for new, weight in COMPARE_FOR[old].items():
-                    if edit := emit.between(site.module, left, right, old, new, weight):
+                    if edit := emit.between(site.module, left, right, old, new, weight / (4 if denied else 1)):
                         yield edit
                 left = right
 
@@ -111,7 +112,8 @@ def boolean(site: Site) -> Iterator[Edit]:
 def negation(site: Site) -> Iterator[Edit]:
     """A missing or superfluous `not`, `-` or `~`."""
     for node in site.conditions:
-        if not isinstance(node, ast.UnaryOp | ast.Constant):
+        handed_on = _handed_on(node, site.module.parents.get(node))
+        if not isinstance(node, ast.UnaryOp | ast.Constant) and not handed_on:
             weight = 0.3 if isinstance(node, ast.Compare) else 1.0
             inner = site.code(node) if emit.rank(node) > emit.RANKS[ast.Not] else f"({site.code(node)})"
             yield from site.swap(node, f"not {inner}", weight)
@@ -128,8 +130,13 @@ def _other_sign(site: Site, node: ast.expr) -> Iterator[Edit]:
         yield from site.swap(node, f"-{site.code(node)}", 0.15)
     elif isinstance(node, ast.Subscript | ast.Call) and isinstance(parent, ast.Tuple | ast.Lambda):
         yield from site.swap(node, f"-{site.code(node)}", 0.4)  # a sort key turned round
-    elif named and kind == "bool" and node not in site.conditions:
+    elif named and kind == "bool" and node not in site.conditions and not _handed_on(node, parent):
         yield from site.swap(node, f"not {site.code(node)}", 0.5)
+
+
+def _handed_on(node: ast.expr, parent: ast.AST | None) -> bool:
+    """Whether a value is passed under its own name: `f(strict=strict)`."""
+    return isinstance(parent, ast.keyword) and dotted(node).rsplit(".", 1)[-1] == parent.arg
 
 
 def operand_order(site: Site) -> Iterator[Edit]:
