@@ -545,3 +545,19 @@ def test_a_project_whose_warnings_are_errors(cold: Cold) -> None:
     source = "import gc, sys\ndef test_a():\n    gc.collect()\n    assert sys.gettrace() is None\n"
     check = cold({"test_x.py": source, "pytest.ini": "[pytest]\nfilterwarnings = error\naddopts = --strict-config\n"})
     assert statuses(check) == {"test_x.py::test_a": Status.PASSED}
+
+
+def test_benchmarks_are_brief_and_keep_their_statistics(cold: Cold) -> None:
+    """Options as pytest-benchmark has them, whose own defaults cost every test more than a second."""
+    options = (
+        "from decimal import Decimal\n\ndef pytest_addoption(parser):\n"
+        "    parser.addoption('--benchmark-max-time', type=Decimal, default=Decimal('1.0'))\n"
+        "    parser.addoption('--benchmark-min-rounds', type=int, default=5)\n"
+    )
+    test = (
+        "from decimal import Decimal\n\ndef test_it(request):\n    given = request.config.option\n"
+        "    assert given.benchmark_min_rounds == 1\n    assert given.benchmark_max_time == Decimal('0.000001')\n"
+        "    assert not hasattr(given, 'benchmark_warmup')\n"
+    )
+    check = cold({"conftest.py": options, "test_it.py": test})
+    assert statuses(check) == {"test_it": Status.PASSED}

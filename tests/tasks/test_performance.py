@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,50 @@ def test_a_benchmark_that_fails_at_the_start_is_an_error(repo: Path) -> None:
     assert said.code == 2, said
     assert "the start cannot be measured" in said.lines[0]
     assert not prompts
+
+
+BENCHMARKS = """\
+import pytest
+
+from work import distinct, total
+
+
+def test_distinct(benchmark):
+    assert benchmark(distinct, list(range(700)) * 2) == list(range(700))
+
+
+@pytest.mark.parametrize("count", [20_000])
+def test_total(benchmark, count):
+    assert benchmark(total, range(count)) == count * (count - 1) // 2
+"""
+TOTAL = "    return sum(xs)"
+SLOW_TOTAL = "    return sum(x for x in list(xs) for _ in range(3)) // 3"
+
+
+@pytest.fixture
+def benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that says nothing of coderefine, and whose benchmarks are pytest-benchmark's."""
+    if importlib.util.find_spec("pytest_benchmark") is None:
+        pytest.skip("pytest-benchmark is not installed")
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    work = f"{CASE.module(CASE.slow)}\n\ndef total(xs):\n{TOTAL}\n"
+    files = {"work.py": work, "test_work.py": CASE.files()["test_work.py"], "test_bench.py": BENCHMARKS}
+    return make_repo(tmp_path / "work", files)
+
+
+@pytest.mark.slow
+def test_benchmarks_of_pytest_benchmark_are_the_measure(benchmarks: Path) -> None:
+    said, prompts = offered(benchmarks, "A dict.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.fast)))
+    assert said.code == 0, said
+    assert "dict.fromkeys" in (benchmarks / "work.py").read_text()
+    assert "pairs) by the pytest-benchmark tests" in said.out
+    assert "distinct takes 100% of the time" in prompts[0]
+    assert not (benchmarks / ".benchmarks").exists()
+
+
+@pytest.mark.slow
+def test_one_benchmark_that_becomes_slower_is_refused(benchmarks: Path) -> None:
+    reply = block("work.py", lines(CASE.slow), lines(CASE.fast)) + block("work.py", TOTAL, SLOW_TOTAL)
+    said, _ = offered(benchmarks, f"Both.\n\n{reply}")
+    assert "slower in test_bench.py::test_total[20000]" in said.out
+    assert SLOW_TOTAL not in (benchmarks / "work.py").read_text()

@@ -91,6 +91,15 @@ def run(job: Dict[str, Any], said: wire.Wire) -> int:
     return int(pytest.main(sys.argv[1:], plugins))
 
 
+BRIEF = {
+    "benchmark_min_rounds": 1,
+    "benchmark_max_time": "0.000001",
+    "benchmark_min_time": "0.000000001",
+    "benchmark_warmup": 0,
+}
+"""Options of pytest-benchmark, whose defaults take more than a second a test; times in seconds."""
+
+
 class Sifter:
     """Makes pytest read `addopts` without what is only speed or looks.
 
@@ -117,6 +126,13 @@ class Sifter:
             return kept
 
         config.getini = getini
+
+    def pytest_configure(self, config: Any) -> None:
+        """Benchmarks run once: here it counts what they do, not how fast. Their statistics stay, tests may ask."""
+        for name, value in BRIEF.items():
+            was = getattr(config.option, name, None)
+            if was is not None:
+                setattr(config.option, name, type(was)(value))
 
     def _environment(self) -> None:
         import shlex
