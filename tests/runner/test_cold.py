@@ -560,4 +560,4 @@ def test_benchmarks_are_brief_and_keep_their_statistics(cold: Cold) -> None:
         "    assert not hasattr(given, 'benchmark_warmup')\n"
     )
     check = cold({"conftest.py": options, "test_it.py": test})
-    assert statuses(check) == {"test_it": Status.PASSED}
+    assert statuses(check) == {"test_it.py::test_it": Status.PASSED}
