@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 OURS = (
     *("bounds.py", "cli", "config", "core", "errors.py", "git", "journal", "judge", "library.py", "lint.py", "llm"),
-    *("proc.py", "project", "proposers", "publishers", "reports", "runner", "source.py", "workspace"),
+    *("proc.py", "project", "proposers", "publishers", "reports", "runner", "source.py", "temporary.py", "workspace"),
 )
 """What is clean; the others join as they become so."""
 

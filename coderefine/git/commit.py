@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from coderefine import temporary
 from coderefine.errors import GitError, PublishError
 from coderefine.git import command
 from coderefine.git.repository import Repository
@@ -25,8 +25,8 @@ def commit_with_hooks(
     `hold`: locks that git and its hooks keep until the last of them has ended, even when we are killed.
     """
     before = repository.resolve("HEAD")
-    with tempfile.TemporaryDirectory(prefix="coderefine-message-") as name:
-        text = Path(name) / "message"
+    with temporary.folder("message") as folder:
+        text = folder / "message"
         text.write_bytes(message.encode("utf-8", "replace"))
         result = command.run(
             (*NO_DAEMONS, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
+from coderefine import temporary
 from coderefine.git.objects import read_blobs
 from coderefine.git.repository import Repository
 
 
 def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | None:
     """The blob of `ours` with the change from `base` to `theirs`, or None when they overlap (or are binary)."""
-    with tempfile.TemporaryDirectory(prefix="coderefine-merge-") as name:
-        paths = [Path(name) / part for part in ("ours", "base", "theirs")]
+    with temporary.folder("merge") as folder:
+        paths = [folder / part for part in ("ours", "base", "theirs")]
         for path, data in zip(paths, read_blobs(repository, (ours, base, theirs)), strict=True):
             path.write_bytes(data)
         args = ("merge-file", "-p", "-q", *(str(path) for path in paths))

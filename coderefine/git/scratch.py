@@ -6,11 +6,11 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from coderefine import temporary
 from coderefine.errors import GitError
 from coderefine.git.repository import Repository
 
@@ -109,8 +109,7 @@ def scratch(repository: Repository, start: str | Path | None = None, *, keep: bo
     With `keep` False even its objects are thrown away: nothing at all is written below the git directory.
     Raises GitError.
     """
-    with tempfile.TemporaryDirectory(prefix="coderefine-git-") as name:
-        folder = Path(name)
+    with temporary.folder("git") as folder:
         (folder / "files").mkdir()
         objects = None if keep else folder / "objects"
         if objects:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
+from coderefine import temporary
 from coderefine.git import read_files, snapshot
 from coderefine.journal.run import Journal
 
@@ -19,8 +18,8 @@ def rewound(journal: Journal) -> Mapping[str, bytes | None]:
     repository, start = journal.repository, journal.commit(0)
     if start is None:
         return {}
-    with tempfile.TemporaryDirectory(prefix="coderefine-replay-") as folder:
-        now = snapshot(repository, Path(folder) / "index")
+    with temporary.folder("replay") as folder:
+        now = snapshot(repository, folder / "index")
     said = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", now, repository.tree(start))
     paths = [os.fsdecode(name) for name in said.split(b"\0") if name]
     if not paths:

@@ -14,11 +14,12 @@ from coderefine import proc
 from coderefine.core import Patch
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
+from coderefine.temporary import remove
 from coderefine.workspace.covered import covered
 from coderefine.workspace.lay import lay, read
 from coderefine.workspace.mirror import Mirror
 from coderefine.workspace.namespaces import Namespaces, Order, namespaces
-from coderefine.workspace.scratch import remove, scratch
+from coderefine.workspace.scratch import scratch
 from coderefine.workspace.spare_git import spare_git
 from coderefine.workspace.strays import MARK, kill_strays
 from coderefine.workspace.surroundings import NOTHING, Grants, relocated, surroundings

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coderefine.temporary import remove
 from coderefine.workspace.clone import clone
-from coderefine.workspace.scratch import remove
 
 SKIPPED = frozenset(
     {".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache"}

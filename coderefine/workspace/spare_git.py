@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coderefine.project import Place
-from coderefine.workspace.scratch import remove
+from coderefine.temporary import remove
 
 LEFT = frozenset({"objects", "hooks", "worktrees", "coderefine", "logs", "lfs", "fsmonitor--daemon", "rr-cache"})
 OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")

@@ -15,7 +15,7 @@ import pytest
 
 from coderefine.project import locate
 from coderefine.workspace import open_views
-from coderefine.workspace.scratch import PREFIX, scratch, sweep
+from coderefine.workspace.scratch import scratch, sweep
 from tests.support.trees import photograph
 
 ATTACKS = {
@@ -171,7 +171,7 @@ def test_sigkill_leaves_nothing_mounted_running_or_changed(
     with child, child.stdout:
         temp = Path(child.stdout.readline().decode().strip())
         child.kill()
-    folder = next(place for place in temp.parents if place.name.startswith(PREFIX))
+    folder = next(place for place in temp.parents if place.name.startswith("coderefine-view-"))
     assert photograph(top) == before
     if kind == "overlay":
         _soon(lambda: not _alive(word))
@@ -197,11 +197,11 @@ def _age(folder: Path) -> None:
 def test_the_sweeper_spares_the_living(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    other = tmp_path / f"{PREFIX}dead"
+    other = tmp_path / "coderefine-view-dead"
     (other / "deep").mkdir(parents=True)
     (other / "deep" / "file").write_text("x", "utf-8")
     (other / "deep").chmod(0)
-    fresh = tmp_path / f"{PREFIX}fresh"
+    fresh = tmp_path / "coderefine-view-fresh"
     fresh.mkdir()
     with scratch() as mine:
         _age(mine)

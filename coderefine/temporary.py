@@ -1,0 +1,107 @@
+"""Throw-away folders that no crash leaves behind for long: each is locked by its owner, a later run sweeps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+PREFIX = "coderefine-"
+DAY = 86_400.0
+AGES: Mapping[str, float] = {"view": 30.0, "git": DAY, "merge": DAY, "message": DAY, "replay": DAY}
+"""Seconds until a folder of this kind is nobody's if its lock is free.
+
+A view may not have its lock yet; a commit, with its hooks, may outlive the run that began it and held the lock.
+"""
+
+
+@contextlib.contextmanager
+def folder(kind: str) -> Iterator[Path]:
+    """A new folder (mode 0700, path without links), removed at the end. `kind` is one of AGES. Raises OSError."""
+    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-")).resolve()
+    lock = _lock(path)
+    try:
+        yield path
+    finally:
+        remove(path)
+        if lock is not None:
+            os.close(lock)
+
+
+def sweep(first: Callable[[Path], object] = bool) -> int:
+    """Remove what killed runs of this user left; how many folders. A living owner holds the folder's lock.
+
+    `first` is called with each before it goes.
+    """
+    gone = 0
+    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        with contextlib.suppress(OSError):
+            gone += _stale(path) and _removed_if_free(path, first)
+    return gone
+
+
+def _stale(path: Path) -> bool:
+    """Whether it is a folder of ours, and old enough to be nobody's."""
+    facts = path.lstat()
+    mine = stat.S_ISDIR(facts.st_mode) and (not hasattr(os, "getuid") or facts.st_uid == os.getuid())
+    kind = path.name.removeprefix(PREFIX).partition("-")[0]
+    return mine and kind in AGES and time.time() - facts.st_mtime > AGES[kind]
+
+
+def _removed_if_free(path: Path, first: Callable[[Path], object]) -> bool:
+    lock = _lock(path)
+    if lock is None:
+        return False
+    try:
+        first(path)
+        remove(path)
+    finally:
+        os.close(lock)
+    return True
+
+
+def _lock(path: Path) -> int | None:
+    """An open, locked handle of the folder; None where it is taken (or Windows, which has no flock)."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a whole folder, whatever modes its content was left with; links are not followed."""
+    if not path.is_symlink() and path.is_dir():
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(path, onexc=_insist)
+        else:
+            shutil.rmtree(path, onerror=_insist)
+    else:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _insist(_function: object, name: str, _fault: object) -> None:
+    """A child may leave folders without permission bits: give them back to us and try once more."""
+    path = Path(name)
+    with contextlib.suppress(OSError):
+        path.parent.chmod(0o700)
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o700)
+            for item in path.iterdir():
+                remove(item)
+            path.rmdir()
+        else:
+            path.unlink()
