@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -91,6 +92,19 @@ class Site:
             and not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
             and not isinstance(node, ast.Slice | ast.FormattedValue | ast.Starred)
         )
+
+    @cached_property
+    def values(self) -> tuple[ast.expr, ...]:
+        """The expressions that stand for a value to reckon with: no classes, nothing that says which types are meant."""
+        types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
+        return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
+
+    def _class(self, node: ast.expr) -> bool:
+        """Whether it is the name of a class: a built-in type, or one spelled as classes are that the file binds."""
+        if not isinstance(node, ast.Name) or node.id in self.local.bound:
+            return False
+        spelled = node.id[:1].isupper() and not node.id.isupper() and node.id in self.local.globals
+        return spelled or isinstance(getattr(builtins, node.id, None), type)
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
@@ -190,3 +204,13 @@ class Site:
         """The node's text, in parentheses when it is an operation, so that anything may follow or precede it."""
         text = self.module.code(node)
         return text if emit.rank(node) >= emit.ATOM else f"({text})"
+
+
+def _types_named_by(node: ast.AST) -> list[ast.expr]:
+    """What `except` catches and `isinstance` asks for."""
+    if isinstance(node, ast.ExceptHandler):
+        return [node.type] if node.type else []
+    asks = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass")
+    )
+    return node.args[1:2] if asks and isinstance(node, ast.Call) else []

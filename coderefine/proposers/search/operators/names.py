@@ -93,7 +93,7 @@ def likeness(one: str, other: str) -> float:
 
 def variables(site: Site) -> Iterator[Edit]:
     """A variable replaced by another local one, or by an attribute of `self`, that fits."""
-    for node in site.exprs:
+    for node in site.values:
         if isinstance(node, ast.Name) and not _called(site, node):
             for path, weight in _instead(site, node, node.id):
                 yield from site.swap(node, path, weight)
@@ -138,7 +138,7 @@ def _last(path: str) -> str:
 def everywhere(site: Site) -> Iterator[Edit]:
     """All uses of a variable in the statement replaced by another one at once."""
     uses: dict[str, list[ast.Name]] = {}
-    for node in site.exprs:
+    for node in site.values:
         if isinstance(node, ast.Name):
             uses.setdefault(node.id, []).append(node)
     for name, nodes in uses.items():
@@ -254,7 +254,7 @@ def receiver(site: Site) -> Iterator[Edit]:
 
 def field_of(site: Site) -> Iterator[Edit]:
     """A missing or superfluous attribute, index or key after a value, as this file writes it elsewhere."""
-    for node in site.exprs:
+    for node in site.values:
         if isinstance(node, ast.Attribute | ast.Subscript) and _superfluous(site, node, node.value):
             yield from site.swap(node, site.code(node.value), 1.0)
         elif isinstance(node, ast.Name) and _alone(site, node):

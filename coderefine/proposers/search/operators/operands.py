@@ -117,7 +117,7 @@ def negation(site: Site) -> Iterator[Edit]:
             weight = 0.3 if isinstance(node, ast.Compare) else 1.0
             inner = site.code(node) if emit.rank(node) > emit.RANKS[ast.Not] else f"({site.code(node)})"
             yield from site.swap(node, f"not {inner}", weight)
-    for node in site.exprs:
+    for node in site.values:
         yield from _other_sign(site, node)
 
 
@@ -228,7 +228,7 @@ def _grouped_bool(site: Site, node: ast.BoolOp) -> Iterator[Edit]:
 
 def by_one(site: Site) -> Iterator[Edit]:
     """One more or one less, where an integer is an index, a bound, a count or a limit."""
-    for node in site.exprs:
+    for node in site.values:
         parent = site.module.parents.get(node)
         if isinstance(node, ast.Constant | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.Lambda) or not (
             bonus := _countable(site, node, parent)

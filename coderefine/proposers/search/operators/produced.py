@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from coderefine.proposers.search.kinds import dotted
 from coderefine.proposers.search.known import METHODS, RESULTS
 from coderefine.proposers.search.operators.names import likeness
-from coderefine.proposers.search.operators.wrapping import own_functions
+from coderefine.proposers.search.operators.wrapping import own_functions, own_methods
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 
@@ -109,6 +109,10 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
         for name in functions[:MOST_NESTED]:
             nested = ((other, f"{name}({other}({path}))") for other in functions[:MOST_NESTED] if other != name)
             yield from ((text, 0.12 * near, name) for _, text in nested)
+    me = site.local.receiver
+    for path, near in given if me else ():
+        own = (name for name in own_methods(site) if not path.startswith(f"{me}."))
+        yield from ((f"{me}.{name}({path})", 0.5 * near, name) for name in own)
     for name in callables(site):
         yield from ((f"{name}({path})", 1.5 * near, name) for path, near in given if path != name)
 

@@ -13,6 +13,7 @@ from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Replacement
 
 WORDS: dict[type[ast.stmt], str] = {ast.Break: "break", ast.Continue: "continue", ast.Pass: "pass"}
 JUMPS = ("break", "continue", "pass", "return", "return None", "return False", "return True")
+JUMPING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 SIGNS = (
     ("+=", 4.0),
     ("-=", 2.0),
@@ -37,8 +38,12 @@ def deletion(site: Site) -> Iterator[Edit]:
 
 def exchange(site: Site) -> Iterator[Edit]:
     """A statement exchanged with the one after it."""
+    if isinstance(site.stmt, JUMPING):
+        return
     index = site.siblings.index(site.stmt) if site.stmt in site.siblings else -1
     for other in site.siblings[index + 1 : index + 3] if index >= 0 else []:
+        if isinstance(other, JUMPING):
+            return  # what came after it would never run
         if site.module.alone(site.stmt) and site.module.alone(other):
             one, two = emit.lines_of(site.module, site.stmt), emit.lines_of(site.module, other)
             first, second = emit.block_text(site.module, site.stmt), emit.block_text(site.module, other)

@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.kinds import fits
+from coderefine.proposers.search.kinds import dotted, fits
 from coderefine.proposers.search.operators.inserted import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
+MAPPERS = ("str", "int", "tuple", "list", "len", "float", "bool", "set")
+"""Built-ins that are often handed on to be called."""
 NUMERIC = ("int", "float", "")
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv, ast.Div)
 TAKES_VALUE = (
@@ -69,9 +71,20 @@ def none_value(site: Site) -> Iterator[Edit]:
     """None as an argument, value or result replaced by a variable in scope."""
     for node in site.exprs:
         if _is_none(node) and isinstance(site.module.parents.get(node), TAKES_VALUE):
+            if isinstance(_called_with(site, node), ast.Call):
+                yield from (edit for name in MAPPERS for edit in site.swap(node, name, 0.5))
             own = {name.id for name in site.nodes if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
             for at, path in enumerate(path for path in site.paths if path not in own):
                 yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
+
+
+def _called_with(site: Site, node: ast.expr) -> ast.AST | None:
+    """The call that takes `node` as the function it is to call: `map(None, rows)`, `sorted(rows, key=None)`."""
+    parent = site.module.parents.get(node)
+    if isinstance(parent, ast.keyword) and parent.arg in ("key", "default_factory"):
+        return site.module.parents.get(parent)
+    mapped = isinstance(parent, ast.Call) and dotted(parent.func) in ("map", "filter", "reduce", "functools.reduce")
+    return parent if isinstance(parent, ast.Call) and mapped and parent.args[0] is node else None
 
 
 def _is_none(node: ast.AST) -> bool:
@@ -81,7 +94,7 @@ def _is_none(node: ast.AST) -> bool:
 def ingredient(site: Site) -> Iterator[Edit]:
     """An expression replaced by another expression of this function or file that fits and whose names are in scope."""
     pool = _pool(site)
-    for node in site.exprs:
+    for node in site.values:
         if _part_of_name(site, node):
             continue
         kind, plain = site.kinds.of(node), _is_none(node)
@@ -115,7 +128,7 @@ def _pool(site: Site) -> list[tuple[str, str, float]]:
 
 def composed(site: Site) -> Iterator[Edit]:
     """A variable or None grown into a small expression over two names: `a + b`, `f(a)`, `a.b`, `a[b]`."""
-    for node in site.exprs:
+    for node in site.values:
         if not _part_of_name(site, node) and (_is_none(node) or isinstance(node, GROWS)):
             yield from _grown(site, node, empty=_is_none(node))
 
@@ -202,7 +215,7 @@ def assigned(site: Site) -> Iterator[Edit]:
 
 def extreme(site: Site) -> Iterator[Edit]:
     """A value bounded by another one: `max(a, b)` or `min(a, b)` around a number."""
-    for node in site.exprs:
+    for node in site.values:
         if not _boundable(site, node):
             continue
         text = site.code(node)
@@ -231,7 +244,7 @@ def _operands(site: Site, node: ast.AST) -> list[str]:
 
 def emptied(site: Site) -> Iterator[Edit]:
     """A default for a value that may be missing or empty: `x or empty`."""
-    for node in site.exprs:
+    for node in site.values:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and not _part_of_name(site, node):
             parent = site.module.parents.get(node)
             if isinstance(

@@ -187,7 +187,7 @@ CONVERSIONS = ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple(
 
 def wrap(site: Site) -> Iterator[Edit]:
     """A missing wrapper: a conversion, a measure, a cleaning call around a value, chosen by its kind."""
-    for node in site.exprs:
+    for node in site.values:
         if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred) or _no_value(site, node):
             continue
         plain = not isinstance(node, ast.Constant)
@@ -231,8 +231,8 @@ def _inside_chain(site: Site, node: ast.AST) -> bool:
 
 def own_wrap(site: Site) -> Iterator[Edit]:
     """A value passed through a one-argument function or method of this project."""
-    functions, methods = own_functions(site), _own_methods(site)
-    for node in site.exprs:
+    functions, methods = own_functions(site), own_methods(site)
+    for node in site.values:
         if _no_value(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
             continue
         for name in functions:
@@ -258,7 +258,7 @@ def own_functions(site: Site) -> list[str]:
     return [name for name in dict.fromkeys((*here, *sorted(used), *idle)) if name != me]
 
 
-def _own_methods(site: Site) -> list[str]:
+def own_methods(site: Site) -> list[str]:
     if not site.local.receiver:
         return []
     return [
