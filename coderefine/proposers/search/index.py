@@ -194,26 +194,41 @@ class Index:
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
             return frozenset()  # it hands on what it imports
         nodes = list(ast.walk(self.module.tree))
-        read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-        read |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
-        read |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-        return frozenset(name for name in _own_names(nodes) if name not in read)
+        read = {name for node in nodes for name in _read(node)}
+        return frozenset(name for node in nodes for name in _bound_for_itself(node) if name not in read)
 
     @cached_property
     def free_tests(self) -> list[tuple[str, frozenset[str], Function | None]]:
         return [(piece.text, piece.names, piece.function) for piece in self.tests]
 
 
-def _own_names(nodes: list[ast.AST]) -> Iterator[str]:
-    """Names that only this file can be expected to use."""
-    for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom) and getattr(node, "module", "") != "__future__":
-            yield from (alias.asname or alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _private(node.name):
-            yield node.name
-        elif isinstance(node, ast.Module | ast.ClassDef):
-            targets = [target for stmt in node.body if isinstance(stmt, ast.Assign) for target in stmt.targets]
-            yield from (name.id for name in targets if isinstance(name, ast.Name) and _private(name.id))
+def _read(node: ast.AST) -> tuple[str, ...]:
+    """The name that a node reads; a text may name one, too (`__all__`, `getattr`)."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
+            return (name,)
+        case ast.Constant(value=str(text)):
+            return (text,)
+    return ()
+
+
+def _bound_for_itself(node: ast.AST) -> Iterator[str]:
+    """Names that a node binds and that only its file can be expected to use."""
+    match node:
+        case ast.ImportFrom(module="__future__"):
+            return
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.split(".")[0] for alias in names)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if _private(name):
+            yield name
+        case ast.Module(body=body) | ast.ClassDef(body=body):
+            yield from filter(_private, _assigned(body))
+
+
+def _assigned(body: list[ast.stmt]) -> Iterator[str]:
+    """Names assigned by the statements themselves."""
+    targets = (target for stmt in body if isinstance(stmt, ast.Assign) for target in stmt.targets)
+    return (target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _private(name: str) -> bool:

@@ -95,7 +95,7 @@ class Site:
 
     @cached_property
     def values(self) -> tuple[ast.expr, ...]:
-        """The expressions that stand for a value to reckon with: no classes, nothing that says which types are meant."""
+        """The expressions that stand for a value to reckon with: no class, nothing that says which types are meant."""
         types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
         return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
 

@@ -30,11 +30,14 @@ def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[fl
     usual = _index(value) if _picks(site, node) else _shifted(value)
     for new, weight in (*usual, *((other, 1.0) for other in _nearby(site, node))):
         options[new] = max(options.get(new, 0.0), weight)
-    whole = isinstance(value, int)
     for new, weight in options.items():
-        shaped = int(new) if whole and float(new).is_integer() else new
-        if shaped != value and (not whole or isinstance(shaped, int) or weight >= 0.3):
+        shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
+        if shaped != value and (_alike(value, shaped) or weight >= 0.3):
             yield shaped, weight
+
+
+def _alike(value: float, other: float) -> bool:
+    return isinstance(other, int) or not isinstance(value, int)
 
 
 def _picks(site: Site, node: ast.AST) -> bool:

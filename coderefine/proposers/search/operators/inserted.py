@@ -18,6 +18,7 @@ from coderefine.proposers.search.syntax import DEFINITIONS, Edit
 ENOUGH = 400
 """Statements found elsewhere after which no further piece is looked at."""
 EMPTY = {"list": "[]", "str": "''", "": "None"}
+JUMPS = ("return", "raise", "break", "continue")
 HOLE = 1.5
 """Added to a statement put in place of `pass`, where one may have been left out."""
 
@@ -47,14 +48,18 @@ def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
     if isinstance(site.stmt, ast.Pass) and site.module.alone(site.stmt):
         yield replace(emit.statement(site.module, site.stmt, text, weight), boost=HOLE)
         return
-    jumps = text.startswith(("return", "raise", "break", "continue"))
-    if not jumps and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
+    if not text.startswith(JUMPS) and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
         yield edit
+    yield from _after(site, text, weight)
+
+
+def _after(site: Site, text: str, weight: float) -> Iterator[Edit]:
     last = site.siblings[-1] is site.stmt
-    if isinstance(site.stmt, ast.Return | ast.Raise | ast.Break | ast.Continue) or (jumps and not last):
+    if isinstance(site.stmt, ast.Return | ast.Raise | ast.Break | ast.Continue):
         return
-    if edit := emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5)):
-        yield edit
+    if last or not text.startswith(JUMPS):
+        edit = emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5))
+        yield from [edit] if edit else []
 
 
 def _there_already(site: Site, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search.kinds import dotted
@@ -35,7 +36,8 @@ OF_ANY = (
     ("sorted({})", "sorted", 0.3),
 )
 """A call of a value, the function or method called, and how often."""
-CUTTING = ("split", "rsplit", "partition", "strip", "lstrip", "rstrip", "startswith", "endswith", "join")
+ASKING = ("search", "match", "get", "split", "index")
+CUTTING = ("split", "rsplit", "partition")
 """Methods of a text that take another short text."""
 
 
@@ -103,18 +105,18 @@ def _functions(site: Site) -> list[str]:
 
 
 def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
-    functions, given = _functions(site), _given(site)
-    for path, near in given:
+    functions, me = _functions(site), site.local.receiver
+    for path, near in _given(site):
         yield from ((f"{name}({path})", near, name) for name in functions if name != path)
-        for name in functions[:MOST_NESTED]:
-            nested = ((other, f"{name}({other}({path}))") for other in functions[:MOST_NESTED] if other != name)
-            yield from ((text, 0.12 * near, name) for _, text in nested)
-    me = site.local.receiver
-    for path, near in given if me else ():
-        own = (name for name in own_methods(site) if not path.startswith(f"{me}."))
-        yield from ((f"{me}.{name}({path})", 0.5 * near, name) for name in own)
-    for name in callables(site):
-        yield from ((f"{name}({path})", 1.5 * near, name) for path, near in given if path != name)
+        yield from ((text, 0.12 * near, name) for text, name in _nested(functions[:MOST_NESTED], path))
+        yield from ((f"{name}({path})", 1.5 * near, name) for name in callables(site) if path != name)
+        if me and not path.startswith(f"{me}."):
+            yield from ((f"{me}.{name}({path})", 0.5 * near, name) for name in own_methods(site))
+
+
+def _nested(functions: list[str], path: str) -> Iterator[tuple[str, str]]:
+    """Two functions after each other, and the name of the last one."""
+    yield from ((f"{last}({first}({path}))", last) for last, first in itertools.permutations(functions, 2))
 
 
 def callables(site: Site) -> list[str]:
@@ -125,15 +127,19 @@ def callables(site: Site) -> list[str]:
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
     """Methods of a name in scope, with the arguments such calls have in this file or a short text of it."""
-    tails = _tails(site)
-    texts = [text for text in site.module.index.texts if 0 < len(text) <= 2 and not text.isalnum()][:MOST_TEXTS]
+    tails, cuts = _tails(site), _cuts(site)
     for path, near in _given(site):
         kind = site.kinds.name(path)
-        yield from ((f"{path}{tail}", 0.5 * near, name) for tail, name in tails)
         shapes = OF_TEXT if kind == "str" else OF_ANY
+        yield from ((f"{path}{tail}", 0.5 * near, name) for tail, name in tails)
         yield from ((shape.format(path), weight * near, name) for shape, name, weight in shapes)
-        if kind in ("str", ""):
-            yield from ((f"{path}.{name}({text!r})", 0.25 * near, name) for name in CUTTING[:3] for text in texts)
+        yield from ((f"{path}{tail}", 0.25 * near, name) for tail, name in cuts if kind in ("str", ""))
+
+
+def _cuts(site: Site) -> list[tuple[str, str]]:
+    """A text cut at a short text of this file: `.split(",")`."""
+    texts = [text for text in site.module.index.texts if 0 < len(text) <= 2 and not text.isalnum()][:MOST_TEXTS]
+    return [(f".{name}({text!r})", name) for name in CUTTING for text in texts]
 
 
 def _tails(site: Site) -> list[tuple[str, str]]:
@@ -157,12 +163,15 @@ def _readable(site: Site, node: ast.Call) -> bool:
 def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
     """A field of the object asked about a name: `self.pattern.search(text)`."""
     me = site.local.receiver
+    fields = [name for name in site.local.fields if site.kinds.name(f"{me}.{name}") in ("", "dict")] if me else []
+    for field, name in itertools.product(fields, _asked(site)):
+        yield from ((f"{me}.{field}.{name}({path})", 0.3 * near, field) for path, near in _given(site)[:3])
+
+
+def _asked(site: Site) -> list[str]:
+    """Methods by which this file asks patterns, tables and lists; the usual ones when it asks none."""
     called = {name for known in site.module.index.attributes.values() for name in known["called"]}
-    asked = [name for name in ("search", "match", "get", "split", "index") if name in called]
-    for field in site.local.fields if me else ():
-        if site.kinds.name(f"{me}.{field}") in ("", "dict"):
-            for name in asked or ["search", "match", "get"]:
-                yield from ((f"{me}.{field}.{name}({path})", 0.3 * near, field) for path, near in _given(site)[:3])
+    return [name for name in ASKING if name in called] or list(ASKING[:3])
 
 
 def defined(site: Site) -> Iterator[str]:

@@ -68,13 +68,14 @@ def returned(site: Site) -> Iterator[Edit]:
 
 
 def none_value(site: Site) -> Iterator[Edit]:
-    """None as an argument, value or result replaced by a variable in scope."""
+    """None as an argument, value or result replaced by a variable in scope, or by a built-in that is to be called."""
+    own = {node.id for node in site.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    paths = [path for path in site.paths if path not in own]
     for node in site.exprs:
         if _is_none(node) and isinstance(site.module.parents.get(node), TAKES_VALUE):
-            if isinstance(_called_with(site, node), ast.Call):
+            if _called_with(site, node):
                 yield from (edit for name in MAPPERS for edit in site.swap(node, name, 0.5))
-            own = {name.id for name in site.nodes if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-            for at, path in enumerate(path for path in site.paths if path not in own):
+            for at, path in enumerate(paths):
                 yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
 
 

@@ -246,16 +246,16 @@ def own_functions(site: Site) -> list[str]:
 
     The function around the statement is left out.
     """
-    reachable = site.local.globals
-    here = [
-        name
-        for name, known in site.world.signatures.items()
-        if name in reachable and any(_takes(arguments, 1) for arguments in known)
-    ]
-    used = {name for name in site.module.index.one_argument if name.split(".")[0] in reachable}
+    reachable, index = site.local.globals, site.module.index
+    here = [name for name in site.world.signatures if name in reachable and _of_one(site, name)]
+    used = sorted(name for name in index.one_argument if name.split(".")[0] in reachable)
+    idle = filter(str.islower, index.idle & set(reachable))
     me = site.local.function.name if site.local.function else None
-    idle = [name for name in reachable if name in site.module.index.idle and name.islower()]
-    return [name for name in dict.fromkeys((*here, *sorted(used), *idle)) if name != me]
+    return [name for name in dict.fromkeys((*here, *used, *sorted(idle))) if name != me]
+
+
+def _of_one(site: Site, name: str) -> bool:
+    return any(_takes(arguments, 1) for arguments in site.world.signatures[name])
 
 
 def own_methods(site: Site) -> list[str]:
