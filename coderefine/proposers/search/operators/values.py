@@ -71,12 +71,15 @@ def none_value(site: Site) -> Iterator[Edit]:
     """None as an argument, value or result replaced by a variable in scope, or by a built-in that is to be called."""
     own = {node.id for node in site.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     paths = [path for path in site.paths if path not in own]
-    for node in site.exprs:
-        if _is_none(node) and isinstance(site.module.parents.get(node), TAKES_VALUE):
-            if _called_with(site, node):
-                yield from (edit for name in MAPPERS for edit in site.swap(node, name, 0.5))
-            for at, path in enumerate(paths):
-                yield from site.swap(node, path, 1.0 / (1 + 0.1 * at))
+    holes = [node for node in site.exprs if _is_none(node)]
+    for node in (node for node in holes if isinstance(site.module.parents.get(node), TAKES_VALUE)):
+        called = MAPPERS if _called_with(site, node) else ()
+        for text, weight in (*((name, 0.5) for name in called), *_nearer_first(paths)):
+            yield from site.swap(node, text, weight)
+
+
+def _nearer_first(paths: list[str]) -> list[tuple[str, float]]:
+    return [(path, 1.0 / (1 + 0.1 * at)) for at, path in enumerate(paths)]
 
 
 def _called_with(site: Site, node: ast.expr) -> ast.AST | None:
