@@ -127,7 +127,7 @@ def _unrecorded(parts: Setup) -> Outcome:
 
     asked = Request((), {}, _delivery(write=False))
     with reachable(parts, asked, _screen(parts), None) as client:
-        return refined(parts, client, None, Originals(parts.place.top))
+        return refined(parts, client, None, Originals(parts.place.top))[0]
 
 
 def _recorded(parts: Setup, settings: Mapping[str, object], *, write: bool) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,13 @@ class Delivery:
     patch: str | None = None
     commit: bool = False
     branch: str | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Delivery:
+        """What the flags of OPTIONS say. Raises UsageError when they exclude each other."""
+        patch, branch = given["patch"], given["branch"]
+        file = str(Path(patch).absolute()) if isinstance(patch, str) else None
+        return cls(bool(given["diff"]), file, bool(given["commit"]), branch if isinstance(branch, str) else None)
 
     def __post_init__(self) -> None:
         chosen = [name for name in ("diff", "patch", "commit", "branch") if getattr(self, name)]

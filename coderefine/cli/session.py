@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
+from coderefine.cli.options import flags
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, advice, critics, proposers, views
 from coderefine.config import masked
-from coderefine.core import Attempt, Event, Outcome, Stop, Views
+from coderefine.core import Attempt, Critic, Event, Outcome, Stop, Views
 from coderefine.errors import PublishError, SurroundingsError
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance"})
 """Settings that may hold secrets, or are tables of their own."""
+NO_KEYS = frozenset({"no_model", "show_prompts", *(item.name for item in fields(Delivery))})
+"""Flags that are no key of the configuration."""
 EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
 
 
@@ -41,6 +45,16 @@ class Request:
     delivery: Delivery
     model: bool = True
     show_prompts: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, object], **more: object) -> Request:
+        """What a command line asks for whose flags are LOOP, delivery.OPTIONS and keys; `more` keys go before them.
+
+        Raises UsageError when flags exclude each other.
+        """
+        keys = {name: value for name, value in given.items() if name not in NO_KEYS}
+        ways = (not given["no_model"], bool(given["show_prompts"]))
+        return cls(tuple(sys.argv[1:]), {**flags(keys), **more}, Delivery.of(given), *ways)
 
     @property
     def record(self) -> Mapping[str, object]:
@@ -120,27 +134,40 @@ def _settings(config: Config) -> Mapping[str, object]:
 
 
 def ran(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, Delivered]:
-    """The loop's outcome, recorded, and what was handed over of it. The repository is locked by the caller."""
+    """The loop's outcome, recorded, and what was handed over of it. The repository is locked by the caller.
+
+    What a task hands over beside a proved patch is no part of the record: nobody proved it.
+    """
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
     originals = Originals(setup.place.top)
     snapshot = Snapshot(journal, journal.repository.head(), originals)
     with reachable(setup, asked, screen, journal) as client:
-        outcome = refined(setup, client, journal, originals)
+        outcome, beside = refined(setup, client, journal, originals)
     journal.finish(outcome)
-    return outcome, _delivered(setup, asked, outcome, snapshot)
+    return outcome, _delivered(setup, asked, outcome, beside, snapshot)
 
 
-def refined(setup: Setup, client: Client | None, journal: Journal | None, originals: Originals) -> Outcome:
-    """The loop from views to proof; nothing is kept of it without a `journal`."""
+def refined(
+    setup: Setup, client: Client | None, journal: Journal | None, originals: Originals
+) -> tuple[Outcome, Mapping[str, bytes]]:
+    """The loop from views to proof, and files that go with its patch; nothing is kept of it without a `journal`."""
     from coderefine.loop.refine import refine
 
     with views(setup) as opened:
         parts = assembled(setup, opened, client, journal, originals)
         if client is not None:
             client.preload()
-        return refine(parts)
+        outcome = refine(parts)
+        return outcome, _beside(parts.advice, outcome) if setup.task.drafted else {}
+
+
+def _beside(advice: Sequence[Critic], outcome: Outcome) -> Mapping[str, bytes]:
+    from coderefine.critics.drafted import Drafted
+
+    drafts = [critic.beside(outcome.best) for critic in advice if isinstance(critic, Drafted)]
+    return {path: data for files in drafts for path, data in files.items()}
 
 
 def assembled(
@@ -219,14 +246,17 @@ def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal | N
         yield client
 
 
-def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapshot) -> Delivered:
+def _delivered(
+    setup: Setup, asked: Request, proved: Outcome, beside: Mapping[str, bytes], snapshot: Snapshot
+) -> Delivered:
     """What was handed over; nothing when nothing is better than the start, or the run was interrupted."""
     from coderefine.publishers import Diff
 
-    if not outcome.best.number:
+    if not proved.best.number:
         return Delivered()
+    outcome = _with(proved, beside)
     diff = Diff(snapshot).text(outcome)
-    before = {path: snapshot.originals[path] for path in outcome.best.patch.files}
+    before = {path: snapshot.originals[path] for path in proved.best.patch.files}
     if outcome.stop is Stop.INTERRUPTED:
         again = f"coderefine resume {snapshot.journal.run}"
         said = f"nothing was written; the best patch so far is kept: {again} goes on with it"
@@ -242,3 +272,9 @@ def _delivered(setup: Setup, asked: Request, outcome: Outcome, snapshot: Snapsho
             refused=error,
             before=before,
         )
+
+
+def _with(outcome: Outcome, beside: Mapping[str, bytes]) -> Outcome:
+    """`outcome` with more files in its patch."""
+    patch = outcome.best.patch
+    return replace(outcome, best=replace(outcome.best, patch=replace(patch, files={**patch.files, **beside})))

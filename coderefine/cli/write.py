@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from coderefine.cli import delivery
-from coderefine.cli.delivery import Delivery
-from coderefine.cli.options import GATES, LOOP, OUTPUT, flags, options
+from coderefine.cli.options import GATES, LOOP, OUTPUT, options
 from coderefine.cli.screen import screen
 from coderefine.cli.session import Request, mend
 from coderefine.cli.wiring import setup
@@ -37,21 +35,17 @@ SMALL, NEIGHBOURS = 3_000, 2
 @click.option("--into", multiple=True, required=True, metavar="PATH", help="File to write or to add to (repeatable).")
 @click.option("--tests", multiple=True, metavar="PATH", help="Tests that judge it (default: those that import it).")
 @click.option("--draft/--no-draft", default=True, help="Without tests, let the model draft some, as advice only.")
+@click.option("--keep-draft", metavar="FILE", help="Hand over the drafted tests that pass in this new file.")
 @options(GATES, LOOP, delivery.OPTIONS, OUTPUT)
-def write(  # one parameter per flag that is no configuration key
+def write(  # one parameter per flag of its own
     request: str,
     *,
     into: tuple[str, ...],
     tests: tuple[str, ...],
     format_: str,
-    patch: str | None,
-    branch: str | None,
     draft: bool,
+    keep_draft: str | None,
     quiet: bool,
-    no_model: bool,
-    show_prompts: bool,
-    diff: bool,
-    commit: bool,
     **given: object,
 ) -> int:
     """Write what REQUEST asks for into files, new ones too, and nothing else.
@@ -60,16 +54,11 @@ def write(  # one parameter per flag that is no configuration key
     that import them say what is wanted.
     """
     place = _place(into)
-    chosen = {**flags(given), "task": str(_task(place, request, into, tests, drafts=draft))}
-    asked = Request(
-        tuple(sys.argv[1:]),
-        chosen,
-        Delivery(diff=diff, patch=patch and str(Path(patch).absolute()), commit=commit, branch=branch),
-        model=not no_model,
-        show_prompts=show_prompts,
-    )
+    judged = _judged(place, into, tests)
+    drafts = _drafts(place, judged, keep_draft, wanted=draft)
+    asked = Request.of(given, task=str(_task(place, request, into, judged, drafts)))
     with screen(quiet=quiet, format_=format_) as display:
-        parts = setup((str(place.root),), chosen, display.listen)
+        parts = setup((str(place.root),), asked.flags, display.listen)
         _check_model(parts.config, asked)
         return mend(parts, asked, display)
 
@@ -94,12 +83,32 @@ def _place(into: Sequence[str]) -> Place:
     return place
 
 
-def _task(place: Place, request: str, into: Sequence[str], tests: Sequence[str], *, drafts: bool) -> Path:
-    """The task in a file of the git directory, so that a resumed or replayed run finds it again."""
+def _judged(place: Place, into: Sequence[str], tests: Sequence[str]) -> tuple[str, ...]:
+    """The tests that judge what is written: those that are named, else those that import it."""
     wanted = tuple(_relative(path, place) for path in into)
     _check_writable(place, wanted)
+    return tuple(_standing(path, place) for path in tests) or _importing(place, wanted)
+
+
+def _drafts(place: Place, judged: Sequence[str], keep: str | None, *, wanted: bool) -> dict[str, object]:
+    """Whether the model drafts tests, and where they are kept in the tree. Raises UsageError."""
+    if keep is None:
+        return {"drafts": wanted and not judged}
+    path = _relative(keep, place)
+    if judged or not wanted:
+        why = f"{judged[0]} judges what is written" if judged else "--no-draft says so"
+        raise UsageError(f"--keep-draft {keep}: no tests are drafted, {why}")
+    if (place.top / path).exists():
+        raise UsageError(f"--keep-draft {keep} exists already: drafts go into a new file")
+    if not Protection.of(place, Config()).is_test(path):
+        raise UsageError(f"--keep-draft {keep}: pytest would not take it for tests, call it test_….py")
+    return {"drafts": True, "drafted": path}
+
+
+def _task(place: Place, request: str, into: Sequence[str], judged: Sequence[str], drafts: Mapping[str, object]) -> Path:
+    """The task in a file of the git directory, so that a resumed or replayed run finds it again."""
+    wanted = tuple(_relative(path, place) for path in into)
     spec = (_relative(request, place),) if _is_file(request) else ()
-    judged = tuple(_standing(path, place) for path in tests) or _importing(place, wanted)
     table = {
         "name": "write",
         "role": ROLE,
@@ -108,7 +117,7 @@ def _task(place: Place, request: str, into: Sequence[str], tests: Sequence[str],
         "given": [*spec, *(path for path in judged if (place.top / path).is_file()), *_neighbours(place, wanted)],
         "wanted": list(wanted),
         "judged": list(judged),
-        "drafts": drafts and not judged,
+        **drafts,
         "search": False,
         "message": "feat: {summary}",
     }

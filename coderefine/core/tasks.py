@@ -29,7 +29,8 @@ class Task:
     `commands`, `criteria` and `protect` are added to the user's.
     `wanted`: the files the work goes into; they count as unfinished until they hold more than at the start, and stubs
     in them until they are written. `judged`: the tests that judge it: those of other files, where they fail, are none
-    of its business. `drafts`: let the model draft tests, as advice.
+    of its business. `drafts`: let the model draft tests, as advice; `drafted`: a new file, handed over
+    with the patch, that holds those that pass, marked as drafts ("": none).
     `checks`: gates as functions. `reward`: a score that decides between attempts the gates like equally. `critics`:
     makers of further critics, called with place, interpreter, config, listen.
     `enough`: the score (of a review: 1 to 5) or the test of an attempt that ends the search; None: when nobody has a
@@ -47,6 +48,7 @@ class Task:
     wanted: tuple[str, ...] = ()
     judged: tuple[str, ...] = ()
     drafts: bool = False
+    drafted: str = ""
     checks: tuple[Look, ...] = ()
     reward: Reward | None = None
     critics: tuple[Callable[..., Critic], ...] = ()

@@ -1,25 +1,33 @@
-"""Tests that the model drafted, as advice: they guide what is written, stay out of the tree, and prove nothing."""
+"""Tests that the model drafted, as advice: they guide what is written and prove nothing.
+
+They stay out of the tree unless the task names a file for them; then those that pass are handed over beside the patch,
+marked as what they are.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Listen, Severity, Task, View
+from coderefine.core import Ask, Attempt, Case, Check, Event, Failure, Finding, Listen, Severity, Task, View
 from coderefine.critics.pytest import evidence
 from coderefine.critics.texts import Texts
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.client import Client
 from coderefine.llm.context import text_of
-from coderefine.llm.drafts import draft
+from coderefine.llm.drafts import draft, tests_in, without
 from coderefine.llm.excerpt import excerpt
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 
-WRITE = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read())"
+WRITE = (
+    "import os, sys; os.makedirs(os.path.dirname(sys.argv[1]) or '.', exist_ok=True); "
+    "open(sys.argv[1], 'wb').write(sys.stdin.buffer.read())"
+)
 REMOVE = "import os, sys; os.remove(sys.argv[1])"
 BEST = 5.0
 INSTRUCTION = "a drafted test may be wrong: change the code only if the test holds it to what is asked for"
@@ -39,7 +47,8 @@ class Drafted:
         self._client = client
         self._task = task
         self._listen = listen
-        self._name = f"test_drafted_{PurePosixPath(task.wanted[0]).stem}.py"
+        self._model = config.model or "a model"
+        self._name = inner(task.drafted, place) or f"test_drafted_{PurePosixPath(task.wanted[0]).stem}.py"
         self._config = replace(config, pytest_args=(*config.pytest_args, self._name))
         self._text: str | None = None
 
@@ -62,6 +71,15 @@ class Drafted:
             notes=(self._note(len(ran.cases), len(bad)),),
             total=round(total, 3),
         )
+
+    def beside(self, attempt: Attempt) -> Mapping[str, bytes]:
+        """The file that goes with `attempt`, when the task names one and any drafted test passes."""
+        said = attempt.check(self.name)
+        if not self._task.drafted or not self._text or said is None:
+            return {}
+        failing = {finding.symbol.partition("[")[0] for finding in said.findings}
+        text = without(self._text, failing)
+        return {self._task.drafted: f"{_head(self._model, failing)}{text}".encode()} if tests_in(text) else {}
 
     def _before(self, path: str) -> str | None:
         """The user's file: the draft must not be made after the answer."""
@@ -91,17 +109,28 @@ class Drafted:
 
     def _note(self, ran: int, bad: int) -> str:
         where = f"; they are kept in {kept}" if (kept := self._kept()) else ""
-        return f"{ran - bad} of {ran} tests drafted by the model pass, which proves nothing{where}"
+        put = f", those that pass in {self._task.drafted} too" if self._task.drafted and ran > bad else ""
+        return f"{ran - bad} of {ran} tests drafted by the model pass, which proves nothing{where}{put}"
 
     def _kept(self) -> str:
         """The draft in a file of its own in the git directory, by its content; where that is, from the top."""
         if self._place.git_dir is None or not self._text:
             return ""
         digest = hashlib.sha256(self._text.encode()).hexdigest()[:12]
-        file = self._place.git_dir / "coderefine" / "drafts" / digest / self._name
+        file = self._place.git_dir / "coderefine" / "drafts" / digest / PurePosixPath(self._name).name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self._text, "utf-8")
         return _short(file, self._place.top)
+
+
+def inner(path: str, place: Place) -> str:
+    """`path` as it is called in the project's root."""
+    return path.removeprefix(f"{place.prefix}/")
+
+
+def _head(model: str, failing: Iterable[str]) -> str:
+    left_out = f"# Left out, because they fail: {', '.join(sorted(failing))}.\n" if failing else ""
+    return f"# Drafted by {model} and checked by nobody: see that each test says what you mean.\n{left_out}\n"
 
 
 def _short(file: Path, top: Path) -> str:

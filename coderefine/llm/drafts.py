@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from coderefine.core import Read, Task
 from coderefine.llm.client import Client
@@ -43,13 +44,27 @@ def module_of(path: str, prefix: str) -> str:
 
 def _tests(reply: str) -> str:
     """The first code block that holds tests."""
-    found = (block for block in BLOCK.findall(THOUGHT.sub("", reply)) if _any(parsed(block), _is_test))
-    return next(found, "")
+    return next((block for block in BLOCK.findall(THOUGHT.sub("", reply)) if tests_in(block)), "")
 
 
-def _any(tree: ast.Module | None, wanted: Callable[[ast.AST], bool]) -> bool:
-    return tree is not None and any(wanted(node) for node in ast.walk(tree))
+def tests_in(text: str) -> frozenset[str]:
+    """The names of the test functions in `text`; none when it does not parse."""
+    tree = parsed(text)
+    return frozenset(node.name for node in ast.walk(tree) if _is_test(node)) if tree else frozenset()
 
 
-def _is_test(node: ast.AST) -> bool:
+def without(text: str, names: Collection[str]) -> str:
+    """`text` without the test functions `names`, their decorators, and the blank lines above them."""
+    tree = parsed(text)
+    lines = text.split("\n")
+    gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
+    for node in sorted(gone, key=lambda node: node.lineno, reverse=True):
+        first = min((node.lineno, *(item.lineno for item in node.decorator_list))) - 1
+        while first and not lines[first - 1].strip():
+            first -= 1
+        del lines[first : node.end_lineno]
+    return "\n".join(lines)
+
+
+def _is_test(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")

@@ -23,7 +23,7 @@ from coderefine.core import Task
 from coderefine.errors import ConfigError
 
 KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys(("name", "goal", "role"), ((str,), "a string")),
+    **dict.fromkeys(("name", "goal", "role", "drafted"), ((str,), "a string")),
     **dict.fromkeys(("drafts", "keeps"), ((bool,), "true or false")),
     **dict.fromkeys(("rules", "given", "files", "wanted", "judged"), ((list,), "a list of strings")),
     "enough": ((int, float), "a number"),
