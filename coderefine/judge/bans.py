@@ -20,7 +20,7 @@ DYNAMIC = "runs code from text"
 REFERENCES: dict[str, tuple[str, Excuse]] = {
     **dict.fromkeys(("os._exit", "os.abort", "os.kill", "os.killpg", "posix._exit"), (ENDS, Excuse.NEVER)),
     **dict.fromkeys(("signal.raise_signal", "signal.pthread_kill", "_thread.interrupt_main"), (ENDS, Excuse.NEVER)),
-    **dict.fromkeys(("sys.exit", "exit", "quit", "builtins.exit", "builtins.quit"), ("ends the process", Excuse.CLI)),
+    **dict.fromkeys(("sys.exit", "exit", "quit", "builtins.exit", "builtins.quit"), (ENDS, Excuse.CLI)),
     "sys.argv": ("reads the command line", Excuse.CLI),
     "sys.orig_argv": ("reads the command line", Excuse.CLI),
     "typing.no_type_check": ("silences the type checker", Excuse.NEVER),

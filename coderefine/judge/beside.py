@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from coderefine.core import Attempt, Coverage, Finding
-from coderefine.judge.normal import PYTHON, parse
-from coderefine.judge.score import TESTS, flipped
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from coderefine.judge.normal import PYTHON, Function, parse
+from coderefine.judge.score import TESTS, collected, flipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def _ran(coverage: Coverage, tests: Iterable[str]) -> Callable[[str], frozenset[
 
 def _within(test: str, repaired: Iterable[str]) -> bool:
     """Whether `test` is one of `repaired`, or collected from a module that could not be collected before."""
-    return any(test == one or test.startswith((f"{one}::", f"{one}/")) for one in repaired)
+    return any(test == one or collected(test, one) for one in repaired)
 
 
 def _asked(path: str, name: str, named: Iterable[tuple[str, str]]) -> bool:
@@ -88,7 +86,7 @@ def _parts(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Part]]:
             yield from _parts(child, prefix)
 
 
-def _does(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def _does(node: Function) -> str:
     """The function without its docstring: that says, it does not do."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return "".join(ast.dump(part) for part in (node.args, *node.decorator_list, *body))

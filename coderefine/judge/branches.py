@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 
+from coderefine.judge.normal import Function
 from coderefine.judge.specimens import Key, NotLiteralError, key
 
 Pins = tuple[tuple[str, Key], ...]
@@ -62,7 +63,7 @@ def branches(tree: ast.Module | None) -> Iterator[Branch]:
 
 def _block(body: list[ast.stmt], spot: _Spot) -> Iterator[Branch]:
     for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, Function):
             yield from _block(node.body, _Spot(_qualified(spot, node.name), _needs(node)))
         elif isinstance(node, ast.ClassDef):
             yield from _block(node.body, _Spot(_qualified(spot, node.name)))
@@ -79,7 +80,7 @@ def _qualified(spot: _Spot, name: str) -> str:
     return f"{spot.function}.{name}" if spot.function else name
 
 
-def _needs(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+def _needs(node: Function) -> frozenset[str]:
     every = [*node.args.posonlyargs, *node.args.args]
     plain = every[: len(every) - len(node.args.defaults)]
     return frozenset(ast.dump(ast.Name(item.arg, ast.Load())) for item in plain if item.arg not in ("self", "cls"))

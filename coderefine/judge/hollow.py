@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from coderefine.judge.change import Change
-from coderefine.judge.normal import nodes
+from coderefine.judge.names import last
+from coderefine.judge.normal import Function, nodes
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 QUIET = (ast.Import, ast.ImportFrom)
 BROAD = frozenset(("Exception", "BaseException"))
 SHARE, LEAST, SUBSTANCE = 0.5, 10, 3
@@ -136,10 +136,7 @@ def _between_fixed(function: Function) -> list[ast.stmt]:
 
 
 def _suppresses(call: ast.expr) -> bool:
-    if not isinstance(call, ast.Call):
-        return False
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name == "suppress" and any(_broad(item) for item in call.args)
+    return isinstance(call, ast.Call) and last(call.func) == "suppress" and any(map(_broad, call.args))
 
 
 def _broad(kind: ast.expr | None) -> bool:

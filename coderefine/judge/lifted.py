@@ -21,7 +21,8 @@ from functools import lru_cache
 
 from coderefine.judge.branches import Branch, branches
 from coderefine.judge.change import Change
-from coderefine.judge.hollow import Function, functions, work
+from coderefine.judge.hollow import functions, work
+from coderefine.judge.normal import Function
 from coderefine.judge.specimens import TRIVIAL, Key, NotLiteralError, Specimen, key
 from coderefine.judge.tables import Table, tables
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from coderefine.judge.normal import nodes
+from coderefine.judge.normal import Function, nodes
 
 Bindings = Mapping[str, str]
 
@@ -34,7 +34,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 def _bound(tree: ast.Module) -> Iterator[str]:
     for node in nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, Function | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.arg):
             yield node.arg
@@ -53,6 +53,11 @@ def dotted(node: ast.AST, names: Bindings) -> str:
     if isinstance(node, ast.Subscript):
         return _looked_up(node, names)
     return ""
+
+
+def last(node: ast.AST | None) -> str:
+    """The last part of a name as it is written: `c` of `a.b.c`; "" for what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _join(base: str, attribute: str) -> str:
@@ -114,7 +119,7 @@ def places(tree: ast.Module | None) -> Mapping[int, str]:
 def _paint(node: ast.AST, prefix: str, found: dict[int, str]) -> None:
     for child in ast.iter_child_nodes(node):
         inner = prefix
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(child, Function | ast.ClassDef):
             inner = f"{prefix}.{child.name}" if prefix else child.name
             first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
             found.update(dict.fromkeys(range(first, (child.end_lineno or first) + 1), inner))

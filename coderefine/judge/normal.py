@@ -11,6 +11,7 @@ from functools import lru_cache
 from coderefine.core import Patch
 
 PYTHON = (".py", ".pyi")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @lru_cache(maxsize=64)

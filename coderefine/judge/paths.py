@@ -5,41 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from coderefine.judge.change import Change
+from coderefine.project.protected_names import NAMES
 
 Reason = Callable[[str], "str | None"]
 
 STARTUP = frozenset(("conftest.py", "sitecustomize.py", "usercustomize.py"))
 PRIVATE = re.compile(r"_(?!_)")
 TEST = re.compile(r"(test_.*|.*_test|tests?)\.py")
-SETTINGS = frozenset(
-    (
-        "pytest.ini",
-        ".pytest.ini",
-        "tox.ini",
-        "setup.cfg",
-        "setup.py",
-        "pyproject.toml",
-        "ruff.toml",
-        ".ruff.toml",
-        "mypy.ini",
-        ".mypy.ini",
-        ".coveragerc",
-        ".flake8",
-        ".pylintrc",
-        "pylintrc",
-        "pyrightconfig.json",
-        "noxfile.py",
-        ".pre-commit-config.yaml",
-        ".bandit",
-        ".isort.cfg",
-        "pytest.toml",
-        ".pytest.toml",
-        "radon.cfg",
-    )
-)
+SETTINGS = (*NAMES["is lint or test configuration"], *NAMES["is a hook"])
 
 
 def within(path: str, scope: Sequence[str]) -> bool:
@@ -79,7 +56,7 @@ def _new_file(path: str, roots: Sequence[str], modules: frozenset[str]) -> Itera
         yield f"creates {path}, which would steer the run of the tests"
     elif TEST.fullmatch(name):
         yield f"creates a test file, {path}"
-    elif name in SETTINGS:
+    elif any(fnmatchcase(name.lower(), pattern) for pattern in SETTINGS):
         yield f"creates {path}, which configures the checks"
     module = _top_module(path, roots)
     if module in sys.stdlib_module_names or module in modules:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from coderefine.core import Attempt, Case, Finding, Identity, Severity, Status, Verdict
 from coderefine.judge.paths import within
-from coderefine.judge.score import COMPLEXITY, TESTS, flipped, gone, lost, remarks, unheard
+from coderefine.judge.score import COMPLEXITY, TESTS, collected, flipped, gone, lost, remarks, unheard
 from coderefine.judge.weigh import listed
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -106,7 +106,7 @@ def _fails_anew(id: str, now: Mapping[str, Case], was: Mapping[str, Case]) -> bo
     """A failing test that was not there before, unless its module could not even be collected."""
     if id in was or not now[id].status.bad:
         return False
-    return not any(old.status is Status.ERROR and id.startswith((f"{key}::", f"{key}/")) for key, old in was.items())
+    return not any(old.status is Status.ERROR and collected(id, key) for key, old in was.items())
 
 
 def _finding_objections(candidate: Attempt, baseline: Attempt) -> Iterator[str]:

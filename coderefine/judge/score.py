@@ -104,13 +104,13 @@ def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
     return tuple(
         id
         for id, case in baseline.cases.items()
-        if id not in now and not (case.status is Status.ERROR and _inside(id, now))
+        if id not in now and not (case.status is Status.ERROR and any(collected(test, id) for test in now))
     )
 
 
-def _inside(collector: str, now: Mapping[str, Case]) -> bool:
-    """Whether tests of `collector` (a file, class or package id) exist now."""
-    return any(id.startswith((f"{collector}::", f"{collector}/")) for id in now)
+def collected(test: str, collector: str) -> bool:
+    """Whether the test of that id comes from `collector`, the id of a file, class or package."""
+    return test.startswith((f"{collector}::", f"{collector}/"))
 
 
 def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
@@ -153,8 +153,7 @@ def _passes(case: Case | None) -> bool:
 
 
 def _passes_inside(collector: str, now: Mapping[str, Case]) -> bool:
-    inside = (case for id, case in now.items() if id.startswith((f"{collector}::", f"{collector}/")))
-    return any(case.status is Status.PASSED for case in inside)
+    return any(case.status is Status.PASSED for id, case in now.items() if collected(id, collector))
 
 
 def remarks(attempt: Attempt) -> tuple[Finding, ...]:

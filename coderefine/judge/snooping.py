@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from coderefine.judge.change import Side
 from coderefine.judge.marks import Excuse, Mark
-from coderefine.judge.names import Bindings, bindings, dotted, guarded, text
+from coderefine.judge.names import Bindings, bindings, dotted, guarded, last, text
 from coderefine.judge.normal import nodes
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
@@ -79,16 +79,11 @@ def _deciding(node: ast.AST) -> list[ast.expr]:
             return [left, *others]
         case ast.Subscript(slice=key):
             return [key]
-        case ast.Call(func=function, args=args, keywords=keywords) if _looks(function):
+        case ast.Call(func=function, args=args, keywords=keywords) if last(function) in LOOKS:
             return [*args, *(keyword.value for keyword in keywords)]
         case ast.MatchValue(value=value):
             return [value]
     return []
-
-
-def _looks(function: ast.expr) -> bool:
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in LOOKS
 
 
 def _word(word: str, line: int) -> Iterator[Mark]:

@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from coderefine.judge.normal import parse
+from coderefine.judge.names import last
+from coderefine.judge.normal import Function, parse
 
 Key = str
 Specimen = frozenset[Key]
@@ -102,7 +103,7 @@ def _lines(source: str) -> Iterator[ast.Module]:
 
 def _in_tree(tree: ast.Module) -> Iterator[Specimen]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+        if isinstance(node, Function | ast.Module):
             yield from _assertions(node)
         elif isinstance(node, ast.List | ast.Tuple | ast.Set):
             yield from (keys(item) for item in node.elts if isinstance(item, ast.Tuple | ast.List | ast.Call))
@@ -123,7 +124,7 @@ def _assertions(function: ast.AST) -> Iterator[Specimen]:
 
 def _own(function: ast.AST) -> Iterator[ast.stmt]:
     for node in ast.iter_child_nodes(function):
-        if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, ast.stmt) and not isinstance(node, Function | ast.ClassDef):
             yield node
             if not _asserts(node):
                 yield from _own(node)
@@ -136,8 +137,7 @@ def _asserts(node: ast.stmt) -> bool:
 
 
 def _name(call: ast.expr) -> str:
-    function = call.func if isinstance(call, ast.Call) else None
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return last(call.func) if isinstance(call, ast.Call) else ""
 
 
 def keys(*nodes: ast.AST) -> Specimen:

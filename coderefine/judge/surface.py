@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from coderefine.core import Finding
 from coderefine.judge.change import Change
 from coderefine.judge.names import text
+from coderefine.judge.normal import Function
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
 RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")
 """ruff: unused import, redefinition, naming, shadowed builtin, unused argument."""

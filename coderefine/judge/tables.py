@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coderefine.judge.names import places
+from coderefine.judge.names import last, places
 from coderefine.judge.normal import nodes
 from coderefine.judge.specimens import Key, NotLiteralError, key
 
@@ -38,7 +38,7 @@ def tables(tree: ast.Module | None) -> Iterator[Table]:
 
 def _looked_up(tree: ast.Module) -> frozenset[str]:
     """Names that are indexed, asked with `.get` or tested with `in` by something computed."""
-    return frozenset(_name(base) for node in nodes(tree) if (base := _base(node))) - {""}
+    return frozenset(last(base) for node in nodes(tree) if (base := _base(node))) - {""}
 
 
 def _base(node: ast.AST) -> ast.expr | None:
@@ -60,9 +60,9 @@ def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
     match node:
         case ast.Subscript() | ast.Call():
             yield from filter(None, [_base(node)])
-        case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(_name, targets)):
+        case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(last, targets)):
             yield value
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if _name(target) in looked_up:
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if last(target) in looked_up:
             yield value
         case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
             yield from (default for name, default in _defaults(args) if name in looked_up)
@@ -72,10 +72,6 @@ def _defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     """Positional parameters that have a default, with it."""
     last_first = zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)
     yield from ((parameter.arg, default) for parameter, default in last_first)
-
-
-def _name(target: ast.expr) -> str:
-    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
 
 
 def _entries(display: ast.expr) -> Iterator[tuple[Key, Key]]:
