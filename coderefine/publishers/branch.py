@@ -29,12 +29,7 @@ class Branch:
         ref = self._ref()
         changes = self.snapshot.changes(outcome.best.patch)
         self.snapshot.verify(changes)
-        done = graft(
-            repository,
-            head.sha,
-            {change.path: change.before for change in changes},
-            {change.path: change.after for change in changes},
-        )
+        done = graft(repository, head.sha, changes)
         if existing := repository.resolve(ref):
             return self._same(existing, done.tree)
         message = self.wording.full(outcome, self.snapshot.journal.run)

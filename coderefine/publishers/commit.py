@@ -42,7 +42,7 @@ class Commit:
         self._allowed()
         repository, head = self.snapshot.repository, self.snapshot.head
         changes = self.snapshot.changes(outcome.best.patch)
-        grafted = _grafted(repository, head.sha, changes)
+        grafted = graft(repository, head.sha, changes)
         index = Index(repository, digest(Index(repository).path))
         staged = _staged(index, grafted)
         plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, grafted.tree, staged)
@@ -100,11 +100,6 @@ def finish_index(journal: Journal, index: Index, done: Publication) -> Publicati
         index.replace_lock()
     index.commit()
     return done
-
-
-def _grafted(repository: Repository, head: str | None, changes: tuple[Change, ...]) -> Graft:
-    before = {change.path: change.before for change in changes}
-    return graft(repository, head, before, {change.path: change.after for change in changes})
 
 
 def _staged(index: Index, grafted: Graft) -> tuple[Staged, ...]:

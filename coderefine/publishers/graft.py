@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository, Scratch, merge, scratch
+from coderefine.journal import Change
 
 Item = tuple[int, str] | None
 """(mode, blob id) of an index entry, or None for none."""
@@ -28,16 +29,13 @@ class Graft:
     tree: str
 
 
-def graft(
-    repository: Repository,
-    head: str | None,
-    before: Mapping[str, bytes | None],
-    after: Mapping[str, bytes | None],
-) -> Graft:
-    """HEAD plus the change from `before` to `after`, as git would store it (line ends, filters, modes).
+def graft(repository: Repository, head: str | None, changes: Sequence[Change]) -> Graft:
+    """HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
     Raises PublishError when a patched file has uncommitted work that overlaps the patch, or is in a submodule.
     """
+    before = {change.path: change.before for change in changes}
+    after = {change.path: change.after for change in changes}
     start = repository.tree(head)
     with scratch(repository, start) as made:
         _no_submodules(made, after)

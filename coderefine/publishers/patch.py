@@ -50,16 +50,14 @@ class PatchFile:
         """Tree before, tree after, and what the first is: HEAD, or the working tree."""
         repository, head = self.snapshot.repository, self.snapshot.head.sha
         changes = self.snapshot.changes(outcome.best.patch)
-        old = {change.path: change.before for change in changes}
-        new = {change.path: change.after for change in changes}
         start = repository.tree(head)
         try:
-            return start, graft(repository, head, old, new).tree, "HEAD"
+            return start, graft(repository, head, changes).tree, "HEAD"
         except PublishError:
             with scratch(repository, start) as made:
-                made.lay(old)
+                made.lay({change.path: change.before for change in changes})
                 before = made.write()
-                made.lay(new)
+                made.lay({change.path: change.after for change in changes})
                 return before, made.write(), "the working tree"
 
     def _author(self) -> str:

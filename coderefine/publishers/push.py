@@ -49,8 +49,7 @@ class Push:
                 f"{self.remote}/{self.branch} moved since the run began, so nothing was pushed: run again"
             )
         changes = self.snapshot.changes(outcome.best.patch)
-        before, after = ({one.path: getattr(one, side) for one in changes} for side in ("before", "after"))
-        tree = graft(repository, head.sha, before, after).tree
+        tree = graft(repository, head.sha, changes).tree
         if self.own and there and self._same(ref, there, tree):
             return Landed(there, f"{self.branch} holds this repair already ({there[:10]})")
         message = self.wording.full(outcome, self.snapshot.journal.run)
