@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine import proc
 from coderefine.errors import GitError
+from coderefine.git import command
 
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """What git tells its hooks; only commands that read get to see it."""
@@ -20,22 +20,23 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 @dataclass(frozen=True, slots=True)
 class Staged:
     """`paths`: files added or changed (repo-relative). `hidden`: what a tree of exactly this state holds where the
-    working tree holds something else (None: no file).
+    working tree holds something else (None: no file). `gone`: files deleted or renamed away.
     """
 
     paths: tuple[str, ...]
     hidden: Mapping[str, bytes | None]
+    gone: tuple[str, ...] = ()
 
 
 def staged(top: Path) -> Staged:
     """The index against HEAD. `git commit -a`, `-- file`, `--amend` and linked worktrees are seen as git means them."""
-    return Staged(_changed(top, "--cached"), _hidden(top, ""))
+    return Staged(_changed(top, "--cached"), _hidden(top, ""), _deleted(top, "--cached"))
 
 
 def committed(top: Path, since: str) -> Staged:
     """HEAD against `since` (any commit-ish); against nothing where there is no such commit, as before the first one."""
     since = since if _known(top, since) else EMPTY_TREE
-    return Staged(_changed(top, since, "HEAD"), _hidden(top, "HEAD"))
+    return Staged(_changed(top, since, "HEAD"), _hidden(top, "HEAD"), _deleted(top, since, "HEAD"))
 
 
 def _known(top: Path, name: str) -> bool:
@@ -69,8 +70,13 @@ def _hidden(top: Path, tree: str) -> dict[str, bytes | None]:
 
 def _gone(top: Path) -> list[str]:
     """Staged for deletion, and still in the working tree."""
-    said = _git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", "--")
-    return [name for name in _names(said) if (top / name).is_file()]
+    return [name for name in _deleted(top, "--cached", renames=True) if (top / name).is_file()]
+
+
+def _deleted(top: Path, *what: str, renames: bool = False) -> tuple[str, ...]:
+    more = () if renames else ("--no-renames",)
+    said = _git(top, "diff", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", *more, *what, "--")
+    return tuple(_names(said))
 
 
 def _names(said: bytes) -> list[str]:
@@ -79,10 +85,7 @@ def _names(said: bytes) -> list[str]:
 
 def _git(top: Path, *args: str) -> bytes:
     """Output of a git command that only reads, with the hook's own index. Raises GitError."""
-    kept = {name: os.environ[name] for name in INDEX if name in os.environ}
-    env = proc.clean_env({**kept, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"})
-    result = proc.run(("git", "-c", "core.quotePath=false", *args), cwd=top, env=env, keep=None)
+    result = command.run(args, cwd=top, env={name: os.environ[name] for name in INDEX if name in os.environ})
     if result.returncode:
-        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise GitError(f"git {args[0]} failed in {top}: {said[-1] if said else result.returncode}")
+        raise command.complaint(result, top)
     return result.stdout

@@ -42,7 +42,7 @@ def read_settings(root: Path) -> PytestSettings:
 def _table(path: Path) -> Mapping[str, object]:
     try:
         return _toml(path) if path.suffix == ".toml" else _ini(path)
-    except (OSError, UnicodeDecodeError, configparser.Error, tomllib.TOMLDecodeError):
+    except (OSError, ValueError, RecursionError, configparser.Error):
         return {}
 
 
