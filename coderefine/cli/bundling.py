@@ -10,7 +10,7 @@ from coderefine.core import Attempt, Finding, Outcome, Patch
 from coderefine.publishers.hosts.artifact import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.reports.rows import evidence
-from coderefine.reports.told import blocking, rule, words
+from coderefine.reports.told import blocking, gone, rule, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,11 +85,10 @@ def _anchored(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
 
 def _tellable(hunk: judge.Hunk, before: bytes) -> bool:
     """Only plain text lines with LF can be suggested; line ends and odd characters are for the whole patch."""
-    lines = (*_anchored(hunk, before).old, *hunk.new)
-    try:
-        texts = [line.decode("utf-8") for line in lines]
-    except UnicodeDecodeError:
+    anchored = _anchored(hunk, before)
+    if not anchored.textual:
         return False
+    texts = [line.decode("utf-8") for line in (*anchored.old, *hunk.new)]
     plain = all(text.endswith("\n") and not CONTROL.search(text[:-1].replace("\t", " ")) for text in texts)
     return plain and len(texts) <= LINES and all(len(text) <= LINE for text in texts)
 
@@ -99,21 +98,8 @@ def _suggestion(hunk: judge.Hunk, rules: Sequence[str], why: str) -> Suggestion:
     return Suggestion(hunk.path, hunk.first, hunk.last, old, new, tuple(sorted(set(rules)))[:50], _line(why))
 
 
-def _gone(before: Attempt, after: Attempt) -> list[Finding]:
-    from collections import Counter
-
-    left = Counter(finding.identity for finding in blocking(after.findings))
-    gone = []
-    for finding in blocking(before.findings):
-        if left[finding.identity]:
-            left[finding.identity] -= 1
-        else:
-            gone.append(finding)
-    return gone
-
-
 def _cleared(before: Attempt, after: Attempt) -> list[str]:
-    return [rule(finding) for finding in _gone(before, after)]
+    return [rule(finding) for finding in gone(before, after)]
 
 
 def _behaviour(rules: Sequence[str]) -> bool:
@@ -122,11 +108,11 @@ def _behaviour(rules: Sequence[str]) -> bool:
 
 def _why(before: Attempt, after: Attempt) -> str:
     """What the piece mends: the tests by name, else the findings."""
-    gone = _gone(before, after)
-    tests = [finding.symbol for finding in gone if finding.critic == "pytest"]
+    mended = gone(before, after)
+    tests = [finding.symbol for finding in mended if finding.critic == "pytest"]
     if tests:
         return f"mends {judge.listed(tuple(dict.fromkeys(tests)))}"
-    return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in gone))
+    return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in mended))
 
 
 def _summary(outcome: Outcome) -> str:

@@ -29,6 +29,15 @@ class Hunk:
         """The last old line; `first - 1` for an insertion."""
         return self.first + len(self.old) - 1
 
+    @property
+    def textual(self) -> bool:
+        """Whether it can be told in lines of text: all of it is UTF-8."""
+        try:
+            b"".join((*self.old, *self.new)).decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        return True
+
     def upon(self, before: bytes) -> bytes:
         """`before` with this hunk alone."""
         lines = before.splitlines(keepends=True)

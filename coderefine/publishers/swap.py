@@ -227,8 +227,6 @@ def _link(place: Path, name: Path) -> bool:
     """A second name for a file, so that getting it back needs no room on the disk. False: not possible here."""
     try:
         os.link(place, name, follow_symlinks=False)
-    except FileExistsError:
-        return False
     except OSError:
         return False
     return True

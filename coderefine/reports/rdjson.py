@@ -24,17 +24,9 @@ def outcome(told: Told) -> str:
         _suggestion(told, hunk, told.before[path] or b"")
         for path, after in sorted(told.end.best.patch.files.items())
         for hunk in hunks(path, told.before.get(path), after)
-        if _textual(hunk)
+        if hunk.textual
     ]
     return _dumped(left + pieces)
-
-
-def _textual(hunk: Hunk) -> bool:
-    try:
-        b"".join((*hunk.old, *hunk.new)).decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _dumped(diagnostics: list[Json]) -> str:

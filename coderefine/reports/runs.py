@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coderefine.core import Attempt, Cost, Outcome, Severity
+from coderefine.core import Attempt, Outcome, Severity
+from coderefine.reports.rows import cost
 
 
 def render(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote: str) -> str:
@@ -29,7 +30,7 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
 
 def _ending(outcome: Outcome) -> Iterator[str]:
     yield f"ended     {outcome.stop.value}" + (f": {outcome.why}" if outcome.why else "")
-    yield f"spent     {_cost(outcome.cost)}"
+    yield f"spent     {cost(outcome.cost)} · {outcome.cost.seconds:.1f} s"
     if outcome.evidence.flipped:
         yield f"flipped   {', '.join(outcome.evidence.flipped)}"
     for finding in outcome.remaining:
@@ -45,8 +46,3 @@ def _attempt(attempt: Attempt, *, best: bool) -> str:
     answer = "better" if attempt.verdict else "refused"
     reason = f" ({attempt.verdict.reason})" if attempt.verdict.reason else ""
     return f"{mark}{attempt.number:>4}      {attempt.patch.origin}: {attempt.patch.summary} · {answer}{reason}"
-
-
-def _cost(cost: Cost) -> str:
-    price = "price unknown" if cost.usd is None else f"${cost.usd:.4f}"
-    return f"{cost.requests} requests, {cost.tokens} tokens, {price}, {cost.seconds:.1f} s"

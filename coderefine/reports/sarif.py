@@ -90,20 +90,11 @@ def _fix(told: Told) -> list[Json]:
         if before == after:
             continue
         pieces = hunks(path, before, after)
-        if not pieces or not _textual(pieces):
+        if not pieces or not all(hunk.textual for hunk in pieces):
             return []
         changes.append({"artifactLocation": _artifact(path), "replacements": [_replacement(hunk) for hunk in pieces]})
     text = told.end.best.patch.summary or "the proved patch"
     return [{"description": {"text": text}, "artifactChanges": changes}] if changes else []
-
-
-def _textual(pieces: Sequence[Hunk]) -> bool:
-    try:
-        for hunk in pieces:
-            b"".join((*hunk.old, *hunk.new)).decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _replacement(hunk: Hunk) -> Json:

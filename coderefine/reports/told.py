@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from coderefine.core import Check, Finding, Outcome, Severity
+from coderefine.core import Attempt, Check, Finding, Outcome, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,20 @@ def found(said: Iterable[Check]) -> tuple[Finding, ...]:
 
 
 def cleared(end: Outcome) -> tuple[Finding, ...]:
-    """Hard findings of the start that the best attempt no longer has; as many of one identity as went away."""
-    left = Counter(finding.identity for finding in end.best.findings)
-    gone = []
-    for finding in blocking(end.baseline.findings) if end.best.number else ():
+    """Hard findings of the start that the best attempt no longer has."""
+    return gone(end.baseline, end.best) if end.best.number else ()
+
+
+def gone(before: Attempt, after: Attempt) -> tuple[Finding, ...]:
+    """Hard findings of `before` that `after` no longer has; as many of one identity as went away."""
+    left = Counter(finding.identity for finding in after.findings)
+    found = []
+    for finding in blocking(before.findings):
         if left[finding.identity]:
             left[finding.identity] -= 1
         else:
-            gone.append(finding)
-    return tuple(gone)
+            found.append(finding)
+    return tuple(found)
 
 
 def rule(finding: Finding) -> str:
