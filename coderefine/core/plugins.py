@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from coderefine.core.attempts import Attempt, Verdict
@@ -57,9 +57,6 @@ class Situation:
     scope: tuple[str, ...]
     flaky: frozenset[str] = frozenset()
     seconds_left: float | None = None
-
-    def advanced(self, **changes: object) -> Situation:
-        return replace(self, **changes)  # type: ignore[arg-type]
 
 
 Proposals = Generator[Patch, Situation, None]

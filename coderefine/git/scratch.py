@@ -20,7 +20,6 @@ MOST = 2_000
 """Untracked files beyond this number stay out of the baseline."""
 
 EXECUTABLE = 0o100755
-REGULAR = 0o100644
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) ->
         return Answer(fault=str(error))
     lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
     if result.returncode != 0 or len(lines) != 4 or lines[0] != "coderefine":
-        return Answer(fault="did not answer within 20 s" if result.timed_out else f"does not run: {result.complaint}")
+        late = f"did not answer within {timeout:g} s"
+        return Answer(fault=late if result.timed_out else f"does not run: {result.complaint}")
     return _answer(lines)
 
 
