@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.cli.hook_notes import note
+from coderefine.cli.hook_elsewhere import broken
+from coderefine.cli.hook_notes import keep, note, same
 from coderefine.cli.options import GATES, OUTPUT, flags, options
 from coderefine.cli.screen import Delivered, Screen, screen
 from coderefine.cli.wiring import Setup, critics, setup, views
-from coderefine.core import Ask, Event, Outcome, Patch
+from coderefine.core import Ask, Check, Event, Outcome, Patch
 from coderefine.errors import PublishError, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 TIMEOUT = 20.0
 """Seconds a hook may take unless told otherwise."""
 NOTHING = "0" * 40
+SHOWN = 3
 
 
 @click.group()
@@ -61,15 +65,18 @@ def run(  # one parameter per flag that is no configuration key
 
     top = locate([], Path.cwd()).top
     what = _pushed(top) if push else _staged(top)
-    asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names) or what.paths
-    python = [path for path in asked if path.endswith((".py", ".pyi")) and _there(top, path, what)]
-    if not python:
+    python = _python(top, names, what)
+    gone = [path for path in what.gone if path.endswith(".py")]
+    if not python and not gone:
         return 0
     with screen(quiet=quiet, format_=format_) as display:
         parts = _parts(top, python, flags(given), display, hook_timeout)
         note(parts)
-        parts = _narrowed(parts, top, python)
-        return _judged(parts, what, display, fix=fix, model=ask)
+        tests = _affected(parts, python, gone, what)
+        if not python and not tests:
+            return 0
+        parts = _narrowed(parts, tests, linted=bool(python))
+        return _judged(parts, what, display, tests, fix=fix and bool(python), model=ask)
 
 
 def _staged(top: Path) -> Staged:
@@ -89,6 +96,12 @@ def _pushed(top: Path) -> Staged:
     return committed(top, "HEAD~1" if not since or set(since) == {"0"} else since)
 
 
+def _python(top: Path, names: tuple[str, ...], what: Staged) -> list[str]:
+    """Those of `names`, or of what is staged, that are Python and will be there."""
+    asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names) or what.paths
+    return [path for path in asked if path.endswith((".py", ".pyi")) and _there(top, path, what)]
+
+
 def _there(top: Path, path: str, what: Staged) -> bool:
     return what.hidden.get(path) is not None or (path not in what.hidden and (top / path).is_file())
 
@@ -103,45 +116,70 @@ def _parts(top: Path, python: list[str], given: dict[str, object], display: Scre
     return replace(parts, place=place, protection=Protection.of(place, parts.config))
 
 
-def _narrowed(parts: Setup, top: Path, python: list[str]) -> Setup:
-    """Only tests that the staged files can affect; none of them, no pytest."""
+def _affected(parts: Setup, python: list[str], gone: list[str], what: Staged) -> list[str]:
+    """The test files to run: those that the import graph names, without those that the coverage map clears."""
     from coderefine.project.imports import affected, python_files
+    from coderefine.quick.front import skipped
 
-    config = parts.config
-    if "pytest" not in config.gates:
-        return parts
-    tests = affected(top, python_files(top), python, parts.protection.is_test)
+    if "pytest" not in parts.config.gates:
+        return []
     if not parts.interpreter.pytest:
         parts.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
-        tests = []
-    elif not tests:
-        parts.listen(Event("note", "tests skipped: no test imports what is staged"))
-    inside = tuple(os.path.relpath(top / path, parts.place.root) for path in tests)
-    gates = tuple(gate for gate in config.gates if gate != "pytest" or tests)
+        return []
+    top = parts.place.top
+    found = affected(top, {*python_files(top), *gone}, [*python, *gone], parts.protection.is_test)
+    tests = [path for path in found if path not in gone]
+    cleared = _cleared(parts, tests, python, what)
+    left = [path for path in tests if path not in cleared]
+    if not left:
+        parts.listen(Event("note", f"tests skipped: {skipped(len(cleared))}"))
+    return left
+
+
+def _cleared(parts: Setup, tests: list[str], python: list[str], what: Staged) -> set[str]:
+    """By the coverage map; it knows the tree as it lies there, and nothing of data."""
+    known = not what.hidden and not what.gone and set(what.paths) <= set(python)
+    return same(parts, tests, python) if known else set()
+
+
+def _narrowed(parts: Setup, tests: list[str], *, linted: bool) -> Setup:
+    """Only `tests`; none of them, no pytest. Where all that is staged is gone, nothing else."""
+    config = parts.config
+    inside = tuple(os.path.relpath(parts.place.top / path, parts.place.root) for path in tests)
+    gates = tuple(gate for gate in config.gates if (tests if gate == "pytest" else linted))
     return replace(parts, config=replace(config, gates=gates, pytest_args=(*config.pytest_args, *inside)))
 
 
-def _judged(parts: Setup, what: Staged, display: Screen, *, fix: bool, model: bool) -> int:
-    """The gates first: a clean commit costs nothing more."""
+def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fix: bool, model: bool) -> int:
+    """The gates first: a clean commit costs nothing more. What lies in the tree as it is staged goes into the map."""
     from coderefine.loop.critique import critique
     from coderefine.workspace.rewound import Rewound
 
     with views(parts) as opened:
         staged = Rewound(opened, what.hidden)
         scope = parts.place.scope
-        ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=parts.config.timeout)
-        checks = critique(staged, critics(parts), Patch(), ask)
-        unfinished = [check for check in checks if check.cases and not check.complete]
-        for check in unfinished:
-            parts.listen(
-                Event("note", f"{check.critic} did not finish in {parts.config.timeout:g} s: not all was judged")
-            )
-        if all(check.clean for check in checks):
+        mapped = bool(tests) and not what.hidden
+        ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=parts.config.timeout, coverage=mapped)
+        look = partial(keep, parts, tests=tests)
+        checks = critique(staged, critics(parts), Patch(), ask, look=look)
+        unfinished = _unfinished(parts, checks)
+        clean = all(check.clean for check in checks)
+        lost = broken(parts, opened, checks, ask, tests) if clean else []
+        if clean and not lost:
             return 0
-        if not fix or unfinished:
+        if lost:
+            parts.listen(Event("note", f"this commit breaks {', '.join(lost[:SHOWN])}: {len(lost)} in all"))
+        if clean or unfinished or not fix:
             display.checks(checks)
             return 1
         return _repaired(parts, staged, what, display, model=model)
+
+
+def _unfinished(parts: Setup, checks: Iterable[Check]) -> bool:
+    found = [check.critic for check in checks if check.cases and not check.complete]
+    for critic in found:
+        parts.listen(Event("note", f"{critic} did not finish in {parts.config.timeout:g} s: not all was judged"))
+    return bool(found)
 
 
 def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, model: bool) -> int:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from coderefine import import_graph as graph
 from coderefine.cli.wiring import Setup
 from coderefine.config import GATES
+from coderefine.core import Check, View
 from coderefine.lint import Linter
 from coderefine.project.imports import is_test_file
-from coderefine.quick import ticket
+from coderefine.quick import reach, ticket
+from coderefine.quick.front import CONFTEST
 
 NO_PYTEST = "the project's interpreter has no pytest (set `python`)"
 QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
@@ -16,10 +20,9 @@ QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
 
 def note(parts: Setup) -> None:
     """Keep what decides a clean commit; nothing where the quick way could judge otherwise than the whole one."""
-    place = parts.place
-    if place.worktree_dir is None or place.root != place.top or not _usual(parts):
+    folder, top = _folder(parts), str(parts.place.top)
+    if not folder:
         return
-    folder, top = str(place.worktree_dir), str(place.top)
     ticket.write(folder, top, _ticket(parts))
     old, marks = ticket.kept_in(folder, ticket.IMPORTS), graph.walk(top)
     files = graph.refreshed(top, old if isinstance(old, dict) else {}, marks)
@@ -27,6 +30,33 @@ def note(parts: Setup) -> None:
     users = graph.users_of({path: modules for path, (_, modules) in files.items()})
     ticket.keep(folder, ticket.IMPORTS, files)
     ticket.keep(folder, ticket.GRAPH, [marks, users, tests])
+
+
+def same(parts: Setup, tests: Sequence[str], python: Sequence[str]) -> set[str]:
+    """Those of `tests` that the coverage map clears of the change to `python`; `note` has been called."""
+    folder, top = _folder(parts), str(parts.place.top)
+    kept = ticket.kept_in(folder, ticket.GRAPH) if folder else None
+    if not isinstance(kept, list) or any(path.endswith(CONFTEST) for path in graph.reached(kept[1], python)):
+        return set()
+    return reach.same(folder, top, tests, python, kept[0])
+
+
+def keep(parts: Setup, view: View, checks: Sequence[Check], tests: Collection[str]) -> None:
+    """Put into the coverage map what `tests` (files) ran in `view`, where all of them passed."""
+    folder, top = _folder(parts), str(parts.place.top)
+    for check in checks:
+        if folder and check.coverage and check.complete and check.clean:
+            paths = {path for lines in check.coverage.values() for path in lines}
+            texts = {path: data.decode("utf-8", "replace") for path in paths if (data := view.read(path)) is not None}
+            reach.keep(folder, top, reach.entries(tests, check.coverage, texts, graph.walk(top)))
+
+
+def _folder(parts: Setup) -> str:
+    """The git directory, where the quick way can judge as the whole one; "" elsewhere."""
+    place = parts.place
+    if place.worktree_dir is None or place.root != place.top or not _usual(parts):
+        return ""
+    return str(place.worktree_dir)
 
 
 def _usual(parts: Setup) -> bool:

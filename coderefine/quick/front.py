@@ -64,16 +64,26 @@ class Project:
 
 def _judged(project: Project, names: list[str], running: list[Child]) -> int:
     """`running` has git, looking; what is started here is added to it."""
-    python = _python(names or _staged(running[0], project.deadline))
+    staged = [] if names else _staged(running[0], project.deadline)
+    python = _python(names or staged)
     tests = _begun(project, python, running) if python else []
-    if names:
-        _staged(running[0], project.deadline)
+    staged = staged or _staged(running[0], project.deadline)
     if not python:
-        return 0
+        return _unless_gone(staged)
+    known = project.known
+    same = _same(project, tests, python, staged)
+    tests = [path for path in tests if path not in same]
     if tests:
-        running.append(_pytest(project.known, tests))
+        running.append(_pytest(known, tests))
     _linted(project, python, running)
-    return _tested(running[-1], project.deadline) if tests else _untested(project.known)
+    return _tested(running[-1], project.deadline) if tests else _untested(known, len(same))
+
+
+def _unless_gone(staged: list[str]) -> int:
+    """Clean, when there is no Python at all: the tests of what is deleted have to be found."""
+    if any(path.endswith(".py") for path in staged):
+        raise Unsure
+    return 0
 
 
 def _begun(project: Project, python: list[str], running: list[Child]) -> list[str]:
@@ -81,6 +91,15 @@ def _begun(project: Project, python: list[str], running: list[Child]) -> list[st
     if project.known.ruff:
         running.append(Child([*project.known.ruff, *python], clean_env(project.known.keys)))
     return _tests(project, python) if project.known.python else []
+
+
+def _same(project: Project, tests: list[str], python: list[str], staged: list[str]) -> set[str]:
+    """Those of `tests` that the coverage map clears; none when data is staged that they may read."""
+    if not tests or not set(staged) <= set(python):
+        return set()
+    from coderefine.quick import reach
+
+    return reach.same(project.folder, project.top, tests, python, graph.walk(project.top))
 
 
 def _linted(project: Project, python: list[str], running: list[Child]) -> None:
@@ -173,10 +192,17 @@ def _pytest(known: ticket.Ticket, tests: list[str]) -> Child:
     return Child([*known.python, *tests], env, both=True)
 
 
-def _untested(known: ticket.Ticket) -> int:
+def _untested(known: ticket.Ticket, same: int) -> int:
     if known.why or known.python:
-        print(f"note: tests skipped: {known.why or 'no test imports what is staged'}", file=sys.stderr)
+        print(f"note: tests skipped: {known.why or skipped(same)}", file=sys.stderr)
     return 0
+
+
+def skipped(same: int) -> str:
+    """Why no test runs, and who says so. `same`: test files that the coverage map cleared."""
+    if not same:
+        return "no test imports what is staged"
+    return f"of what is staged, {same} test file{'s' * (same > 1)} ran nothing that changed (coverage map)"
 
 
 def _tested(running: Child, deadline: float) -> int:

@@ -16,7 +16,7 @@ def asked() -> Child:
 
 
 def staged(said: bytes) -> list[str] | None:
-    """Files added or changed in the index; None when the tree differs from it, or there is something unusual.
+    """Files added, changed or deleted in the index; None when the tree differs from it, or there is something unusual.
 
     Untracked code differs too: tests would find what the commit will not have.
     """
@@ -36,13 +36,13 @@ def staged(said: bytes) -> list[str] | None:
 
 
 def _changed(line: bytes) -> list[str] | None:
-    """The file of a line of git's about a change, as a list: empty for one that is gone. None: as above."""
+    """The file of a line of git's about a change, as a list: empty for a link. None: as above."""
     fields = line.split(b" ", 8)
     if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":
         return None
     path = os.fsdecode(fields[8])
     if fields[1] == b"D.":
-        return None if os.path.lexists(path) else []
+        return None if os.path.lexists(path) else [path]
     return [path] if fields[4] in FILE else []
 
 

@@ -105,7 +105,7 @@ def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
         (b"1 MM N... 100644 100644 100644 a b x.py\0", None),
         (b"1 .M N... 100644 100644 100644 a b x.py\0", None),
         (b"u UU N... 1 2 3 4 a b c x.py\0", None),
-        (b"1 D. N... 100644 000000 000000 a b gone.py\0", []),
+        (b"1 D. N... 100644 000000 000000 a b gone.py\0", ["gone.py"]),
         (b"?", None),
         (b"? notes.txt\0", []),
         (b"? helper.py\0", None),

@@ -1,0 +1,33 @@
+"""Tests that the commit breaks although they fail in code that it does not touch: what it deletes they may need."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from coderefine.cli.wiring import Setup, critics
+from coderefine.core import Ask, Check, Patch, Views
+
+
+def broken(parts: Setup, opened: Views, checks: Sequence[Check], ask: Ask, tests: Collection[str]) -> list[str]:
+    """Ids of tests that fail in `checks` and did not fail in HEAD; `tests` are the files they are in.
+
+    A failure in a file that nobody asked about is no finding (it may be an old one), so HEAD is asked.
+    """
+    from coderefine.git.staged import committed
+    from coderefine.loop.critique import critique
+    from coderefine.workspace.rewound import Rewound
+
+    failing = _failing(checks)
+    if not failing:
+        return []
+    head = committed(parts.place.top, "HEAD").hidden
+    if any(head.get(path, b"") is None for path in tests):
+        return sorted(failing)  # among them are new ones: HEAD could not run them
+    gates = [critic for critic in critics(parts) if critic.name == "pytest"]
+    before = critique(Rewound(opened, head), gates, Patch(), replace(ask, coverage=False))
+    return sorted(failing - _failing(before))
+
+
+def _failing(checks: Sequence[Check]) -> set[str]:
+    return {name for check in checks for name, case in check.cases.items() if case.status.bad}

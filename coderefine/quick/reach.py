@@ -1,0 +1,177 @@
+"""The coverage map: which functions each test file ran when it last ran whole, and whether they are still the same.
+
+A test file is surely the same when, of every file it imported or ran, the module level and the functions it ran are
+what they were, itself and every conftest.py as well. That is asked only where the import graph says that it can be
+affected, so a file the map does not know is run. Tests that read files or start programs are not in the map, nor is
+what a cache or a global variable may carry from one test to the next.
+"""
+
+from __future__ import annotations
+
+from coderefine.quick import ticket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from coderefine.import_graph import Mark
+
+MAP, VERSION = "map", 1
+CONFTEST = "conftest.py"
+MOST = 20_000
+"""Entries kept (one is a test file and a file it ran): about 3 MB."""
+OPEN = ("subprocess", "inspect", "__file__", "runpy", "open(", "read_text", "read_bytes", "multiprocessing", "exec(")
+"""Words in a test file that may reach more than what it imports."""
+CARRIED = ("cache", "global ", "scope=")
+"""Words in a file that may carry what one test did to the next."""
+Entry = tuple[object, ...]
+"""(mark, functions run, digest of the module level and of them); the digest is "" when all of the file counts."""
+Entries = dict[str, dict[str, Entry]]
+"""Test file -> file that it ran -> what it ran of it."""
+
+
+class Parts:
+    """A source file as its module level and its outermost functions, by their digests; `spans`: their bodies' lines."""
+
+    __slots__ = ("functions", "level", "spans")
+
+    def __init__(self, text: str) -> None:
+        """Raises SyntaxError and ValueError for what is no Python."""
+        import ast
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+        found = list(_outermost(tree))
+        self.spans = [(one.body[0].lineno, one.end_lineno or 0) for one in found]
+        self.functions = [_digest(*map(ast.dump, one.body)) for one in found]
+        for one in found:
+            one.body = []
+        self.level = _digest(ast.dump(tree))
+
+    def run(self, lines: Iterable[int]) -> list[int]:
+        """The functions that `lines` are in; -1 stands for the module level."""
+        return sorted({self._at(line) for line in lines})
+
+    def digest(self, functions: Iterable[int]) -> str:
+        """Of the module level and `functions`. Raises IndexError when there are fewer."""
+        return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
+
+    def _at(self, line: int) -> int:
+        return next((number for number, (first, last) in enumerate(self.spans) if first <= line <= last), -1)
+
+
+def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    import ast
+
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+        elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from _outermost(child)
+
+
+def _digest(*texts: str) -> str:
+    import hashlib
+
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def entries(
+    tests: Iterable[str],
+    coverage: Mapping[str, Mapping[str, Iterable[int]]],
+    texts: Mapping[str, str],
+    marks: Mapping[str, Mark],
+) -> Entries:
+    """What to keep of a run of all `tests` (files). `coverage`: test id ("" for imports) -> path -> lines.
+
+    `texts`: the sources it ran on, by path; a file that is not there has been deleted or is none of the project's.
+    """
+    parts = {path: Parts(text) for path, text in texts.items() if path in marks}
+    imported = coverage.get("", {})
+    kept: Entries = {}
+    for test in parts.keys() & tests:
+        if any(word in texts[test] for word in OPEN):
+            continue
+        ran = _together(lines for name, lines in coverage.items() if name.partition("::")[0] == test)
+        kept[test] = {path: (marks[path], [], "") for path in (test, *_above(test, marks))}
+        for path in (parts.keys() & {*imported, *ran}) - kept[test].keys():
+            run = _run(parts[path], texts[path], imported.get(path, ()), ran.get(path, ()))
+            kept[test][path] = (marks[path], *run)
+    return kept
+
+
+def _above(test: str, marks: Mapping[str, Mark]) -> list[str]:
+    """The files whose fixtures it may use: they may have been imported before anything was recorded."""
+    ends = [path.removesuffix(CONFTEST) for path in marks if f"/{path}".endswith(f"/{CONFTEST}")]
+    return [end + CONFTEST for end in ends if test.startswith(end)]
+
+
+def _together(found: Iterable[Mapping[str, Iterable[int]]]) -> dict[str, set[int]]:
+    lines: dict[str, set[int]] = {}
+    for by_path in found:
+        for path, more in by_path.items():
+            lines.setdefault(path, set()).update(more)
+    return lines
+
+
+def _run(parts: Parts, text: str, imported: Iterable[int], ran: Iterable[int]) -> tuple[list[int], str]:
+    """The functions run and their digest; nothing where the whole file counts because that is safer."""
+    if -1 in parts.run(ran) or any(word in text for word in CARRIED):
+        return [], ""
+    run = [number for number in parts.run([*imported, *ran]) if number >= 0]
+    return run, parts.digest(run)
+
+
+def keep(folder: str, top: str, new: Entries) -> None:
+    """Lay `new` over what the map in the git directory `folder` has; it starts afresh when it has grown too long."""
+    merged = {**_kept(folder, top), **new}
+    if sum(map(len, merged.values())) > MOST:
+        merged = new if sum(map(len, new.values())) <= MOST else {}
+    ticket.keep(folder, MAP, [VERSION, ticket.marks(top, []), merged])
+
+
+def _kept(folder: str, top: str) -> Entries:
+    """Empty when there is none, or the configuration has changed since."""
+    kept = ticket.kept_in(folder, MAP)
+    good = isinstance(kept, list) and len(kept) == 3 and kept[:2] == [VERSION, ticket.marks(top, [])]
+    return kept[2] if good and isinstance(kept[2], dict) else {}  # type: ignore[index]
+
+
+def same(folder: str, top: str, tests: Iterable[str], python: Iterable[str], marks: Mapping[str, Mark]) -> set[str]:
+    """Those of `tests` that surely run as they did, though `python` has changed. `marks`: of all files, as they are."""
+    tests = list(tests)
+    known = _kept(folder, top) if tests else {}
+    now: dict[str, Parts | None] = {}
+    staged = set(python)
+    return {
+        test
+        for test in tests
+        if staged <= known.get(test, {}).keys()
+        and all(_unchanged(top, path, entry, marks, now) for path, entry in known[test].items())
+    }
+
+
+def _unchanged(top: str, path: str, entry: Entry, marks: Mapping[str, Mark], now: dict[str, Parts | None]) -> bool:
+    mark, run, digest = entry
+    if marks.get(path) == mark:
+        return True
+    if not digest or path not in marks:
+        return False
+    if path not in now:
+        now[path] = _parts(f"{top}/{path}")
+    parts = now[path]
+    try:
+        return parts is not None and parts.digest(run) == digest  # type: ignore[arg-type]
+    except IndexError:
+        return False
+
+
+def _parts(file: str) -> Parts | None:
+    try:
+        with open(file, encoding="utf-8") as opened:  # noqa: PTH123
+            return Parts(opened.read())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
