@@ -185,11 +185,15 @@ def assembled(
 
     project = (setup.place, setup.interpreter, setup.config)
     earlier = _earlier(journal, replayed=bool(under))
+
+    def original(path: str) -> bytes | None:
+        return under[path] if path in under else originals[path]
+
     return Parts(
         views=opened,
         critics=critics(setup),
         proposers=proposers(setup, client, under),
-        original=lambda path: under[path] if path in under else originals[path],
+        original=original,
         reason=setup.protection.reason,
         scope=setup.place.scope,
         roots=_roots(setup),
@@ -199,7 +203,7 @@ def assembled(
         listen=setup.listen,
         record=journal.attempt if journal else forget,
         edited=originals.edited,
-        advice=advice(setup, client, earlier),
+        advice=advice(setup, client, original, earlier),
         task=setup.task,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,10 +101,13 @@ def _of_task(parts: Setup) -> tuple[Critic, ...]:
     return (*([Asked(task)] if task.wanted else []), *made)
 
 
-def advice(parts: Setup, client: Client | None, earlier: Sequence[Attempt] = ()) -> tuple[Critic, ...]:
+def advice(
+    parts: Setup, client: Client | None, original: Callable[[str], bytes | None], earlier: Sequence[Attempt] = ()
+) -> tuple[Critic, ...]:
     """Who is heard once the gates are content: the task's advisers; the review, when there are criteria and a model.
 
-    `earlier`: attempts of a recorded run, on which the task's advisers have spoken; a model's answers are remembered.
+    `original`: what a path held when the run began. `earlier`: attempts of a recorded run, on which the task's
+    advisers have spoken; a model's answers are remembered.
     """
     from coderefine.critics.recalled import recalled
 
@@ -113,7 +116,7 @@ def advice(parts: Setup, client: Client | None, earlier: Sequence[Attempt] = ())
         from coderefine.critics.drafted import Drafted
 
         where = (parts.place, parts.interpreter, parts.config)
-        own = (*own, Drafted(*where, client, parts.task, parts.listen))
+        own = (*own, Drafted(*where, client, parts.task, parts.listen, original))
     if not parts.config.criteria:
         return own
     if client is None:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import click
 
@@ -100,9 +100,16 @@ def _drafts(place: Place, judged: Sequence[str], keep: str | None, *, wanted: bo
         raise UsageError(f"--keep-draft {keep}: no tests are drafted, {why}")
     if (place.top / path).exists():
         raise UsageError(f"--keep-draft {keep} exists already: drafts go into a new file")
-    if not Protection.of(place, Config()).is_test(path):
+    if not _named_as_test(path, place):
         raise UsageError(f"--keep-draft {keep}: pytest would not take it for tests, call it test_….py")
     return {"drafts": True, "drafted": path}
+
+
+def _named_as_test(path: str, place: Place) -> bool:
+    """By its own name, whatever folder it is in."""
+    name = PurePosixPath(path).name
+    bare = name if place.prefix == "." else f"{place.prefix}/{name}"
+    return name.endswith(".py") and name != "conftest.py" and Protection.of(place, Config()).is_test(bare)
 
 
 def _task(place: Place, request: str, into: Sequence[str], judged: Sequence[str], drafts: Mapping[str, object]) -> Path:
@@ -194,8 +201,10 @@ def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
 
 
 def _importing(place: Place, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The test files that import what is wanted."""
+    """The test files that import what is wanted; drafts that nobody has looked at judge nothing."""
+    from coderefine.critics.drafted import is_draft
     from coderefine.project.imports import affected, python_files
 
     files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}
-    return tuple(affected(place.top, files, wanted, Protection.of(place, Config()).is_test))
+    found = affected(place.top, files, wanted, Protection.of(place, Config()).is_test)
+    return tuple(path for path in found if not is_draft(place.top / path))

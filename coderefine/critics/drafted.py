@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -30,6 +30,8 @@ WRITE = (
 )
 REMOVE = "import os, sys; os.remove(sys.argv[1])"
 BEST = 5.0
+MARK = "# Drafted by "
+"""How a file of drafted tests begins, until somebody has looked at them."""
 INSTRUCTION = "a drafted test may be wrong: change the code only if the test holds it to what is asked for"
 
 
@@ -40,13 +42,22 @@ class Drafted:
     gate = False
 
     def __init__(  # noqa: PLR0917
-        self, place: Place, interpreter: Interpreter, config: Config, client: Client, task: Task, listen: Listen
+        self,
+        place: Place,
+        interpreter: Interpreter,
+        config: Config,
+        client: Client,
+        task: Task,
+        listen: Listen,
+        original: Callable[[str], bytes | None],
     ) -> None:
+        """`original`: what a path held when the run began."""
         self._place = place
         self._interpreter = interpreter
         self._client = client
         self._task = task
         self._listen = listen
+        self._original = original
         self._model = config.model or "a model"
         self._name = inner(task.drafted, place) or f"test_drafted_{PurePosixPath(task.wanted[0]).stem}.py"
         self._config = replace(config, pytest_args=(*config.pytest_args, self._name))
@@ -83,8 +94,7 @@ class Drafted:
 
     def _before(self, path: str) -> str | None:
         """The user's file: the draft must not be made after the answer."""
-        file = self._place.top / path
-        return text_of(file.read_bytes()) if file.is_file() else None
+        return text_of(self._original(path))
 
     def _run(self, view: View, ask: Ask) -> Check:
         """The drafted tests alone, confined as tightly as an attempt's tests can be."""
@@ -130,7 +140,19 @@ def inner(path: str, place: Place) -> str:
 
 def _head(model: str, failing: Iterable[str]) -> str:
     left_out = f"# Left out, because they fail: {', '.join(sorted(failing))}.\n" if failing else ""
-    return f"# Drafted by {model} and checked by nobody: see that each test says what you mean.\n{left_out}\n"
+    told = f"{MARK}{model} for coderefine write, checked by nobody. Does each test say what you mean?\n"
+    return (
+        f"{told}# Then delete this head: until that is gone, these tests judge nothing that is written.\n{left_out}\n"
+    )
+
+
+def is_draft(file: Path) -> bool:
+    """Whether `file` holds drafted tests that nobody has looked at."""
+    try:
+        with file.open("rb") as opened:
+            return opened.readline().startswith(MARK.encode())
+    except OSError:
+        return False
 
 
 def _short(file: Path, top: Path) -> str:

@@ -54,16 +54,30 @@ def tests_in(text: str) -> frozenset[str]:
 
 
 def without(text: str, names: Collection[str]) -> str:
-    """`text` without the test functions `names`, their decorators, and the blank lines above them."""
+    """`text` without the test functions `names`, and without the imports that nothing uses then."""
     tree = parsed(text)
-    lines = text.split("\n")
     gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
+    text = _cut(text, gone)
+    tree = parsed(text)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
+    return _cut(text, [node for node in tree.body if _idle(node, used)] if tree else [])
+
+
+def _idle(node: ast.stmt, used: Collection[str]) -> bool:
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return False
+    return all((alias.asname or alias.name.partition(".")[0]) not in used for alias in node.names)
+
+
+def _cut(text: str, gone: Collection[ast.stmt]) -> str:
+    """`text` without the statements `gone`, their decorators, and the blank lines above them."""
+    lines = text.split("\n")
     for node in sorted(gone, key=lambda node: node.lineno, reverse=True):
-        first = min((node.lineno, *(item.lineno for item in node.decorator_list))) - 1
+        first = min((node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ())))) - 1
         while first and not lines[first - 1].strip():
             first -= 1
         del lines[first : node.end_lineno]
-    return "\n".join(lines)
+    return "\n".join(lines).lstrip("\n")
 
 
 def _is_test(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
