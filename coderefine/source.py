@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
+import threading
 import tokenize
+import warnings
 from dataclasses import dataclass
 
 BOM = b"\xef\xbb\xbf"
@@ -32,6 +35,23 @@ class Source:
         """
         body = text if self.newline in ("", "\n") else text.replace("\n", self.newline)
         return (BOM if self.bom else b"") + body.encode(self.encoding)
+
+
+_QUIET = threading.Lock()
+"""Gates run side by side, and the warning filters are one per process."""
+
+
+def syntax(source: str | bytes) -> ast.Module | None:
+    """The syntax tree of Python source; None for what does not parse, or is nested beyond reason.
+
+    What Python would warn of ("\\d" in somebody's string) is not said: it is no business of ours.
+    """
+    try:
+        with _QUIET, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def nameable(part: str) -> bool:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import threading
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_QUIET = threading.Lock()
-"""Gates run side by side, and the warning filters are one per process."""
+from coderefine.source import syntax
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -44,12 +41,7 @@ class Symbols:
 
 def parse(text: str) -> ast.Module | None:
     """The tree of `text`, or None when it is no Python (ruff says why)."""
-    try:
-        with _QUIET, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return syntax(text)
 
 
 def rows(text: str) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 
 from coderefine.core import Patch
+from coderefine.source import syntax
 
 PYTHON = (".py", ".pyi")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -20,14 +20,7 @@ def parse(data: bytes | None) -> ast.Module | None:
 
     Trees are shared between callers, who must not change them.
     """
-    if data is None:
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "\d" in somebody's string is no business of ours
-            return ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return None if data is None else syntax(data)
 
 
 @lru_cache(maxsize=16)

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 
 from coderefine.llm.outline import Function, parsed
 
-Top = ast.stmt
-
 
 def excerpt(text: str, ids: Iterable[str]) -> str:
     """The parts of test file `text` that the tests `ids` (pytest node ids) consist of, in file order.

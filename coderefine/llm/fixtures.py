@@ -9,8 +9,6 @@ from pathlib import PurePosixPath
 from coderefine.llm.excerpt import joined, names_in, support
 from coderefine.llm.outline import Function, parsed
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 def shared(sources: Mapping[str, str], text: Callable[[str], str | None]) -> dict[str, str]:
     """Excerpts by path of the conftest.py files above the tests in `sources` (their excerpts by path).
@@ -54,7 +52,7 @@ def _excerpt(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
     tree = parsed(text)
     if not text or tree is None:
         return "", wanted
-    chosen: dict[str, Definition] = {}
+    chosen: dict[str, Function] = {}
     for _ in range(len(tree.body)):
         new = {name: node for name, node in _fixtures(tree, wanted) if name not in chosen}
         if not new:
@@ -68,7 +66,7 @@ def _excerpt(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
     return shown, wanted - (frozenset(chosen) - asked)
 
 
-def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, Definition]]:
+def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, Function]]:
     functions = [node for node in tree.body if isinstance(node, Function)]
     for node in functions:
         for decorator in node.decorator_list:

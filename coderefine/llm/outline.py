@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
+from coderefine.source import syntax
+
 SHORT = 3
 """Body lines up to which leaving a function out would save nothing."""
 
@@ -33,10 +35,7 @@ def functions(text: str) -> tuple[Part, ...]:
 
 def parsed(text: str) -> ast.Module | None:
     """The syntax tree of `text`, None when Python cannot read it."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
+    return syntax(text)
 
 
 def _parts(node: ast.AST, prefix: str) -> Iterator[Part]:

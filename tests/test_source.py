@@ -1,0 +1,31 @@
+"""Somebody's source: read whatever it holds, and without a word about it."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from coderefine.source import syntax
+
+ODD = 'PATTERN = "\\d"\nassert (1, "always")\n'
+
+
+@pytest.mark.parametrize("source", ["def f(:\n", "x = '\0'\n", b"# coding: none\n", "(" * 5000, "-" * 5_000 + "1"])
+def test_what_does_not_parse_has_no_tree(source: str | bytes) -> None:
+    assert syntax(source) is None
+
+
+@pytest.mark.parametrize("source", [ODD, ODD.encode(), "\ufeffx = 1\n".encode()])
+def test_what_python_would_warn_of_is_not_said(source: str | bytes) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert syntax(source) is not None
+
+
+def test_many_at_once_leave_the_warning_filters_as_they_were() -> None:
+    before = list(warnings.filters)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(syntax, [ODD] * 200))
+    assert list(warnings.filters) == before
