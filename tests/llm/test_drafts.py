@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.llm.drafts import tests_in, without
+from coderefine.llm import drafts
 
 DRAFT = """\
 import math
@@ -37,12 +37,14 @@ def test_total(n):
 def test_tests_go_with_what_only_they_need(
     names: tuple[str, ...], gone: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    text = without(DRAFT, names)
+    names: tuple[str, ...], gone: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    text = drafts.without(DRAFT, names)
     assert not [word for word in gone if word in text]
     assert all(word in text for word in left)
-    assert tests_in(text) == {"test_price", "test_total"} - set(names)
+    assert drafts.tests_in(text) == {"test_price", "test_total"} - set(names)
 
 
 def test_what_does_not_parse_stays() -> None:
-    assert without("def test_a(:\n", ("test_a",)) == "def test_a(:\n"
-    assert tests_in("def test_a(:\n") == frozenset()
+    assert drafts.without("def test_a(:\n", ("test_a",)) == "def test_a(:\n"
+    assert drafts.tests_in("def test_a(:\n") == frozenset()
