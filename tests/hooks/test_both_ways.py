@@ -1,0 +1,197 @@
+"""The quick way and the whole one give one verdict on the same commit, whatever is staged and however it is named."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coderefine.quick import ticket
+from tests.support.repo import git, make_repo, write
+
+FILES = {
+    "pkg/__init__.py": "",
+    "pkg/a.py": '"""A."""\n\n\ndef add(a, b):\n    return a + b\n',
+    "pkg/b.py": '"""B."""\n\nfrom pkg.a import add\n\n\ndef total(xs):\n    out = 0\n    for x in xs:\n'
+    '        out = add(out, x)\n    if out != sum(xs):\n        raise ValueError("no sum")\n    return out\n',
+    "lonely.py": '"""Alone."""\n',
+    "tests/test_a.py": "from pkg.a import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
+    "tests/test_b.py": "from pkg.b import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n",
+    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n[tool.coderefine]\nsearch-time = 0.1\n',
+    ".gitignore": "__pycache__/\n.pytest_cache/\n.ruff_cache/\n",
+}
+WRONG = FILES["pkg/a.py"].replace("a + b", "a - b")
+EDITED = FILES["pkg/a.py"].replace("A.", "Adding.")
+KNOTTED = "def f(x):\n" + "".join(f"    if x == {n}:\n        return {n} + x\n" for n in range(12)) + "    return x\n"
+ODD = (
+    "with space.py",
+    "two\nlines.py",
+    'quo"te.py',
+    "-dash.py",
+    "b=c.py",
+    "ünï.py",
+    "[x]*?.py",
+    "back\\slash.py",
+    "'.py",
+)
+Stage = Callable[[Path], None]
+
+
+def put(**files: str) -> Stage:
+    """Write and stage; `__` in a name is a slash."""
+    texts = {f"{name.replace('__', '/')}.py": text for name, text in files.items()}
+
+    def stage(top: Path) -> None:
+        write(top, texts)
+        git(top, "add", "--", *texts)
+
+    return stage
+
+
+def odd(text: str) -> Stage:
+    def stage(top: Path) -> None:
+        write(top, dict.fromkeys(ODD, text))
+        git(top, "add", "-A")
+
+    return stage
+
+
+def done(*args: str) -> Stage:
+    def stage(top: Path) -> None:
+        git(top, *args)
+
+    return stage
+
+
+def then(*stages: Stage) -> Stage:
+    def stage(top: Path) -> None:
+        for one in stages:
+            one(top)
+
+    return stage
+
+
+def left(text: str, name: str = "pkg/a.py") -> Stage:
+    return lambda top: write(top, {name: text})
+
+
+def judged(top: Path) -> int:
+    argv = (sys.executable, "-m", "coderefine", "hook", "run")
+    run = subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    assert "bug in" not in run.stderr, run.stderr
+    return run.returncode
+
+
+@pytest.mark.parametrize(
+    ("stage", "code"),
+    [
+        (put(pkg__a=EDITED), 0),
+        (put(pkg__a=WRONG), 1),
+        (put(pkg__a=WRONG.replace("a - b", "b + a")), 0),
+        (put(lonely="import os\n"), 1),
+        (put(lonely='"""Alone."""\n\n\n' + KNOTTED), 1),
+        (put(lonely="def f(:\n"), 1),
+        (put(lonely='"""Alone."""\n\nX = 1\n'), 0),
+        (
+            put(
+                lonely="from pkg import nothing\n\nnothing()\n", tests__test_c="import lonely\n\n\ndef test(): lonely\n"
+            ),
+            1,
+        ),
+        (odd('"""Fine."""\n'), 0),
+        (odd("import os\n"), 1),
+        (then(put(pkg__a=WRONG), left(FILES["pkg/a.py"])), 1),
+        (then(put(pkg__a=EDITED), left(WRONG)), 0),
+        (then(put(lonely='"""Fine."""\n'), left(WRONG)), 0),
+        (then(put(lonely='"""Fine."""\n'), left("def test():\n    assert 0\n", "tests/test_untracked.py")), 0),
+        (done("rm", "-q", "lonely.py"), 0),
+        (done("rm", "-q", "pkg/a.py"), 1),
+        (done("rm", "-q", "--cached", "pkg/a.py"), 1),
+        (done("rm", "-q", "pkg/a.py", "pkg/b.py", "tests/test_a.py", "tests/test_b.py"), 0),
+        (done("mv", "pkg/a.py", "pkg/z.py"), 1),
+        (done("mv", "lonely.py", "alone.py"), 0),
+        (then(done("rm", "-q", "tests/test_b.py"), put(lonely='"""Fine."""\n')), 0),
+        (put(pkg__a=FILES["pkg/a.py"].replace("a + b", "a + b if a else b + 1")), 1),
+        (lambda top: None, 0),
+    ],
+)
+def test_both_ways_agree(tmp_path: Path, stage: Stage, code: int) -> None:
+    top = make_repo(tmp_path / "my project", FILES)
+    put(lonely='"""Very much alone."""\n')(top)
+    assert judged(top) == 0
+    git(top, "commit", "-qm", "one", "--no-verify")
+    assert (top / ".git" / ticket.FOLDER / ticket.TICKET).exists()
+    twin = tmp_path / "twin"
+    shutil.copytree(top, twin, symlinks=True)
+    for tree in (top, twin):
+        stage(tree)
+    before = git(top, "status", "--porcelain")
+    quick = judged(top)
+    assert quick or git(top, "status", "--porcelain") == before
+    (twin / ".git" / ticket.FOLDER / ticket.TICKET).unlink(missing_ok=True)
+    assert (quick, judged(twin)) == (code, code)
+
+
+def test_a_test_that_was_red_before_and_fails_elsewhere_is_not_held_against_the_commit(tmp_path: Path) -> None:
+    red = FILES["pkg/b.py"].replace("!= sum", "== sum")
+    top = make_repo(tmp_path / "red", {**FILES, "pkg/b.py": red})
+    put(pkg__a=EDITED)(top)
+    assert judged(top) == 0
+    assert judged(top) == 0
+
+
+def test_two_commits_at_once_in_one_tree(tmp_path: Path) -> None:
+    """git itself lets only one through; the other says so, and what it would have committed stays."""
+    top = make_repo(tmp_path / "one", FILES)
+    subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
+    put(pkg__a=EDITED)(top)
+    both = [
+        subprocess.Popen(("git", "commit", "-m", str(n)), cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for n in range(2)
+    ]
+    said = [child.communicate(timeout=120)[0].decode() for child in both]
+    codes = sorted(child.returncode for child in both)
+    assert codes[0] == 0, said
+    assert git(top, "show", "HEAD:pkg/a.py") == EDITED.strip()
+    assert git(top, "status", "--porcelain") == ""
+    assert len(git(top, "log", "--oneline").splitlines()) == 2, said
+
+
+def test_two_clean_commits_at_once_in_two_worktrees(tmp_path: Path) -> None:
+    """Each has a ticket and a map of its own; both have been there before, so both are quick."""
+    top, other = make_repo(tmp_path / "one", FILES), tmp_path / "two"
+    subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
+    git(top, "worktree", "add", "-q", str(other), "-b", "side")
+    for text in (EDITED, EDITED.replace("Adding", "Sums")):
+        for tree in (top, other):
+            put(pkg__a=text)(tree)
+        both = [
+            subprocess.Popen(("git", "commit", "-m", "x"), cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            for tree in (top, other)
+        ]
+        said = [child.communicate(timeout=120)[0].decode() for child in both]
+        assert [child.returncode for child in both] == [0, 0], said
+    assert (top / ".git/worktrees/two/coderefine/hook/ticket").exists()
+    assert {git(tree, "status", "--porcelain") for tree in (top, other)} == {""}
+
+
+def test_a_merge_with_a_conflict(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "merge", FILES)
+    subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
+    git(top, "checkout", "-q", "-b", "side")
+    put(pkg__a=WRONG)(top)
+    git(top, "commit", "-qm", "side", "--no-verify")
+    git(top, "checkout", "-q", "main")
+    put(pkg__a=EDITED.replace("a + b", "b + a"))(top)
+    git(top, "commit", "-qm", "main", "--no-verify")
+    merged = subprocess.run(("git", "merge", "side"), cwd=top, capture_output=True, check=False)
+    assert merged.returncode == 1
+    for text, code in ((WRONG, 1), (EDITED, 0)):
+        put(pkg__a=text)(top)
+        commit = subprocess.run(("git", "commit", "-m", "merged"), cwd=top, capture_output=True, check=False)
+        assert commit.returncode == code, commit.stderr
+    assert len(git(top, "log", "-1", "--format=%P").split()) == 2
