@@ -69,13 +69,18 @@ def returned(site: Site) -> Iterator[Edit]:
 
 def none_value(site: Site) -> Iterator[Edit]:
     """None as an argument, value or result replaced by a variable in scope, or by a built-in that is to be called."""
+    paths = _nearer_first(_bound_before(site))
+    for node in filter(_is_none, site.exprs):
+        if isinstance(site.module.parents.get(node), TAKES_VALUE):
+            called = [(name, 0.5) for name in MAPPERS] if _called_with(site, node) else []
+            for text, weight in (*called, *paths):
+                yield from site.swap(node, text, weight)
+
+
+def _bound_before(site: Site) -> list[str]:
+    """What can be named here and is not what this very statement binds."""
     own = {node.id for node in site.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    paths = [path for path in site.paths if path not in own]
-    holes = [node for node in site.exprs if _is_none(node)]
-    for node in (node for node in holes if isinstance(site.module.parents.get(node), TAKES_VALUE)):
-        called = MAPPERS if _called_with(site, node) else ()
-        for text, weight in (*((name, 0.5) for name in called), *_nearer_first(paths)):
-            yield from site.swap(node, text, weight)
+    return [path for path in site.paths if path not in own]
 
 
 def _nearer_first(paths: list[str]) -> list[tuple[str, float]]:
