@@ -57,16 +57,21 @@ def without(text: str, names: Collection[str]) -> str:
     """`text` without the test functions `names`, and without the imports that nothing uses then."""
     tree = parsed(text)
     gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
-    text = _cut(text, gone)
+    left = _cut(text, gone)
+    return _cut(left, _idle(left))
+
+
+def _idle(text: str) -> list[ast.stmt]:
+    """The imports of `text` that nothing in it uses."""
     tree = parsed(text)
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
-    return _cut(text, [node for node in tree.body if _idle(node, used)] if tree else [])
+    if tree is None:
+        return []
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and not _brings(node) & used]
 
 
-def _idle(node: ast.stmt, used: Collection[str]) -> bool:
-    if not isinstance(node, ast.Import | ast.ImportFrom):
-        return False
-    return all((alias.asname or alias.name.partition(".")[0]) not in used for alias in node.names)
+def _brings(node: ast.Import | ast.ImportFrom) -> set[str]:
+    return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
 
 
 def _cut(text: str, gone: Collection[ast.stmt]) -> str:

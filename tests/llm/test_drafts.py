@@ -37,8 +37,6 @@ def test_total(n):
 def test_tests_go_with_what_only_they_need(
     names: tuple[str, ...], gone: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    names: tuple[str, ...], gone: tuple[str, ...], left: tuple[str, ...]
-) -> None:
     text = drafts.without(DRAFT, names)
     assert not [word for word in gone if word in text]
     assert all(word in text for word in left)
