@@ -295,6 +295,22 @@ def test_harder_rounds_go_to_stronger_models(opened: Open) -> None:
         assert set(critics) == {"large"}
 
 
+@pytest.mark.parametrize("useless", ["I cannot help with that.", edit("    return 1\n", "    no such line\n")])
+def test_a_model_with_nothing_usable_to_say_gives_way_to_the_next(opened: Open, useless: str) -> None:
+    def script(seen: Seen) -> str:
+        return RIGHT if seen.body["model"] == "large" else useless
+
+    with opened(script, Config(models=("small", "large"))) as (bench, model, it):
+        assert bench.drive(model).checks[0].failing == ()
+        asked = [seen.body["model"] for seen in it.server.requests]
+        assert asked[-1] == "large"
+        assert asked.count("large") == 1
+        assert asked.count("small") <= 4
+    with opened([useless], Config(models=("small", "large"))) as (bench, model, it):
+        bench.drive(model)
+        assert len(it.server.requests) <= 9, "and nobody is asked for ever"
+
+
 def test_samples_are_asked_in_every_round_and_end_with_the_first_that_is_right(opened: Open) -> None:
     with opened([Reply(WRONG, more=(RIGHT, wrong(3), wrong(4)))], Config(samples=4)) as (bench, model, it):
         assert bench.drive(model).number == 2

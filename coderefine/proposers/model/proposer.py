@@ -55,7 +55,7 @@ class Model:
                 with closing(talk.patches(move, situation)) as patches:
                     for patch in patches:
                         situation = yield patch
-                if talk.hopeless:
+                if talk.hopeless and not talk.escalated(move):
                     self._listen(Event("note", "the model has nothing usable to say"))
                     return
                 if situation.best.number != best:

@@ -57,11 +57,20 @@ class Talk:
         self._said = ""
         self._same = 0
         self._barren = 0
+        self._least = 0
 
     @property
     def hopeless(self) -> bool:
         """Whether the model has shown that it has nothing usable to say."""
         return self._same >= PARROT or self._barren >= BARREN
+
+    def escalated(self, move: Move) -> bool:
+        """Whether a stronger model than the one `move` asked is asked from now on: what one cannot, the next may."""
+        tier = max(move.tier, self._least) + 1
+        if tier >= len(self._config.models):
+            return False
+        self._least, self._said, self._same, self._barren = tier, "", 0, 0
+        return True
 
     def forget(self) -> None:
         """The tree has improved: what was advised about the old one no longer counts."""
@@ -69,6 +78,7 @@ class Talk:
 
     def patches(self, move: Move, situation: Situation) -> Generator[Patch, None, None]:
         """The patches that `move` brings, none when no answer was usable. Raises what `Client.ask` raises."""
+        move = replace(move, tier=max(move.tier, self._least))
         self._recall(move, situation)
         base = ground(move, situation, self._asking.start, self._asking.writable, self._asking.task)
         known = [attempt.patch.files for attempt in situation.attempts]
