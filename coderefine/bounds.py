@@ -20,6 +20,7 @@ SIGNS = "-+*/%@&|^~<>"
 SPACES = {code: " " for code in range(128) if not (chr(code).isalpha() or code == ord("_"))}
 ONLY_TREE = 0x400
 """ast.PyCF_ONLY_AST."""
+COUNTED = ("If", "IfExp", "For", "AsyncFor", "While", "ExceptHandler", "Assert", "comprehension", "match_case")
 BELOW = ("body", "handlers", "orelse", "finalbody", "cases")
 ANGLE = 4.01
 """Lines of comment per line of code, in radians of a per cent, at which radon's sine turns negative."""
@@ -102,15 +103,26 @@ def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _simple(parts: list[ast.stmt], lines: list[str], limit: int) -> bool:
-    """Whether no function has `limit` decision words, those inside of its strings left out."""
-    counts = list(map(decisions, lines))
-    for part in parts:
-        if _string(part):
-            inside = range(part.lineno, (part.end_lineno or 0) - 1)
-            counts[inside.start : inside.stop] = [0] * len(inside)
-    running = [0, *accumulate(counts)]
+    """Whether no function has `limit` decisions: by the words of its lines, else by its tree."""
+    running = [0, *accumulate(map(decisions, lines))]
     functions = [part for part in parts if type(part).__name__ in ("FunctionDef", "AsyncFunctionDef")]
-    return all(running[part.end_lineno or 0] - running[part.lineno - 1] < limit for part in functions)
+    wordy = [part for part in functions if running[part.end_lineno or 0] - running[part.lineno - 1] >= limit]
+    return all(_weight(part) < limit for part in wordy)
+
+
+def _weight(tree: ast.AST) -> int:
+    """Decision points below `tree`; functions inside it are counted too."""
+    total, pending = 0, [tree]
+    while pending:
+        node = pending.pop()
+        name, fields = type(node).__name__, vars(node)
+        total += name in COUNTED
+        total += len(fields["values"]) - 1 if name == "BoolOp" else 0
+        total += len(fields["ifs"]) if name == "comprehension" else 0
+        total += bool(fields.get("orelse")) and name not in ("If", "IfExp")
+        for value in fields.values():
+            pending += [one for one in (value if isinstance(value, list) else (value,)) if hasattr(one, "_fields")]
+    return total
 
 
 def _maintainable(parts: list[ast.stmt], lines: list[str], text: str, floor: float) -> bool:
