@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from functools import lru_cache
 
 from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement, first_line
 
@@ -51,11 +52,16 @@ def rank(node: ast.AST) -> int:
 
 def fitted(module: Module, old: ast.AST, text: str) -> str:
     """`text` with parentheses around it when the place of `old` binds more strongly than it."""
+    return f"({text})" if _rank_of(text) < _asked(module, old) and not _bracketed(text) else text
+
+
+@lru_cache(maxsize=20_000)
+def _rank_of(text: str) -> int:
+    """How strongly the expression `text` binds; ATOM for what is no expression."""
     try:
-        new = ast.parse(text.strip(), mode="eval").body
+        return rank(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError:
-        return text
-    return f"({text})" if rank(new) < _asked(module, old) and not _bracketed(text) else text
+        return ATOM
 
 
 def _bracketed(text: str) -> bool:

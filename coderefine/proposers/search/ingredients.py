@@ -6,7 +6,7 @@ import ast
 import builtins
 import keyword
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -82,7 +82,7 @@ class World:
         return found
 
 
-def _words(module: Module, stmt: ast.stmt) -> list[str]:
+def _words(module: Module, stmt: ast.stmt) -> Sequence[str]:
     from coderefine.proposers.search.naturalness import tokens
 
     body = getattr(stmt, "body", None)

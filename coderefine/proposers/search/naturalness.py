@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 TOKEN = re.compile(
     r"""[A-Za-z_]\w*|\d[\w.]*|[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|\*\*=|//=|>>=|<<=|==|!=|<=|>=|->|:=|\*\*|//|<<|>>|[-+*/%&|^@]=|[^\s\w]"""
@@ -17,9 +18,10 @@ FLOOR = 1e-5
 """Probability of a token never seen."""
 
 
-def tokens(text: str) -> list[str]:
+@lru_cache(maxsize=20_000)
+def tokens(text: str) -> tuple[str, ...]:
     """Tokens of a piece of code, comments dropped; no need for it to be whole statements."""
-    return [_kind(token) for line in text.splitlines() for token in TOKEN.findall(_bare(line))]
+    return tuple(_kind(token) for line in text.splitlines() for token in TOKEN.findall(_bare(line)))
 
 
 def _kind(token: str) -> str:

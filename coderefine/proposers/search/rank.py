@@ -117,16 +117,16 @@ def gain(model: Trigrams, module: Module, edit: Edit) -> float:
     moved = Edit(tuple(type(part)(part.start - start, part.end - start, part.text) for part in edit.parts))
     old = module.text[start:end]
     if first == last == start and edit.parts[0].text.endswith("\n"):  # whole lines put in: only they count
-        return _calm(model, [], tokens(edit.parts[0].text))
+        return _calm(model, (), tokens(edit.parts[0].text))
     return _calm(model, tokens(old), tokens(apply(old, moved)))
 
 
-def _calm(model: Trigrams, old: list[str], new: list[str]) -> float:
+def _calm(model: Trigrams, old: Sequence[str], new: Sequence[str]) -> float:
     head, tail = common_ends(old, new)
     return _side(model, new, head, tail) - _side(model, old, head, tail)
 
 
-def _side(model: Trigrams, words: list[str], head: int, tail: int) -> float:
+def _side(model: Trigrams, words: Sequence[str], head: int, tail: int) -> float:
     """Calmed log probability of the part that differs and the two tokens after it."""
     until = min(len(words) - tail + 2, len(words) + 1)
     chain = ("", "", *words, "\n")
