@@ -64,7 +64,7 @@ def test_what_does_not_parse_is_not_surely_fine(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "def f(x):\n    return 1if x else 2\n",
+        "def f(x):\n    return 1if x else 2if x - 1else 3\n",
         'def f(x):\n    """Text\n    """; return x and x or x\n',
         "class A:\n    def f(self, x):\r        return x and x and x\r\n",
         "async def f(x):\n    match x:\n        case 1: pass\n        case _: pass\n",
