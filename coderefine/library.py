@@ -61,7 +61,7 @@ def refine(
     parts = _parts(paths, task, listen, cwd, settings)
     if parts.place.git_dir is None and not write:
         return _unrecorded(parts)
-    return _recorded(parts, settings, write=write)
+    return _recorded(parts, task, settings, write=write)
 
 
 async def acheck(
@@ -130,13 +130,16 @@ def _unrecorded(parts: Setup) -> Outcome:
         return refined(parts, client, None, Originals(parts.place.top))[0]
 
 
-def _recorded(parts: Setup, settings: Mapping[str, object], *, write: bool) -> Outcome:
+def _recorded(parts: Setup, task: Task | str | None, settings: Mapping[str, object], *, write: bool) -> Outcome:
+    from coderefine.cli.runs import of_program
     from coderefine.cli.session import UNRECORDED, Request, new_journal, open_repository, ran
     from coderefine.journal import lock, prune
     from coderefine.publishers import recover
 
     flags = {name: value for name, value in _flags(settings).items() if name not in UNRECORDED - {"base_url"}}
-    asked = Request(("refine()",), {**flags, "task": parts.task.name}, _delivery(write=write))
+    if task is not None:
+        flags["task"] = task if isinstance(task, str) else of_program(task)
+    asked = Request(("refine()",), flags, _delivery(write=write))
     repository = open_repository(parts)
     with lock(repository):
         recover(repository)

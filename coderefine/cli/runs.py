@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from coderefine.project import locate
 
 if TYPE_CHECKING:
     from coderefine.cli.session import Request
+    from coderefine.core import Task
     from coderefine.git import Repository
     from coderefine.journal import Journal, Publication, Summary
 
@@ -94,7 +95,9 @@ def recorded(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     if journal.ending() is None:
         raise JournalError(f"run {journal.run} has not ended: `coderefine resume {journal.run}` goes on with it")
     meta = journal.meta
-    flags = {**_table(meta.config["flags"]), **_table(meta.config.get("settings"))}
+    given = _table(meta.config["flags"])
+    _check_task(journal, given)
+    flags = {**given, **_table(meta.config.get("settings")), **({"task": given["task"]} if "task" in given else {})}
     asked = Request(meta.argv, {key: _frozen(value) for key, value in flags.items()}, Delivery(diff=True))
     return journal, _standing(repository.top, meta.scope), asked
 
@@ -112,6 +115,7 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     if meta.head != repository.head().sha:
         raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
     asked = meta.config
+    _check_task(journal, _table(asked["flags"]))
     record = Request(
         meta.argv,
         _with_login({key: _frozen(value) for key, value in _table(asked["flags"]).items()}),
@@ -119,6 +123,25 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
         model=bool(asked["model"]),
     )
     return journal, _standing(repository.top, meta.scope), record
+
+
+PROGRAM = "a program's: "
+
+
+def of_program(task: Task) -> str:
+    """How a task is recorded that only the program which made it has."""
+    return f"{PROGRAM}{task.name}"
+
+
+def _check_task(journal: Journal, flags: Mapping[str, object]) -> None:
+    """Raises JournalError for a run whose task nobody can find again."""
+    task = str(flags.get("task", ""))
+    if task.startswith(PROGRAM):
+        name = task.removeprefix(PROGRAM)
+        raise JournalError(
+            f"run {journal.run} had a task that a program made ({name}), and only that program can run it again: "
+            "make it a TOML file or an entry point to have it here"
+        )
 
 
 def _standing(top: Path, scope: Sequence[str]) -> tuple[str, ...]:

@@ -99,6 +99,17 @@ def test_a_stub_is_a_request_and_is_written_in_place(pkg: Make) -> None:
     assert "roman is a stub" in server.requests[0].prompt
 
 
+def test_a_docstring_alone_is_a_request(pkg: Make) -> None:
+    said_so = '"""roman(number: int) -> str gives 1 to 39 in Roman numerals."""'
+    top = pkg({"pkg/__init__.py": "", "pkg/roman.py": f"{said_so}\n"})
+    said, server = write(top, [block("pkg/roman.py", said_so, RIGHT.rstrip("\n"))], "--no-draft")
+    assert said.code == 0, said
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+    (seen,) = server.requests
+    assert said_so in seen.prompt
+    assert "what their names, signatures and docstrings say" in seen.prompt
+
+
 def test_without_tests_drafted_ones_advise_and_prove_nothing(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     drafted = "```python\n" + TESTS + "```"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from coderefine import Outcome, Stop, Task, refine
-from tests.support.command import block
+from tests.support.command import block, coderefine
 from tests.support.llm_server import LlmServer, Reply, Script, Seen
 from tests.support.repo import make_repo, write
 
@@ -146,6 +146,26 @@ def test_best_of_n_by_a_reward_stops_at_the_threshold(tmp_path: Path) -> None:
     assert (text(outcome, "answer.txt"), len(server.requests)) == ("Brussels", 2)
     assert "scores 0.333333 (1 is enough)" in server.requests[1].prompt
     assert "Answer in one word." in server.requests[1].prompt
+
+
+def test_a_task_that_only_a_program_has_is_not_replayed_as_another(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "answer", {"question.txt": "What is the capital of Belgium?\n"})
+    with LlmServer(turns("answer.txt", "Brussels")) as server:
+        example = importlib.import_module("tests.examples.best_of_n")
+        example.answer(top, model="scripted", base_url=server.url)
+    said = coderefine("replay", cwd=top)
+    assert (said.code, len(said.lines)) == (2, 1), said
+    assert "had a task that a program made (answer), and only that program can run it again" in said.lines[0]
+
+
+def test_a_run_of_the_library_with_a_task_by_name_is_replayed(tmp_path: Path) -> None:
+    case = TEXTS[0]
+    top = make_repo(tmp_path / case.task, dict([case.given]))
+    script = reviewing(turns(case.path, *case.versions), case.scores, case.criteria, case.path)
+    run(top, str(HERE / f"{case.task}.toml"), script)
+    said = coderefine("replay", cwd=top)
+    assert said.code == 0, said
+    assert "the same patch as run" in said.out
 
 
 def test_best_of_n_keeps_the_best_and_not_the_last(tmp_path: Path) -> None:
