@@ -30,6 +30,8 @@ TIMEOUT = 20.0
 """Seconds a hook may take unless told otherwise."""
 NOTHING = "0" * 40
 SHOWN = 3
+FEW = 10
+"""Test files."""
 
 
 @click.group()
@@ -158,7 +160,7 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
     with views(parts) as opened:
         staged = Rewound(opened, what.hidden)
         scope = parts.place.scope
-        mapped = bool(tests) and not what.hidden
+        mapped = _light(parts, tests) and not what.hidden
         ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=parts.config.timeout, coverage=mapped)
         look = partial(keep, parts, tests=tests)
         checks = critique(staged, critics(parts), Patch(), ask, look=look)
@@ -173,6 +175,12 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
             display.checks(checks)
             return 1
         return _repaired(parts, staged, what, display, model=model)
+
+
+def _light(parts: Setup, tests: list[str]) -> bool:
+    """Whether recording what they run costs little: before Python 3.12 it makes the project's own code slow."""
+    version = tuple(map(int, parts.interpreter.version.split(".")[:2]))
+    return 0 < len(tests) and (version >= (3, 12) or len(tests) <= FEW)
 
 
 def _unfinished(parts: Setup, checks: Iterable[Check]) -> bool:

@@ -1,4 +1,8 @@
-"""`coderefine hook run`, where it is certain that there is nothing to say."""
+"""`coderefine hook run`, where it is certain that there is nothing to say.
+
+git, ruff and this program work side by side. Tests run in place, as a hook of pytest's would run them: what they write
+beside themselves stays. That is only done where index and tree are the same, so that what is staged is what runs.
+"""
 
 from __future__ import annotations
 
