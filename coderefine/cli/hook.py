@@ -180,7 +180,7 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
 def _light(parts: Setup, tests: list[str]) -> bool:
     """Whether recording what they run costs little: before Python 3.12 it makes the project's own code slow."""
     version = tuple(map(int, parts.interpreter.version.split(".")[:2]))
-    return 0 < len(tests) and (version >= (3, 12) or len(tests) <= FEW)
+    return bool(tests) and (version >= (3, 12) or len(tests) <= FEW)
 
 
 def _unfinished(parts: Setup, checks: Iterable[Check]) -> bool:
