@@ -27,6 +27,7 @@ from tests.bench.hook.projects import BIN, environ, git
 
 FILES = 6
 KILLED = "killed"
+AFRESH = 0.4
 KNOWN = {
     "HEAD": ("rev-parse", "HEAD^{tree}"),
     "index": ("ls-files", "-s", "-t"),
@@ -55,6 +56,10 @@ class Soak:
             self._edit()
         how = self.dice.choice(("", "", "", "-a", "-a", "--amend", "--only"))
         self._compare(how, self._commit(how))
+        if self.dice.random() < AFRESH:  # what was refused is refused again until somebody mends it
+            for top in (self.ours, self.twin):
+                self._quietly(top, "reset", "-q", "--hard")
+                self._quietly(top, "clean", "-qfd")
 
     def _edit(self) -> None:
         """One random edit in both trees; staged, partly staged or not at all."""
