@@ -17,6 +17,9 @@ LEAST = 0.15
 ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""
 
+QUICK, TRIED = 0.05, 2.0
+"""Tests that take so many seconds are tried as direct calls, all together for so many CPU seconds."""
+
 
 @dataclass(slots=True)
 class Ground:
@@ -44,6 +47,10 @@ class Ground:
         self.tests, self.broken = tuple(said["tests"]), said["broken"]
         self.places = {name: place for place, name in enumerate(self.tests)}
         self.preload, self.setup = said["preload"], float(said["cpu"])
+
+    def quick(self) -> list[int]:
+        """Places of the tests of which pytest's own work may be the larger part."""
+        return sorted(self.places[name] for name, seconds in self.seconds.items() if seconds <= QUICK)
 
     def fit(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(name for name in names if name not in self.unfit)
@@ -75,5 +82,6 @@ def message(
         "limit": limit,
         "keep_going": keep_going,
         "reach": False,
+        "direct": False,
         "watch": None,
     }

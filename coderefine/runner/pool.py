@@ -12,7 +12,7 @@ from coderefine.core import Coverage, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
-from coderefine.runner.ground import LEAST, Ground, message
+from coderefine.runner.ground import LEAST, TRIED, Ground, message
 from coderefine.runner.reach import Reach
 from coderefine.runner.round import Round
 from coderefine.runner.sandbox import Bounds, steps
@@ -128,8 +128,16 @@ class Pool:
         self._ground.seconds = dict(zip(ran, told.get("seconds", ()), strict=False))
         self._reach = Reach.of(ran, told.get("reach"))
         self._ground.habits = frozenset(answer["changed"])
+        self._ground.preload = {**self._ground.preload, "patterns": told.get("patterns", [])}
+        learned = {
+            **(told.get("reach") or NOTHING),
+            "patterns": told.get("patterns", []),
+            "quick": self._ground.quick(),
+            "statuses": answer.get("results", ""),
+            "patience": LEAST + TRIED,
+        }
         for worker in self._workers:
-            worker.learn({**(told.get("reach") or NOTHING), "patterns": told.get("patterns", [])})
+            worker.learn(learned)
         found = {**dict.fromkeys(self.broken, Status.ERROR), **self._ground.statuses(answer)}
         found |= {name: Status.ERROR for name in self._deadly if name in self._ground.places}
         expected = self._expected if self._expected is not None else found

@@ -84,7 +84,7 @@ class Round:
         places = [self._ground.places[name] for name in task.asked]
         known = [self._ground.places[name] for name in self._plan.known if name in self._ground.places]
         order = message(task.candidate, places, known, task.limit, keep_going=keep_going)
-        return {**order, "reach": task.stage is Stage.REACH}
+        return {**order, "reach": task.stage is Stage.REACH, "direct": task.stage is not Stage.ALL}
 
     def _warm_message(self, task: Task, *, keep_going: bool) -> Mapping[str, object]:
         order = message(task.candidate, (), (), task.limit, keep_going=keep_going)
@@ -120,7 +120,7 @@ class Round:
         task, worker.task = worker.task, None
         assert task is not None
         if answer["kind"] == "ready":
-            worker.revive()
+            worker.close()  # the candidate may still lie in its view: the next one starts in a fresh one
             return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason="the test server died")
         if "slow" in answer:
             task.slow = answer["slow"]

@@ -6,12 +6,13 @@ import contextlib
 import gc
 import mmap
 import os
+import resource
 import select
 import signal
 import sys
 import time
 import warnings
-from typing import Callable, List, NamedTuple, Optional
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from . import confine
 
@@ -88,6 +89,8 @@ class Board:
         return self._map[4 : 4 + self.size]
 
 
+Ceilings = List[Tuple[int, Tuple[int, int]]]
+"""Resource limits by kind: (soft, hard)."""
 Tell = Callable[[bytes], None]
 """Sends a child's last words and ends it."""
 
@@ -96,11 +99,12 @@ def fork(work: Callable[[Tell], None], limits: Limits) -> Ended:
     """Run `work(tell)` in a forked child under `limits`; what it tells comes back as `extra`."""
     nonce = os.urandom(16)
     receive, send = os.pipe()
+    ceilings = _ceilings(limits)
     began = time.monotonic()
     pid = _fork()
     if pid == 0:
         os.close(receive)
-        _live(work, limits, send, nonce)
+        _live(work, ceilings, send, nonce)
     os.close(send)
     try:
         data, hung = _listen(pid, receive, limits)
@@ -118,7 +122,7 @@ def _fork() -> int:
         return os.fork()
 
 
-def _live(work: Callable[[Tell], None], limits: Limits, send: int, nonce: bytes) -> None:
+def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: bytes) -> None:
     """The child's whole life; whatever happens, it does not return into the server's code."""
     owner = os.getpid()
 
@@ -129,9 +133,8 @@ def _live(work: Callable[[Tell], None], limits: Limits, send: int, nonce: bytes)
 
     try:
         os.setsid()
-        _restrict(limits)
-        sys.dont_write_bytecode = True
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        for kind, value in ceilings:
+            resource.setrlimit(kind, value)
         work(tell)
     finally:
         os._exit(SILENT)
@@ -143,12 +146,11 @@ def _write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _restrict(limits: Limits) -> None:
-    import resource
-
-    seconds = int(limits.cpu * 2) + 2
+def _ceilings(limits: Limits) -> Ceilings:
+    """What the child has to set: worked out before the fork, where it costs no page of its own."""
+    found: Ceilings = []
     for kind, value in (
-        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CPU, int(limits.cpu * 2) + 2),
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_FSIZE, limits.file),
         (resource.RLIMIT_NPROC, limits.processes),
@@ -157,7 +159,14 @@ def _restrict(limits: Limits) -> None:
         if value is not None:
             hard = resource.getrlimit(kind)[1]
             least = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(kind, (least, least))
+            found.append((kind, (least, least)))
+    return found
+
+
+def no_bytecode() -> None:
+    """Children of this process, and programs they start, leave no compiled files of a candidate behind."""
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":

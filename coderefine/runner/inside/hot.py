@@ -10,9 +10,10 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, disk, heat, live, probe, reach, rehearse, session, swap, warm, wire
+from . import child, direct, disk, heat, live, probe, reach, rehearse, session, swap, warm, wire
 
 Message = Dict[str, Any]
+Files = Dict[str, Optional[bytes]]
 
 
 def serve(fd: int, said: wire.Wire, job: Message) -> None:
@@ -43,12 +44,15 @@ class Server:
         self._functions = live.Functions(job["top"] + os.sep, ran)
         self._modules = loaded(job["top"])
         self._reach: Dict[int, FrozenSet[live.Key]] = {}
+        self._entering: Dict[live.Key, Set[int]] = {}
         self._rewritten = rewritten()
         self._threads = threading.active_count()
+        self._way = direct.Direct(run.session, run)
         session.light(run)
         rehearse.rehearse(run.session, run.items)
 
     def serve(self) -> None:
+        child.no_bytecode()
         child.settle()
         self._limits = child.usual_limits()
         self._said.say(
@@ -67,6 +71,7 @@ class Server:
                 self._learn(message)
                 heat.warm_up(message["patterns"])
                 child.settle()
+                self._try_directly(message)
             elif message["kind"] == "probe":
                 self._said.say("probed", codes=self._probe(message))
             else:
@@ -80,19 +85,41 @@ class Server:
             return {"number": message["number"], "slow": str(reason)}
         numbers = sorted(message["tests"])
         if message["reach"]:
-            numbers = [number for number in numbers if self._reaches(number, edit)]
+            numbers = self._reaching(numbers, edit)
+        if message["direct"] and not self._way.trusted.isdisjoint(numbers):
+            return self._called(message, edit, numbers, files)
+        return self._laid(message, edit, numbers, files)
+
+    def _called(self, message: Message, edit: "Edit", numbers: List[int], files: Files) -> Message:
+        """Tests called directly; unless that settles the candidate, the protocol has the word."""
+        quick = self._laid(message, edit, numbers, files, directly=True)
+        results = bytes.fromhex(quick["results"])
+        sure = not quick["died"] and quick["told"]["sure"]
+        if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
+            return quick
+        answer = self._laid(message, edit, numbers, files)
+        self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
+        spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
+        return {**answer, **spent}
+
+    def _laid(
+        self, message: Message, edit: "Edit", numbers: List[int], files: Files, *, directly: bool = False
+    ) -> Message:
+        """A child's answer, with `files` in the tree while it lives."""
         self._tree.put(files)
         try:
-            answer = self._fork(message, edit, numbers)
+            answer = self._fork(message, edit, numbers, directly=directly)
         finally:
             self._tree.restore(files)
             self._tree.sweep(self._job["scratch"])
         return {**answer, "changed": self._tree.changed}
 
-    def _reaches(self, number: int, edit: "Edit") -> bool:
-        """Whether test `number` entered an edited function (or might have: nothing is known of it)."""
-        reached = self._reach.get(number)
-        return reached is None or edit.files_unseen or not reached.isdisjoint(edit.changed)
+    def _reaching(self, numbers: List[int], edit: "Edit") -> List[int]:
+        """Those tests that entered an edited function, or might have: of some nothing is known."""
+        if edit.files_unseen:
+            return numbers
+        reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
+        return [number for number in numbers if number in reached or number not in self._reach]
 
     def _edit(self, files: Dict[str, Optional[bytes]]) -> "Edit":
         """The functions to change for `files`. Raises NotHotError."""
@@ -120,12 +147,13 @@ class Server:
             edit.targets += self._functions.targets(pairs, source)
             edit.changed.update(live.key(code) for code, _ in pairs)
 
-    def _fork(self, message: Message, edit: "Edit", numbers: List[int]) -> Message:
+    def _fork(self, message: Message, edit: "Edit", numbers: List[int], *, directly: bool) -> Message:
         self._board.clear()
         limits = self._limits._replace(cpu=message["limit"])
-        ended = child.fork(lambda tell: tell(self._live(message, edit, numbers)), limits)
-        if not ended.ok:
-            session.forget_output(self._run)
+        live = self._live_directly if directly else self._live
+        ended = child.fork(lambda tell: tell(live(message, edit, numbers)), limits)
+        if directly or not ended.ok:
+            session.forget_output(self._run)  # nobody has read what direct calls wrote
         return {
             "number": message["number"],
             "asked": numbers,
@@ -141,8 +169,7 @@ class Server:
 
     def _live(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
         """In the child: make the edit, run the tests."""
-        for function, code in edit.targets:
-            function.__code__ = code
+        edit.make()
         watch, top = None, self._job["top"]
         if message["watch"] is not None:
             wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
@@ -153,6 +180,28 @@ class Server:
             return b""
         found = reach.packed(done.hits, done.unsure, top)
         return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
+
+    def _live_directly(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
+        """In the child: as `_live`, by direct calls where they are trusted; whether that left no doubt."""
+        edit.make()
+        sure = self._run.run_directly(
+            numbers, self._board, known=message["known"], keep_going=message["keep_going"], way=self._way
+        )
+        return b'{"sure":true}' if sure else b'{"sure":false}'
+
+    def _try_directly(self, message: Message) -> None:
+        """Find out which tests can be called directly: those that then speak as in the baseline.
+
+        Where the child is ended for its time, those it came to.
+        """
+        places = self._way.possible(message["quick"])
+        if not places:
+            return
+        self._way.trusted, self._way.rehearsing = frozenset(places), True
+        order = {"number": 0, "known": places, "keep_going": True, "limit": message["patience"]}
+        answer = self._laid(order, Edit(), places, {}, directly=True)
+        self._way.rehearsing = False
+        self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
         """Codes of the answers to the same calls, by candidate number; "" is the unchanged program, "?" the calls.
@@ -205,6 +254,10 @@ class Server:
             self._reach[number] = frozenset(table[row] for row in rows)
         for number in packed["unsure"]:
             self._reach.pop(number, None)
+        self._entering.clear()
+        for number, functions in self._reach.items():
+            for function in functions:
+                self._entering.setdefault(function, set()).add(number)
 
 
 class Edit:
@@ -217,6 +270,10 @@ class Edit:
         self.targets: List[live.Target] = []
         self.changed: Set[live.Key] = set()
         self.files_unseen = False
+
+    def make(self) -> None:
+        for function, code in self.targets:
+            function.__code__ = code
 
 
 def loaded(top: str) -> Dict[str, str]:

@@ -65,7 +65,7 @@ class Session:
     def run(
         self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, watch: Any = None
     ) -> Done:
-        """Run the items `numbers` in this order; results go to `board`.
+        """Run the items `numbers` in this order by pytest's protocol; results go to `board`.
 
         Without `keep_going` the first bad result outside `known` ends the run.
         """
@@ -77,17 +77,36 @@ class Session:
             if watch is not None:
                 watch.begin()
             began = time.perf_counter()
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            status = self._protocol(item, following)
             done.seconds.append(time.perf_counter() - began)
             if watch is not None:
                 hits, unsure = watch.end()
                 done.hits.append(hits)
                 done.unsure.append(unsure)
-            status = self._status(item.nodeid)
             board.note(number, status)
             if status in BAD and number not in known and not keep_going:
                 break
         return done
+
+    def run_directly(
+        self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
+    ) -> bool:
+        """As `run`, but tests that `way` (a direct.Direct) trusts are just called; False at the first doubt."""
+        way.watch()
+        for place, number in enumerate(numbers):
+            following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
+            board.begin(number)
+            status = way.play(number, following, self._protocol)
+            board.note(number, status)
+            if status == 0 and not way.rehearsing:
+                return False
+            if status in BAD and number not in known and not keep_going:
+                break
+        return True
+
+    def _protocol(self, item: Any, following: Any) -> int:
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self._status(item.nodeid)
 
     def _status(self, name: str) -> int:
         reports = self._reports.pop(name, None)

@@ -6,9 +6,9 @@ import importlib
 import json
 import os
 import sys
-from typing import Any, Container, Dict, Iterable, List, Optional
+from typing import Any, Dict, List, Optional
 
-from . import child, disk, session, wire
+from . import child, disk, heat, session, started, wire
 
 Message = Dict[str, Any]
 
@@ -16,17 +16,26 @@ Message = Dict[str, Any]
 def serve(fd: int, said: wire.Wire, job: Message) -> None:
     """Answer the parent's messages until it closes the socket."""
     tree = disk.Disk(job["top"])
+    child.no_bytecode()
     said.adopt()
     said.say("ready")
+    ahead: Optional[started.Started] = None
     while True:
         message = wire.read(fd)
         if message is None:
             return
         if message["kind"] == "preload":
             said.say("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
+            heat.warm_up(message.get("patterns", ()))
             child.settle()
-        else:
-            said.say("judged", **judge(message, job, tree))
+            ahead = started.start(
+                job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd
+            )
+            continue
+        answer = ahead.ask(message) if ahead is not None and ahead.suits(message["files"]) else None
+        if answer is None:
+            answer = judge(message, job, tree, lambda order, tell: _run(order, job, tell))
+        said.say("judged", **answer)
 
 
 def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
@@ -58,13 +67,13 @@ def ours(path: Optional[str], top: str) -> bool:
     return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
 
-def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
-    """Run the asked-for tests on the patched tree: statuses by test id."""
+def judge(message: Message, job: Message, tree: disk.Disk, run: started.Run) -> Message:
+    """`run` the asked-for tests on the patched tree: statuses by test id."""
     files = disk.decoded(message["files"])
     limits = child.usual_limits()._replace(cpu=message["limit"])
     tree.put(files)
     try:
-        ended = child.fork(lambda tell: _run(message, job, tell), limits)
+        ended = child.fork(lambda tell: run(message, tell), limits)
     finally:
         tree.restore(files)
         tree.sweep(job["scratch"])
@@ -85,36 +94,7 @@ def judge(message: Message, job: Message, tree: disk.Disk) -> Message:
 
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
     """In the child: a whole pytest run with the chosen tests, told as JSON; what pytest does afterwards is left out."""
-
-    def work(run: session.Session) -> None:
-        tell(json.dumps({**_chosen(run, message), "broken": run.broken}).encode("ascii"))
-
     importlib.invalidate_caches()
-    run = session.Session(work)
+    run = session.Session(lambda run: tell(started.chosen(run, message)))
     code = session.pytest_main(job, run)
-    missing = message["tests"] or ["pytest exit %d" % code]
-    tell(json.dumps({"statuses": {}, "missing": missing, "broken": run.broken}).encode("ascii"))
-
-
-def _chosen(run: session.Session, message: Message) -> Message:
-    session.light(run)
-    places = {item.nodeid: number for number, item in enumerate(run.items)}
-    wanted = list(places) if message["tests"] is None else message["tests"]
-    missing = _without(wanted, places)
-    numbers = sorted(_numbers(wanted, places))
-    board = child.Board(len(run.items))
-    if message["keep_going"] or not _without(missing + list(run.broken), message["known"]):
-        known = frozenset(_numbers(message["known"], places))
-        run.run(numbers, board, known=known, keep_going=message["keep_going"])
-    results = board.results
-    statuses = {run.items[n].nodeid: session.STATUSES[results[n]] for n in numbers if results[n]}
-    statuses.update(dict.fromkeys(run.broken, "error"))
-    return {"statuses": statuses, "missing": _without(missing, statuses)}
-
-
-def _numbers(names: Iterable[str], places: Dict[str, int]) -> List[int]:
-    return [places[name] for name in names if name in places]
-
-
-def _without(names: List[str], known: Container[str]) -> List[str]:
-    return [name for name in names if name not in known]
+    tell(started.nothing(run, message, "pytest exit %d" % code))

@@ -1,0 +1,145 @@
+"""A server that has started pytest, up to the point where it would collect: its forks only collect and run.
+
+It serves candidates that touch nothing pytest reads before that point, and only in projects that let pytest load
+nothing of theirs by then (no conftest.py above the tests). The warm server starts it and falls back on itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import socket
+import sys
+import threading
+import warnings
+from typing import Any, Callable, Container, Dict, Iterable, List, Optional
+
+from . import child, rehearse, session, wire
+
+Message = Dict[str, Any]
+Run = Callable[[Message, child.Tell], None]
+"""In the child: run what a message asks for, and tell."""
+Judge = Callable[[Message, Run], Message]
+Ours = Callable[[Optional[str]], bool]
+"""Whether a file is the project's."""
+
+
+class Started:
+    """Our end: a process to send messages to. `None` answers mean that it is gone, or never came."""
+
+    def __init__(self, near: socket.socket) -> None:
+        self._near: Optional[socket.socket] = near
+
+    def suits(self, paths: Iterable[str]) -> bool:
+        """Whether nothing of `paths` (repo-relative) could have been read by a pytest that has not collected yet."""
+        return self._near is not None and all(
+            path.endswith(".py") and os.path.basename(path) not in ("conftest.py", "sitecustomize.py") for path in paths
+        )
+
+    def ask(self, message: Message) -> Optional[Message]:
+        answer = None
+        if self._near is not None:
+            with contextlib.suppress(OSError):
+                self._near.sendall(wire.pack(message))
+                answer = wire.read(self._near.fileno())
+            if answer is None:
+                self._near.close()
+                self._near = None
+        return answer
+
+
+def start(job: Message, ours: Ours, judge: Judge, line: int) -> Started:
+    """Fork the server, which answers with `judge`; `line` is the warm server's own, and not for it."""
+    near, far = socket.socketpair()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pid = os.fork()
+    if pid:
+        far.close()
+        return Started(near)
+    try:
+        os.close(line)
+        near.close()
+        child.be_subreaper()
+        session.pytest_main(job, _Stop(far, ours, judge))
+    finally:
+        os._exit(0)
+
+
+class _Stop(session.Session):
+    """Stops pytest before it collects, and forks what goes on from there."""
+
+    def __init__(self, line: socket.socket, ours: Ours, judge: Judge) -> None:
+        super().__init__(lambda _: None)
+        self._line = line
+        self._ours = ours
+        self._judge = judge
+
+    def pytest_cmdline_main(self, config: Any) -> Any:
+        """In place of pytest's own, which starts a session in the same way."""
+        from _pytest.main import wrap_session
+
+        return wrap_session(config, self._serve)
+
+    def _serve(self, config: Any, opened: Any) -> None:
+        if threading.active_count() > 1 or any(self._ours(_file(module)) for module in list(sys.modules.values())):
+            os._exit(0)
+        self.config = config
+        rehearse.rehearse(opened, [])
+        child.settle()
+        while True:
+            message = wire.read(self._line.fileno())
+            if message is None:
+                os._exit(0)
+            answer = self._judge(message, lambda order, tell: self._go_on(opened, order, tell))
+            session.forget_output(self)
+            self._line.sendall(wire.pack(answer))
+
+    def _go_on(self, opened: Any, message: Message, tell: child.Tell) -> None:
+        """In the child: collect and run; whatever ends pytest before that is a run without results."""
+        from _pytest.main import _main
+
+        importlib.invalidate_caches()
+        self._work = lambda run: tell(chosen(run, message))
+        try:
+            _main(opened.config, opened)
+        finally:
+            tell(nothing(self, message, "pytest did not run"))
+
+
+def _file(module: Any) -> Optional[str]:
+    return getattr(module, "__file__", None)
+
+
+def chosen(run: session.Session, message: Message) -> bytes:
+    """Run what `message` asks for: statuses by test id, what is missing, what could not be collected."""
+    session.light(run)
+    places = {item.nodeid: number for number, item in enumerate(run.items)}
+    wanted = list(places) if message["tests"] is None else message["tests"]
+    missing = _without(wanted, places)
+    numbers = sorted(_numbers(wanted, places))
+    board = child.Board(len(run.items))
+    if message["keep_going"] or not _without(missing + list(run.broken), message["known"]):
+        known = frozenset(_numbers(message["known"], places))
+        run.run(numbers, board, known=known, keep_going=message["keep_going"])
+    results = board.results
+    statuses = {run.items[n].nodeid: session.STATUSES[results[n]] for n in numbers if results[n]}
+    statuses.update(dict.fromkeys(run.broken, "error"))
+    record = {"statuses": statuses, "missing": _without(missing, statuses), "broken": run.broken}
+    return json.dumps(record).encode("ascii")
+
+
+def nothing(run: session.Session, message: Message, why: str) -> bytes:
+    """What is told when pytest never came to run the tests."""
+    record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
+    return json.dumps(record).encode("ascii")
+
+
+def _numbers(names: Iterable[str], places: Dict[str, int]) -> List[int]:
+    return [places[name] for name in names if name in places]
+
+
+def _without(names: List[str], known: Container[str]) -> List[str]:
+    return [name for name in names if name not in known]
