@@ -78,10 +78,13 @@ def _compared(top: Path, env: dict[str, str], path: str, tests: Sequence[str], r
 
 def _known(top: Path, env: dict[str, str], rounds: int) -> None:
     """A change to what no test ran, in a file that tests import."""
-    (top / TESTED).write_text((top / TESTED).read_text().replace("    return x\n\n\nNEW", "    return 2 * x\n\n\nNEW"))
-    git(top, env, "add", "-A")
-    hook = (str(BIN / "coderefine"), "hook", "run", TESTED)
-    said = subprocess.run(hook, cwd=top, env=env, text=True, capture_output=True, check=True).stderr
+    subprocess.run(("rm", "-rf", str(top / ".git/coderefine")), check=True)
+    hook, said = (str(BIN / "coderefine"), "hook", "run", TESTED), ""
+    for number in (2, 3):  # the first run is a whole one and keeps the map
+        text = re.sub(r"(def unused.*\n    return ).*", rf"\g<1>{number} * x", (top / TESTED).read_text())
+        (top / TESTED).write_text(text, encoding="utf-8")
+        git(top, env, "add", "-A")
+        said = subprocess.run(hook, cwd=top, env=env, text=True, capture_output=True, check=True).stderr
     times = [_took(top, env, hook) for _ in range(rounds)]
     print(f"\n{TESTED}, a function that no test ran: {statistics.median(times) * 1000:.1f} ms; {said.strip()}")
 
