@@ -13,6 +13,7 @@ from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
 from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.reach import Steps
 
 ROOM, LEAST = 10.0, 20.0
 """A candidate's tests may take this many times what they usually take, and these wall seconds at least."""
@@ -33,6 +34,7 @@ class ColdPool:
     unfit: frozenset[str] = frozenset()
     broken: Mapping[str, str] = field(default_factory=dict)
     confined: tuple[str, ...] = ()
+    steps: Steps = field(default_factory=dict)
 
     @property
     def tests(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
 from coderefine.runner.ground import LEAST, TRIED, Ground, message
-from coderefine.runner.reach import Reach
+from coderefine.runner.reach import Reach, Steps, steps_of
 from coderefine.runner.round import Round
 from coderefine.runner.sandbox import Bounds, steps
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
@@ -29,6 +29,8 @@ USUAL, STRETCH = 3.0, 4.0
 """... else these seconds plus this times what the cold run took: watched tests run slower."""
 MOST_DEADLY = 5
 """Tests found at the baseline that hang or end their process, before the pool gives up."""
+MOST_STEPPED = 40
+"""Failing tests that are taken apart by their lines."""
 
 
 class Pool:
@@ -50,6 +52,8 @@ class Pool:
         self._ground = Ground()
         self._baseline: dict[str, Status] | None = None
         self._reach: Reach | None = None
+        self.steps: Steps = {}
+        """What the last `trace` saw of the failing tests, line by line of them."""
         self.loosened = ""
         """What the project's own tests need beyond the tightest sandbox; "" for nothing."""
         self._begin()
@@ -184,8 +188,10 @@ class Pool:
         places = self._harmless(places)
         if not places or not functions:
             return {}
-        answer = self._watched(places, sorted(functions))
+        stepped = [self._ground.places[name] for name in list(failing)[:MOST_STEPPED] if name in self._ground.places]
+        answer = self._watched(places, sorted(functions), stepped)
         told = answer.get("told", {})  # nothing, when a test ended the process that watched it
+        self.steps = steps_of(self.tests, told.get("reach"))
         return Reach.of([self.tests[place] for place in places], told.get("reach")).lines()
 
     def probe(self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float) -> Mapping[int, Codes]:
@@ -240,13 +246,15 @@ class Pool:
         """Wall seconds after which a server that runs everything counts as dead."""
         return self._patience * PATIENCE + ANSWER
 
-    def _watched(self, places: Sequence[int], functions: Sequence[tuple[str, int, str]]) -> Message:
+    def _watched(
+        self, places: Sequence[int], functions: Sequence[tuple[str, int, str]], stepped: Sequence[int] = ()
+    ) -> Message:
         worker = self._workers[0]
         if worker.down:
             worker.restart()
         line = worker.server.hot
         order = message(Candidate(0, {}), places, (), self._patience, keep_going=True)
-        line.send({**order, "watch": functions})
+        line.send({**order, "watch": functions, "stepped": stepped})
         return line.wait(self._longest)
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:

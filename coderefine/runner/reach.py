@@ -12,6 +12,24 @@ Function = tuple[str, int, str]
 """Repo-relative path, first line, name; two lambdas of one line are one."""
 
 
+Line = tuple[str, int]
+"""Repo-relative path and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a test: what ran on its behalf the last time it was reached, and all times before that."""
+
+    path: str
+    line: int
+    last: frozenset[Line]
+    before: frozenset[Line]
+
+
+Steps = Mapping[str, tuple[Step, ...]]
+"""By test id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """`entered`: test id -> functions it entered; `hits`: test id -> (path, line) it executed."""
@@ -49,3 +67,18 @@ class Reach:
                 by_path.setdefault(path, set()).add(line)
             found[test] = {path: frozenset(lines) for path, lines in by_path.items()}
         return found
+
+
+def steps_of(names: Sequence[str], packed: Mapping[str, Any] | None) -> dict[str, tuple[Step, ...]]:
+    """From the message of inside/reach.py; `names`: all tests, in the order the server knows them."""
+    if not packed:
+        return {}
+    hits = [(path, line) for path, _, _, line in packed["table"]]
+
+    def lines(rows: Iterable[int]) -> frozenset[Line]:
+        return frozenset(hits[row] for row in rows)
+
+    return {
+        names[int(number)]: tuple(Step(path, line, lines(last), lines(before)) for path, line, last, before in rows)
+        for number, rows in packed.get("steps", {}).items()
+    }

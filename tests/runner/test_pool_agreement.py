@@ -87,6 +87,9 @@ def test_trace_has_the_lines_of_the_failing_tests_functions(zoo: Zoo) -> None:
     (line,) = [n for n, text in enumerate(FILES["zoo/functions.py"].splitlines(), 1) if "2 * value" in text]
     assert coverage["test_functions.py::test_double"]["zoo/functions.py"] >= {line}
     assert "test_functions.py::test_clean" not in coverage
+    (step,) = zoo.pool.steps["test_functions.py::test_double"]
+    assert ("zoo/functions.py", line) in step.last
+    assert step.path == "test_functions.py"
 
 
 def test_the_tree_is_as_before(zoo: Zoo) -> None:

@@ -196,7 +196,7 @@ class Search:
         others = {path: module for path, module in modules.items() if self._free(path)}
         free = {path: module for path, module in others.items() if path in paths}
         tests = self._modules(situation, {case.path for case in failing})
-        found = suspects(free, coverage, failing, test_sources(failing, tests))
+        found = suspects(free, coverage, failing, test_sources(failing, tests), tests=tests, steps=pool.steps)
         world = World({**free, **others})
         return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
 

@@ -1,42 +1,33 @@
-"""Which statements are suspicious: spectrum (Ochiai), traceback frames, what the failing tests name, data at import."""
+"""Which statements are suspicious: who executes them (spectrum.py), what speaks for them (signs.py), data at import."""
 
 from __future__ import annotations
 
 import ast
 import math
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from coderefine.core import Case, Coverage, Frame
+from coderefine.proposers.search.imported import add_imported
+from coderefine.proposers.search.signs import Evidence, odds
+from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.syntax import Function, Module, first_line, has_docstring
+from coderefine.runner.reach import Steps
 
-FRAME = 0.5
-"""Added for the innermost frame of a traceback in the program itself; each frame further out adds half of it."""
-NAMED = 0.25
-"""Added when the failing test names the function."""
-HEADER = 0.55
-"""A definition's share of its most suspicious statement: defaults, decorators, parameters."""
-AT_IMPORT = 0.6
-"""Share of the most suspicious reader that a name bound at import gets."""
+__all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
+HEADER, BARE_HEADER = 0.8, 0.2
+"""A definition's share of its most suspicious statement, with defaults or decorators; without."""
+TRUST = 1.5
+"""Exponent of the spectrum beside all other signs; taken off again at the end, so that suspicion keeps its scale."""
+BRANCH = 0.5
+"""A condition's share of the most suspicious statement that it lets through."""
+UNSEEN = 0.3
+"""Base of a statement on a traceback that no coverage knows."""
 LEAST = 0.02
 REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
 """Whose signature does not go with a call, in the words of CPython."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spectrum:
-    """For each statement the failing and the passing tests that execute it."""
-
-    failing: Mapping[ast.stmt, frozenset[str]]
-    passing: Mapping[ast.stmt, int]
-    total: int
-
-    def ochiai(self, stmt: ast.stmt) -> float:
-        """ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
-        hit = len(self.failing.get(stmt, ()))
-        return hit / math.sqrt(self.total * (hit + self.passing.get(stmt, 0))) if hit else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,185 +37,74 @@ class Suspects:
     weights: Mapping[ast.stmt, float]
     seen: Mapping[ast.AST, Mapping[str, str]] = field(default_factory=dict)
     raised: frozenset[str] = frozenset()
-    spectrum: Spectrum = Spectrum({}, {}, 1)
+    spectrum: Spectrum = field(default_factory=lambda: Spectrum({}, {}, 1))
 
 
 def suspects(
-    modules: Mapping[str, Module], coverage: Coverage, failing: Sequence[Case], sources: Mapping[str, str]
+    modules: Mapping[str, Module],
+    coverage: Coverage,
+    failing: Sequence[Case],
+    sources: Mapping[str, str],
+    *,
+    tests: Mapping[str, Module] = MappingProxyType({}),
+    steps: Steps = MappingProxyType({}),
 ) -> Suspects:
-    """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, where known."""
-    coverage = {**coverage, **_from_frames(modules, coverage, failing)}
-    spectrum = spectrum_of(modules, coverage, {case.id for case in failing})
-    weights = {stmt: spectrum.ochiai(stmt) for stmt in spectrum.failing}
-    frames = _frames(modules, failing)
-    _add_frames(weights, modules, frames)
-    _add_named(weights, modules, failing, sources)
+    """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, where known.
+
+    `tests`, the files of the failing tests, and `steps`, what ran for each of their lines, sharpen it.
+    """
+    spectrum = spectrum_of(modules, coverage, failing, tests, steps)
+    evidence = Evidence(modules, failing, tests, sources)
+    weights = {stmt: spectrum.purified(stmt) ** TRUST for stmt in spectrum.failing}
+    _add_unseen(weights, evidence)
+    _add_conditions(weights)
+    for stmt, value in odds(evidence, list(weights)).items():
+        if stmt in weights:
+            weights[stmt] *= math.exp(value)
     _add_headers(weights, modules)
-    _add_imported(weights, modules)
+    add_imported(weights, modules, evidence.said)
     _add_refusing(weights, modules, failing)
     top = max(weights.values(), default=1.0)
-    kept = {stmt: weight / top for stmt, weight in weights.items() if weight / top >= LEAST}
-    return Suspects(kept, _locals(modules, frames), _raised(failing), spectrum)
+    shares = {stmt: (weight / top) ** (1 / TRUST) for stmt, weight in weights.items()}
+    kept = {stmt: share for stmt, share in shares.items() if share >= LEAST}
+    return Suspects(kept, _locals(modules, _frames(evidence)), _raised(failing), spectrum)
 
 
-def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Iterable[Case]) -> Coverage:
-    """For tests that could not be watched (they hang): the functions of their tracebacks as if all executed."""
-    found: dict[str, dict[str, frozenset[int]]] = {}
-    for case in failing:
-        if case.id in coverage or case.failure is None:
-            continue
-        for frame in case.failure.frames:
-            lines = _lines_around(modules.get(frame.path), frame.line)
-            if lines is not None:
-                by_path = found.setdefault(case.id, {})
-                by_path[frame.path] = by_path.get(frame.path, frozenset()) | lines
-    return found
+def _add_unseen(weights: dict[ast.stmt, float], evidence: Evidence) -> None:
+    for case in evidence.failing:
+        for frame in evidence.ours(case):
+            stmt = evidence.statement(frame)
+            if stmt is not None:
+                weights.setdefault(stmt, UNSEEN)
 
 
-def _lines_around(module: Module | None, line: int) -> frozenset[int] | None:
-    """Lines of the function (or top-level statement) around `line`; None where there is none of ours."""
-    stmt = module.by_line.get(line) if module else None
-    if module is None or stmt is None:
-        return None
-    top = module.function(stmt) or stmt
-    end = getattr(top, "end_lineno", None) or line
-    return frozenset(range(line if top is stmt else first_line(top) + 1, end + 1))
-
-
-def spectrum_of(modules: Mapping[str, Module], coverage: Coverage, failing: set[str]) -> Spectrum:
-    """Lines of the coverage turned into statements."""
-    bad: dict[ast.stmt, set[str]] = defaultdict(set)
-    good: dict[ast.stmt, int] = defaultdict(int)
-    for test, by_path in coverage.items():
-        for stmt in _executed(modules, by_path) if test else ():
-            if test in failing:
-                bad[stmt].add(test)
-            else:
-                good[stmt] += 1
-    kept = {stmt: frozenset(tests) for stmt, tests in bad.items() if not _docstring(stmt)}
-    return Spectrum(kept, good, max(len(failing), 1))
-
-
-def _executed(modules: Mapping[str, Module], by_path: Mapping[str, frozenset[int]]) -> Iterator[ast.stmt]:
-    """Each statement of `modules` that one test executes."""
-    for path, lines in by_path.items():
-        if (module := modules.get(path)) is not None:
-            yield from {module.by_line[line] for line in lines if line in module.by_line}
-
-
-def _docstring(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)
-
-
-def _frames(modules: Mapping[str, Module], failing: Iterable[Case]) -> list[tuple[float, Frame]]:
-    """Frames in the program with their weights, the innermost of each traceback first."""
-    found = []
-    for case in failing:
-        ours = [frame for frame in (case.failure.frames if case.failure else ()) if frame.path in modules]
-        found += [(0.5**depth, frame) for depth, frame in enumerate(reversed(ours))]
-    return found
-
-
-def _add_frames(
-    weights: dict[ast.stmt, float], modules: Mapping[str, Module], frames: list[tuple[float, Frame]]
-) -> None:
-    best: dict[ast.stmt, float] = defaultdict(float)
-    for weight, frame in frames:
-        stmt = modules[frame.path].by_line.get(frame.line)
-        if stmt is not None:
-            best[stmt] = max(best[stmt], weight)
-    for stmt, weight in best.items():
-        weights[stmt] = weights.get(stmt, 0.3) + FRAME * weight
-        _add_neighbours(weights, modules, stmt, 0.3 * FRAME * weight)
-
-
-def _add_neighbours(weights: dict[ast.stmt, float], modules: Mapping[str, Module], stmt: ast.stmt, more: float) -> None:
-    """The statements around one that failed made what failed there."""
-    for module in modules.values():
-        function = module.function(stmt) if stmt in module.parents else None
-        for near in ast.walk(function) if function is not None else ():
-            if isinstance(near, ast.stmt) and near in weights and near is not stmt:
-                weights[near] += more
-
-
-def _add_named(
-    weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Sequence[Case], sources: Mapping[str, str]
-) -> None:
-    """The failing test's text, its name and its assertion name the functions it is about."""
-    words = _words(failing, sources)
-    names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in failing]
-    for module in modules.values():
-        for function in module.statements:
-            if isinstance(function, Function):
-                weight = max(words.get(function.name, 0.0), 0.8 if _named_in(names, function.name) else 0.0)
-                _add_within(weights, function, NAMED * weight)
-
-
-def _words(failing: Iterable[Case], sources: Mapping[str, str]) -> dict[str, float]:
-    """What the failing tests and their failures say, with the weight of each word."""
-    words: dict[str, float] = {}
-    for case in failing:
-        said = f"{case.failure.assertion} {case.failure.message}" if case.failure else ""
-        for word in set(re.findall(r"\w+", f"{said} {sources.get(case.id, '')}")):
-            words[word] = max(words.get(word, 0.0), 0.7)
-        for word in re.findall(r"\w+", said.split("\n", maxsplit=1)[0]):
-            words[word] = 1.0
-    return words
-
-
-def _named_in(names: list[str], function: str) -> bool:
-    return len(function) > 3 and any(function.lower().strip("_") in name for name in names)
-
-
-def _add_within(weights: dict[ast.stmt, float], function: Function, more: float) -> None:
-    for stmt in ast.walk(function) if more else ():
-        if isinstance(stmt, ast.stmt) and stmt in weights:
-            weights[stmt] += more
+def _add_conditions(weights: dict[ast.stmt, float]) -> None:
+    """A branch that mostly failing tests take may have been taken wrongly."""
+    for stmt in list(weights):
+        if isinstance(stmt, ast.If | ast.While):
+            within = max((weights.get(inner, 0.0) for inner in (*stmt.body[:1], *stmt.orelse[:1])), default=0.0)
+            weights[stmt] = max(weights[stmt], BRANCH * within)
 
 
 def _add_headers(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
+    """Defaults and decorators run before any test does: a definition is as suspicious as what it holds, but less."""
     for module in modules.values():
         for node in module.statements:
             if isinstance(node, Function):
-                inner = max((weights.get(stmt, 0.0) for stmt in node.body), default=0.0)
-                if inner and node not in weights:
-                    weights[node] = HEADER * inner
-                elif inner:
-                    weights[node] = max(weights[node], HEADER * inner)
+                inner = max((weights.get(stmt, 0.0) for stmt in _within(node)), default=0.0)
+                given = node.decorator_list or node.args.defaults or any(node.args.kw_defaults)
+                weight = (HEADER if given else BARE_HEADER) * inner
+                if inner:
+                    weights[node] = weight
 
 
-def _add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
-    """Names bound at import are as suspicious as the code that reads them, a little less."""
-    readers = _readers(weights, modules)
-    for module in modules.values():
-        for stmt in module.statements:
-            if module.function(stmt) is None and isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign):
-                weight = AT_IMPORT * max((readers.get(name, 0.0) for name in _bound(stmt)), default=0.0)
-                if weight > weights.get(stmt, 0.0):
-                    weights[stmt] = weight
+def _within(function: Function) -> list[ast.stmt]:
+    return [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
 
 
-def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:
-    """Each name and attribute that the suspects read, with the suspicion of the worst of them."""
-    readers: dict[str, float] = defaultdict(float)
-    for module in modules.values():
-        for stmt, weight in weights.items():
-            for name in _read(stmt) if stmt in module.parents else ():
-                readers[name] = max(readers[name], weight)
-    return readers
-
-
-def _read(stmt: ast.stmt) -> Iterator[str]:
-    for node in ast.walk(stmt):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-
-
-def _bound(stmt: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
-    return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+def _frames(evidence: Evidence) -> list[tuple[float, Frame]]:
+    """Frames in the program with their weights, the innermost of each traceback first."""
+    return [(0.5**depth, frame) for case in evidence.failing for depth, frame in enumerate(evidence.ours(case))]
 
 
 def _add_refusing(weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case]) -> None:

@@ -173,12 +173,13 @@ class Server:
         watch, top = None, self._job["top"]
         if message["watch"] is not None:
             wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
-            watch = reach.open_watch(self._watched, wanted or None)
+            stepped = frozenset(message.get("stepped", ()))
+            watch = reach.open_watch(self._watched, wanted or None, stepped, self._rewritten.__contains__)
         known = frozenset(message["known"])
         done = self._run.run(numbers, self._board, known=known, keep_going=message["keep_going"], watch=watch)
         if watch is None:
             return b""
-        found = reach.packed(done.hits, done.unsure, top)
+        found = reach.packed(done.hits, done.unsure, top, watch.steps)
         return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
 
     def _live_directly(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:

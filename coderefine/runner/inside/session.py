@@ -75,7 +75,7 @@ class Session:
             item = self.items[number]
             board.begin(number)
             if watch is not None:
-                watch.begin()
+                watch.begin(number)
             began = time.perf_counter()
             status = self._protocol(item, following)
             done.seconds.append(time.perf_counter() - began)

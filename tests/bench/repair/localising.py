@@ -16,6 +16,7 @@ import argparse
 import ast
 import gzip
 import pickle
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -80,9 +81,9 @@ def read(files: Mapping[str, bytes]) -> dict[str, Module]:
 
 
 def located(seen: Observed) -> tuple[Suspects, dict[str, Module]]:
-    modules = read(seen.files)
-    sources = test_sources(seen.failing, read(seen.tests))
-    return suspects(modules, seen.coverage, seen.failing, sources), modules
+    modules, tests = read(seen.files), read(seen.tests)
+    sources = test_sources(seen.failing, tests)
+    return suspects(modules, seen.coverage, seen.failing, sources, tests=tests, steps=seen.steps), modules
 
 
 def ranked(seen: Observed) -> Found:
@@ -131,6 +132,12 @@ def report(found: list[Found]) -> str:
     names = sorted({one.observed.package for one in found})
     lines += [row(name, [one for one in found if one.observed.package == name]) for name in names]
     lines.append(row("all", found))
+    costs = sorted(one.observed.seconds.cost for one in found if one.observed.seconds)
+    if costs:
+        middle, high = statistics.median(costs), costs[int(0.9 * len(costs))]
+        lines.append(
+            f"cost of the coverage over one plain run, {len(costs)} faults: median {middle:.2f}, p90 {high:.2f}"
+        )
     return "\n".join(lines)
 
 

@@ -11,8 +11,9 @@ import os
 import pickle
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.config import Config, load
@@ -20,20 +21,35 @@ from coderefine.core import Ask, Case, Coverage, View
 from coderefine.critics.pytest import Pytest
 from coderefine.errors import CoderefineError
 from coderefine.project import Place, Protection, interpreter, locate
+from coderefine.runner.pool import Pool, open_pool
+from coderefine.runner.reach import Steps
 from coderefine.workspace import open_views
 from tests.bench.repair.injected import Package
 from tests.bench.repair.mutator import Fault
 
-KEPT = Path(tempfile.gettempdir()) / "coderefine-bench-seen"
-LONGEST = 60
+KEPT = Path(tempfile.gettempdir()) / "coderefine-bench-observed"
+LONGEST = 90
 """Wall seconds for one fault; one that takes longer is left out."""
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """`plain`: the cold suite, no coverage. `baseline`, `trace`: what the pool took to learn who executes what."""
+
+    plain: float
+    baseline: float
+    trace: float
+
+    @property
+    def cost(self) -> float:
+        return (self.baseline + self.trace) / max(self.plain, 1e-3)
 
 
 @dataclass(frozen=True)
 class Observed:
     """`files`: the program's files that failing tests run through; `tests`: the files of the failing tests.
 
-    `seconds`: what the cold run took that saw it, with coverage.
+    `seconds` is None where lines were seen without the pool.
     """
 
     package: str
@@ -42,7 +58,8 @@ class Observed:
     coverage: Coverage
     files: dict[str, bytes]
     tests: dict[str, bytes]
-    seconds: float
+    seconds: Seconds | None
+    steps: Steps = field(default_factory=dict)
 
 
 def observed(top: Path, package: Package, fault: Fault, seed: int) -> Observed | None:
@@ -87,33 +104,30 @@ def _within(top: Path, package: Package, fault: Fault) -> Observed | None:
 
 
 def _observed(top: Path, package: Package, fault: Fault) -> Observed | None:
-    """One cold run with coverage by test: the same lines that the pool's trace tells, without the pool."""
+    """What a search sees: a cold run, then who executes what, from the pool."""
     place, config = locate([top], top), load(top, {}, {})
-    critic = Pytest(place, interpreter(place, config, dict(os.environ)), config, lambda _: None)
-    with open_views(place) as views, views.open() as view:
-        check = critic.check(view, Ask(seed=0, timeout=15, coverage=True))
+    python = interpreter(place, config, dict(os.environ))
+    critic = Pytest(place, python, config, lambda _: None)
+    with open_views(place) as views:
+        with views.open() as view:
+            check = critic.check(view, Ask(seed=0, timeout=30))
         failing = tuple(case for case in check.cases.values() if case.status.bad and "::" in case.id)
         if not failing:
             return None
-        coverage = shared(check.coverage or {}, [case.id for case in failing])
-        files, tests = _files(view, place, config, coverage, failing)
-    return Observed(package.name, fault, failing, _within_files(coverage, files), files, tests, check.seconds)
+        statuses = {name: case.status for name, case in check.cases.items()}
+        with open_pool(views, place, python, config, workers=1, expected=statuses, usual=check.seconds) as pool:
+            coverage, seconds = _watched(pool, failing, check.seconds)
+        with views.open() as view:
+            files, tests = _files(view, place, config, coverage, failing)
+    return Observed(package.name, fault, failing, coverage, files, tests, seconds, pool.steps)
 
 
-def shared(coverage: Coverage, failing: list[str]) -> Coverage:
-    """Without the tests that execute no line that a failing test executes, and without import time."""
-    lines = {(path, line) for name in failing for path, found in coverage.get(name, {}).items() for line in found}
-    return {
-        name: by_path
-        for name, by_path in coverage.items()
-        if name and any((path, line) in lines for path, found in by_path.items() for line in found)
-    }
-
-
-def _within_files(coverage: Coverage, files: dict[str, bytes]) -> Coverage:
-    return {
-        name: {path: lines for path, lines in by_path.items() if path in files} for name, by_path in coverage.items()
-    }
+def _watched(pool: Pool, failing: tuple[Case, ...], plain: float) -> tuple[Coverage, Seconds]:
+    began = time.monotonic()
+    pool.baseline()
+    between = time.monotonic()
+    coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
+    return coverage, Seconds(plain, between - began, time.monotonic() - between)
 
 
 def _files(

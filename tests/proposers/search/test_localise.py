@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Case, Failure, Frame, Status
+from coderefine.proposers.search.difference import differing
 from coderefine.proposers.search.localise import suspects
 from coderefine.proposers.search.syntax import Module
+from coderefine.runner.reach import Step
 
 TEXT = """\
 LIMITS = {"a": 1}
@@ -73,3 +75,84 @@ def test_a_signature_that_refuses_a_call_although_no_line_of_it_ran(module: Modu
     said = "TypeError: other() takes 1 positional argument but 2 were given"
     found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said, exception="TypeError")], {})
     assert 8 in [stmt.lineno for stmt in found.weights]
+
+
+def ranked(modules: dict[str, Module], coverage: dict, failing: list[Case], **more: object) -> list[int]:  # type: ignore[type-arg]
+    """Lines of the suspects, the most suspicious first."""
+    found = suspects(modules, coverage, failing, {}, **more)  # type: ignore[arg-type]
+    return [stmt.lineno for stmt in sorted(found.weights, key=lambda stmt: -found.weights[stmt])]
+
+
+def module_of(text: str, path: str = "m.py") -> Module:
+    found = Module.of(path, text.encode())
+    assert found is not None
+    return found
+
+
+def hits(*numbers: int) -> frozenset[tuple[str, int]]:
+    return frozenset(("m.py", number) for number in numbers)
+
+
+def test_a_check_that_passed_before_the_test_failed_clears_what_it_ran(module: Module) -> None:
+    test = module_of("def test_both():\n    assert small(2) == 2\n    assert other(1) == 2\n", "test_m.py")
+    failed = Case(
+        "bad", Status.FAILED, path="test_m.py", failure=Failure("", "", "", (Frame("test_m.py", 3, "test_both"),))
+    )
+    steps = {"bad": (Step("test_m.py", 2, hits(4, 5), hits()), Step("test_m.py", 3, hits(10), hits()))}
+    more = {"tests": {"test_m.py": test}, "steps": steps}
+    assert ranked({"m.py": module}, {"bad": lines(4, 5, 10)}, [failed], **more)[0] == 10
+
+
+def test_what_the_failed_check_looks_at_was_made_before(module: Module) -> None:
+    test = module_of("def test_both():\n    a = small(2)\n    b = other(1)\n    assert a == 2\n", "test_m.py")
+    failed = Case(
+        "bad", Status.FAILED, path="test_m.py", failure=Failure("", "", "", (Frame("test_m.py", 4, "test_both"),))
+    )
+    steps = {"bad": (Step("test_m.py", 2, hits(4, 5), hits()), Step("test_m.py", 3, hits(10), hits()))}
+    more = {"tests": {"test_m.py": test}, "steps": steps}
+    assert ranked({"m.py": module}, {"bad": lines(4, 5, 10)}, [failed], **more)[-1] in {8, 10}
+
+
+def test_the_condition_of_a_raise_rather_than_the_raise() -> None:
+    module = module_of("def check(x):\n    y = x\n    z = 1\n    if x:\n        raise ValueError\n    return z\n")
+    frame = Frame("m.py", 5, "check")
+    order = ranked({"m.py": module}, {"bad": lines(2, 3, 4, 5)}, [case("bad", frame, exception="ValueError")])
+    assert set(order[:2]) == {4, 5}
+
+
+def test_what_fills_a_table_at_import_for_the_very_input_of_the_test() -> None:
+    text = "TABLE = []\ndef fill(a):\n    TABLE.append(a)\ndef read(a):\n    b = a\n    return TABLE[0]\nfill('kine')\n"
+    order = ranked({"m.py": module_of(text)}, {"bad": lines(5, 6)}, [case("bad", message="assert 'x' == 'kine'")])
+    assert order.index(3) < order.index(1)
+    assert 3 in order[:3]
+
+
+def test_showing_a_value_is_pytests_doing() -> None:
+    module = module_of("class A:\n    def __repr__(self):\n        return 'A'\n    def go(self):\n        return 1\n")
+    assert ranked({"m.py": module}, {"bad": lines(3, 5), "good": lines(5)}, [case("bad")])[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("said", "does"),
+    [
+        ("assert 'A-b' == 'a-b'", "lower"),
+        ("AssertionError: 'a ' != 'a'", "strip"),
+        ("assert [2, 1] == [1, 2]", "sorted"),
+        ("assert 'ba' == 'ab'", "reverse"),
+    ],
+)
+def test_what_two_values_differ_by(said: str, does: str) -> None:
+    assert does in differing([said])
+
+
+@pytest.mark.parametrize("said", ["assert 1 == 2", "assert x == y", "", "assert 'a' == 'b'", "KeyError: 'x'"])
+def test_nothing_to_tell_from(said: str) -> None:
+    assert not differing([said])
+
+
+def test_a_loop_that_hangs() -> None:
+    module = module_of(
+        "def wait(n):\n    a = 1\n    b = 2\n    while n:\n        b = a\n        n = n + 1\n    return a\n"
+    )
+    order = ranked({"m.py": module}, {}, [case("bad", Frame("m.py", 5, "wait"), exception="Hang")])
+    assert 4 in order[:3]

@@ -1,0 +1,246 @@
+"""What speaks for or against single statements beyond who executes them: log odds, each with its one reason."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from coderefine.core import Case, Frame
+from coderefine.proposers.search.apart import names_in
+from coderefine.proposers.search.difference import differing
+from coderefine.proposers.search.syntax import Function, Module, own_nodes
+from coderefine.runner.cold import HANG
+
+FRAME = 0.7
+"""The statement that raised."""
+OUTER = 0.3
+"""Callers on the traceback get this share of it, then this share of that, and so on."""
+RAISE, GUARD = 0.7, 0.5
+"""A `raise` did what it was told: the condition that led there is likelier at fault than itself."""
+MADE = 0.4
+"""Statements of the same function that made the values a raising statement reads."""
+NAMED = 0.15
+"""Functions that the failing line of the test, or the words of the failure, name."""
+MEANT = 0.05
+"""Functions that stand in a failing test's name, or elsewhere in its text."""
+NONE = 0.8
+"""Statements that write None where the failures speak of None."""
+TEXT = 0.3
+"""Statements with a text that stands in the failure's words."""
+KIND = 0.7
+"""Statements that do what actual and expected value differ by (letter case, blanks, order)."""
+JUMP = 0.7
+"""Loops, their jumps and what makes their conditions, in the function that hangs."""
+SHOWN = -1.2
+"""Code that only shows values: pytest calls it because a test failed."""
+SIZE = 0.005
+"""For each doubling of the places in a statement where something may be wrong: breaks ties, no more."""
+PLACES = (
+    ast.Constant, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Subscript, ast.Attribute,
+    ast.IfExp, ast.comprehension, ast.Slice, ast.keyword,
+)  # fmt: skip
+MOST_PLACES = 15
+
+Odds = dict[ast.stmt, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The program, its failing tests, and the tests' own modules by path."""
+
+    modules: Mapping[str, Module]
+    failing: Sequence[Case]
+    tests: Mapping[str, Module]
+    sources: Mapping[str, str]
+
+    def statement(self, frame: Frame) -> ast.stmt | None:
+        module = self.modules.get(frame.path)
+        return module.by_line.get(frame.line) if module else None
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The failures' own words."""
+        return tuple(f"{case.failure.message}\n{case.failure.assertion}" for case in self.failing if case.failure)
+
+    def ours(self, case: Case) -> list[Frame]:
+        """Frames of the program in a traceback, the innermost first."""
+        frames = case.failure.frames if case.failure else ()
+        return [frame for frame in reversed(frames) if frame.path in self.modules]
+
+
+def odds(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Odds:
+    """The sum of all signs for each statement; of one sign the strongest instance counts."""
+    found: Odds = defaultdict(float)
+    for sign in (frames, makers, named, _by_statement(evidence), showing, hanging):
+        for stmt, value in _strongest(sign(evidence, stmts)).items():
+            found[stmt] += value
+    return found
+
+
+Said = Iterator[tuple[ast.stmt, float]]
+
+
+def _strongest(said: Said) -> Odds:
+    best: Odds = {}
+    for stmt, value in said:
+        if abs(value) > abs(best.get(stmt, 0.0)):
+            best[stmt] = value
+    return best
+
+
+def frames(evidence: Evidence, _: Iterable[ast.stmt]) -> Said:
+    """Where the exception passed through, unless it is the test's own assertion."""
+    for case in evidence.failing:
+        for depth, frame in enumerate(evidence.ours(case)):
+            stmt = evidence.statement(frame)
+            if stmt is None:
+                continue
+            if depth == 0 and isinstance(stmt, ast.Raise | ast.Assert):
+                yield stmt, RAISE
+                yield from _guards(evidence.modules[frame.path], stmt)
+            else:
+                yield stmt, FRAME * OUTER**depth
+
+
+def _guards(module: Module, stmt: ast.stmt) -> Said:
+    weight = GUARD
+    for up in module.ancestors(stmt):
+        if isinstance(up, Function):
+            return
+        if isinstance(up, ast.If | ast.While | ast.For | ast.Try):
+            yield up, weight
+            weight /= 2
+
+
+def makers(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+    """Statements above that bind what the raising statement, or the condition of a `raise`, reads."""
+    known = set(stmts)
+    for case in evidence.failing:
+        for frame in evidence.ours(case)[:1]:
+            stmt, module = evidence.statement(frame), evidence.modules[frame.path]
+            if stmt is not None:
+                guards = [up for up, _ in _guards(module, stmt)] if isinstance(stmt, ast.Raise | ast.Assert) else []
+                yield from _binding(module, [stmt, *guards], known, MADE)
+
+
+def _binding(module: Module, readers: list[ast.stmt], known: set[ast.stmt], weight: float) -> Said:
+    function = module.function(readers[0])
+    read = {name for stmt in readers for name, stored in names_in(stmt) if not stored}
+    for stmt in ast.walk(function) if function is not None else ():
+        above = isinstance(stmt, ast.stmt) and stmt.lineno <= readers[0].lineno and stmt not in readers
+        if above and stmt in known and any(stored and name in read for name, stored in names_in(stmt)):
+            yield stmt, weight
+
+
+def named(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+    """Everything in a function that is named where the test failed, or that the test is called after."""
+    words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
+    names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in evidence.failing]
+    for module in evidence.modules.values():
+        for stmt in stmts:
+            function = stmt if isinstance(stmt, Function) else module.function(stmt) if stmt in module.parents else None
+            if function is None:
+                continue
+            if function.name in words:
+                yield stmt, NAMED
+            elif function.name in texts or _in_a_name(function.name, names):
+                yield stmt, MEANT
+
+
+def _in_a_name(function: str, names: list[str]) -> bool:
+    return len(function) > 3 and any(function.lower().strip("_") in name for name in names)
+
+
+def _words(evidence: Evidence) -> Iterator[str]:
+    for case in evidence.failing:
+        if case.failure is None:
+            continue
+        yield from re.findall(r"\w+", f"{case.failure.message} {case.failure.assertion}")
+        module = evidence.tests.get(case.path)
+        for frame in case.failure.frames:
+            stmt = module.by_line.get(frame.line) if module and frame.path == case.path else None
+            for node in own_nodes(stmt) if stmt else ():
+                if isinstance(node, ast.Attribute | ast.Name):
+                    yield node.attr if isinstance(node, ast.Attribute) else node.id
+
+
+def _by_statement(evidence: Evidence) -> Callable[[Evidence, Iterable[ast.stmt]], Said]:
+    said = evidence.said
+    none = sum("None" in text for text in said) / max(len(said), 1)
+    whole = "\n".join(said)
+    kinds = differing(said)
+
+    def told(_: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+        for stmt in stmts:
+            value = SIZE * math.log2(1 + min(MOST_PLACES, _places(stmt)))
+            value += NONE * none * any(_writes_none(node) for node in own_nodes(stmt))
+            value += TEXT * any(_stands_in(node, whole) for node in own_nodes(stmt))
+            value += KIND * any(_does(node, kinds) for node in own_nodes(stmt))
+            yield stmt, value
+
+    return told
+
+
+def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+    """`__repr__` is called by pytest, to show the values of a test that failed, unless the tests ask for it."""
+    if re.search(r"repr\b|!r|%r", " ".join(evidence.sources.values())):
+        return
+    for module in evidence.modules.values():
+        for stmt in stmts:
+            function = module.function(stmt) if stmt in module.parents else None
+            if function is not None and function.name == "__repr__":
+                yield stmt, SHOWN
+
+
+def _places(stmt: ast.stmt) -> int:
+    return sum(
+        isinstance(node, PLACES) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+        for node in own_nodes(stmt)
+    )
+
+
+def _writes_none(node: ast.AST) -> bool:
+    match node:
+        case ast.Return(value=value) | ast.Assign(value=value):
+            return value is None or _is_none(value)
+        case ast.Call(args=args, keywords=keywords):
+            return any(_is_none(value) for value in (*args, *(keyword.value for keyword in keywords)))
+        case ast.arguments(defaults=defaults):
+            return any(_is_none(value) for value in defaults)
+    return False
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _stands_in(node: ast.AST, said: str) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and len(text) > 2 and text in said
+
+
+def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
+    return (
+        isinstance(node, ast.Attribute | ast.Name)
+        and (node.attr if isinstance(node, ast.Attribute) else node.id) in kinds
+    )
+
+
+def hanging(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+    """In the function where a test hangs: its loops, their jumps, and what their conditions are made of."""
+    known = set(stmts)
+    for case in evidence.failing:
+        if case.failure is None or case.failure.exception != HANG:
+            continue
+        for frame in evidence.ours(case)[:1]:
+            stmt, module = evidence.statement(frame), evidence.modules[frame.path]
+            function = module.function(stmt) if stmt else None
+            for node in ast.walk(function) if function else ():
+                if isinstance(node, ast.While | ast.Break | ast.Continue | ast.Return):
+                    yield node, JUMP
+                if isinstance(node, ast.While):
+                    yield from _binding(module, [node], known, JUMP)
