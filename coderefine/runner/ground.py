@@ -37,6 +37,8 @@ class Ground:
     seconds: Mapping[str, float] = field(default_factory=dict)
     unfit: frozenset[str] = frozenset()
     """Tests that speak differently in a fork than they did cold: they are never asked."""
+    retracted: set[str] = field(default_factory=set)
+    """Tests that spoke differently when they were called directly: from then on by pytest's protocol only."""
     habits: frozenset[str] = frozenset()
     """Files that the project's own tests change."""
     never_hot: str = ""

@@ -103,6 +103,11 @@ class Pool:
         """Tests that speak differently in a fork than they did cold: they are never asked."""
         return self._ground.unfit
 
+    @property
+    def retracted(self) -> frozenset[str]:
+        """Tests whose direct call and pytest's protocol disagreed on some candidate; the protocol was believed."""
+        return frozenset(self._ground.retracted)
+
     def baseline(self) -> Mapping[str, Status]:
         """The servers' own statuses on the unchanged tree (run once: all tests, collection order).
 

@@ -128,6 +128,7 @@ class Round:
             return None
         if set(answer["changed"]) - self._ground.habits:
             worker.close()
+        self._ground.retracted.update(self._ground.tests[place] for place in answer.get("retracted", ()))
         task.cpu += answer["cpu"]
         task.seconds += answer["wall"]
         if answer["hung"] and task.factor == 1.0 and self._may_retry(task):

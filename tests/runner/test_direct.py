@@ -172,10 +172,9 @@ class Around:
         self._place = locate([top], top)
         self._log = top.parent / "log"
 
-    def hot(self, body: str) -> Judged:
-        (judged,) = self.pool.judge(
-            [Candidate(1, {"mod.py": self._text(body)})], Plan(self.pool.tests, keep_going=True)
-        )
+    def judged(self, body: str, fastest: str = "hot") -> Judged:
+        plan = Plan(self.pool.tests, keep_going=True, fastest=fastest)
+        (judged,) = self.pool.judge([Candidate(1, {"mod.py": self._text(body)})], plan)
         return judged
 
     def cold(self, body: str) -> Mapping[str, Status]:
@@ -198,12 +197,40 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         with open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool:
             opened = Around(pool, views, top)
-            assert not opened.hot("return 5").plausible  # from here on a direct failure stands
+            assert not opened.judged("return 5").plausible  # from here on a direct failure stands
             yield opened
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
 def test_direct_calls_speak_as_cold_pytest_does(around: Around, body: str) -> None:
-    cold, hot = around.cold(body), around.hot(body)
+    cold, hot = around.cold(body), around.judged(body)
     assert dict(hot.statuses) == dict(cold)
     assert hot.plausible == (not any(status.bad for status in cold.values()))
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
+def test_a_pytest_that_has_started_speaks_as_a_cold_one(around: Around, body: str) -> None:
+    cold, warm = around.cold(body), around.judged(body, "warm")
+    assert (warm.speed, dict(warm.statuses)) == ("warm", dict(cold))
+
+
+def test_a_direct_call_that_disagrees_is_not_believed(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": "",
+        "mod.py": source(tmp_path / "log", "return 1"),
+        "test_mod.py": "import mod\ndef test_f():\n    assert mod.f() == 1\n",
+    }
+    top = make_repo(tmp_path / "project", files)
+    place = locate([top], top)
+    config = Config(python=sys.executable, sandbox="off")
+    only_there = TELL.replace("return 2", "return 1 if 'pytest_runtest_call' in names else 2")
+    candidate = Candidate(1, {"mod.py": source(tmp_path / "log", only_there).encode()})
+    with (
+        open_views(place) as views,
+        open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool,
+    ):
+        (judged,) = pool.judge([candidate], Plan())
+        assert judged.plausible, judged.reason
+        assert pool.retracted == {"test_mod.py::test_f"}
+        assert all(judged.plausible for judged in pool.judge([candidate], Plan()))
+    assert (tmp_path / "log").read_text().split().count("direct") == 1

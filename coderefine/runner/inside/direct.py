@@ -102,11 +102,13 @@ class Direct:
     def _proved(self, number: int) -> bool:
         return number not in self.trusted or function_of(self._session.items[number]) in self.proved
 
-    def learn(self, numbers: Iterable[int], direct: bytes, protocol: bytes) -> None:
-        """After the protocol ran what was called before: trust the tests less, or their failures more."""
+    def learn(self, numbers: Iterable[int], direct: bytes, protocol: bytes) -> List[int]:
+        """After the protocol ran what was called before: trust failures more, or tests no longer; the latter."""
         both = [number for number in numbers if number in self.trusted and direct[number] and protocol[number]]
         self._prove(number for number in both if direct[number] == protocol[number] == FAILED)
-        self.trusted -= {number for number in both if direct[number] != protocol[number]}
+        retracted = [number for number in both if direct[number] != protocol[number]]
+        self.trusted -= set(retracted)
+        return retracted
 
     def _plain(self, item: Any) -> bool:
         if type(item) is not pytest.Function or not self._plain_arguments(item):

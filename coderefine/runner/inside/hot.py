@@ -98,9 +98,9 @@ class Server:
         if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
             return quick
         answer = self._laid(message, edit, numbers, files)
-        self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
+        retracted = self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
         spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
-        return {**answer, **spent}
+        return {**answer, **spent, "retracted": retracted}
 
     def _laid(
         self, message: Message, edit: "Edit", numbers: List[int], files: Files, *, directly: bool = False
