@@ -160,7 +160,7 @@ def test_the_table_is_read_and_the_measure_protected(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("comand = 'x'", "did you mean 'command'"),
-        ("target = 0.9", "from 1 on"),
+        ("target = 0.9", "a number from 1 to"),
         ("clock = 'sun'", "one of wall, cpu"),
         ("command = 3", "a command line"),
         ('command = "python \'x"', "cannot be read"),
