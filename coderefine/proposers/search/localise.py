@@ -54,7 +54,7 @@ def suspects(
     `tests`, the files of the failing tests, and `steps`, what ran for each of their lines, sharpen it.
     """
     spectrum = spectrum_of(modules, coverage, failing, tests, steps)
-    evidence = Evidence(modules, failing, tests, sources)
+    evidence = Evidence(modules, failing, tests, sources, spectrum.ran)
     weights = {stmt: spectrum.purified(stmt) ** TRUST for stmt in spectrum.failing}
     _add_unseen(weights, evidence)
     _add_conditions(weights)

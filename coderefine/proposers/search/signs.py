@@ -7,7 +7,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coderefine.core import Case, Frame
 from coderefine.proposers.search.apart import names_in
@@ -35,6 +35,8 @@ KIND = 0.7
 """Statements that do what actual and expected value differ by (letter case, blanks, order)."""
 JUMP = 0.7
 """Loops, their jumps and what makes their conditions, in the function that hangs."""
+ONE_WAY, MANY = 0.3, 4
+"""Conditions that went one way only in all tests watched, when there are at least MANY of them."""
 SHOWN = -1.2
 """Code that only shows values: pytest calls it because a test failed."""
 SIZE = 0.005
@@ -56,6 +58,8 @@ class Evidence:
     failing: Sequence[Case]
     tests: Mapping[str, Module]
     sources: Mapping[str, str]
+    ran: Mapping[ast.stmt, int] = field(default_factory=dict)
+    """Statements that any test executed: by how many."""
 
     def statement(self, frame: Frame) -> ast.stmt | None:
         module = self.modules.get(frame.path)
@@ -75,7 +79,7 @@ class Evidence:
 def odds(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Odds:
     """The sum of all signs for each statement; of one sign the strongest instance counts."""
     found: Odds = defaultdict(float)
-    for sign in (frames, makers, named, _by_statement(evidence), showing, hanging):
+    for sign in (frames, makers, named, _by_statement(evidence), showing, one_way, hanging):
         for stmt, value in _strongest(sign(evidence, stmts)).items():
             found[stmt] += value
     return found
@@ -194,6 +198,15 @@ def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
             function = module.function(stmt) if stmt in module.parents else None
             if function is not None and function.name == "__repr__":
                 yield stmt, SHOWN
+
+
+def one_way(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+    """A suite that passed before took most branches; those that guard against errors aside."""
+    for stmt in stmts:
+        if isinstance(stmt, ast.If) and not isinstance(stmt.body[0], ast.Raise) and evidence.ran.get(stmt, 0) >= MANY:
+            taken = [block[0] in evidence.ran for block in (stmt.body, stmt.orelse) if block]
+            if not all(taken):
+                yield stmt, ONE_WAY
 
 
 def _places(stmt: ast.stmt) -> int:

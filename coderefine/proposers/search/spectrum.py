@@ -28,6 +28,14 @@ class Spectrum:
     share: Mapping[ast.stmt, float] = field(default_factory=dict)
     cleared: Mapping[ast.stmt, int] = field(default_factory=dict)
 
+    @property
+    def ran(self) -> dict[ast.stmt, int]:
+        """By how many tests each statement is executed."""
+        found = dict(self.passing)
+        for stmt, tests in self.failing.items():
+            found[stmt] = found.get(stmt, 0) + len(tests)
+        return found
+
     def ochiai(self, stmt: ast.stmt) -> float:
         """ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
         return self._ratio(len(self.failing.get(stmt, ())), self.passing.get(stmt, 0))

@@ -156,3 +156,15 @@ def test_a_loop_that_hangs() -> None:
     )
     order = ranked({"m.py": module}, {}, [case("bad", Frame("m.py", 5, "wait"), exception="Hang")])
     assert 4 in order[:3]
+
+
+def test_a_condition_that_never_lets_anything_through() -> None:
+    module = module_of("def f(a):\n    x = a\n    if x > 9:\n        return 1\n    y = 2\n    return y\n")
+    every = dict.fromkeys(("bad", "good", "third", "fourth"), lines(2, 3, 5, 6))
+    assert ranked({"m.py": module}, every, [case("bad")])[0] == 3
+
+
+def test_a_condition_that_only_guards_says_nothing() -> None:
+    module = module_of("def f(a):\n    x = a\n    if x > 9:\n        raise ValueError\n    y = [2, x]\n    return y\n")
+    both = {"bad": lines(2, 3, 5, 6), "good": lines(2, 3, 6)}
+    assert ranked({"m.py": module}, both, [case("bad")])[0] == 5
