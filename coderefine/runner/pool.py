@@ -29,6 +29,8 @@ USUAL, STRETCH = 3.0, 4.0
 """... else these seconds plus this times what the cold run took: watched tests run slower."""
 MOST_DEADLY = 5
 """Tests found at the baseline that hang or end their process, before the pool gives up."""
+MOST_SHARING = 80
+"""Passing tests that are watched line by line: those nearest to failing ones; more do not change who is suspicious."""
 MOST_STEPPED = 40
 """Failing tests that are taken apart by their lines."""
 
@@ -181,14 +183,14 @@ class Pool:
         return worker.server.warm.wait(self._longest)
 
     def trace(self, failing: Sequence[str]) -> Coverage:
-        """Lines executed inside the functions that `failing` reach: by them, and by all tests that share one.
+        """Lines executed inside the functions that `failing` reach: by them, and by the nearest tests that share one.
 
         One more run of those tests; everything else was learned with the baseline. Empty when they cannot be watched.
         """
         self.baseline()
         assert self._reach is not None
         functions = self._reach.functions(failing)
-        sharing = self._reach.tests(functions)
+        sharing = _nearest(failing, self._reach.tests(functions))[: MOST_SHARING + len(failing)]
         places = sorted({self._ground.places[name] for name in (*failing, *sharing) if name in self._ground.places})
         places = self._harmless(places)
         if not places or not functions:
@@ -269,6 +271,17 @@ class Pool:
         """
         self.baseline()
         return Round(self._workers, self._ground, plan).run(candidates)
+
+
+def _nearest(failing: Sequence[str], tests: Sequence[str]) -> list[str]:
+    """`tests`: `failing` first, then other parameters of the same functions, then the same files, then the rest."""
+    names = set(failing)
+    functions = {name.split("[")[0] for name in failing}
+    files = {name.split("::")[0] for name in failing}
+    return sorted(
+        tests,
+        key=lambda name: (name not in names, name.split("[")[0] not in functions, name.split("::")[0] not in files),
+    )
 
 
 @contextlib.contextmanager
