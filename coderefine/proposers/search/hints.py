@@ -103,7 +103,7 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
         re.compile(r"takes (from )?\d+.* positional arguments? but"),
         {"argument-removed": 2.0, "decorator": 3.0, "parameter": 2.0},
     ),
-    (re.compile(r"bound method|'method'"), {"decorator": 3.0}),
+    (re.compile(r"bound method|'(method|function)' object"), {"decorator": 4.0}),
     (
         re.compile(r"expected (at (least|most) |exactly )?\d+ (positional )?arguments?,? (but )?got"),
         {"argument-added": 3.0},

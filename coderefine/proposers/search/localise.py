@@ -28,6 +28,10 @@ UNSEEN = 0.3
 LEAST = 0.02
 REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
 """Whose signature does not go with a call, in the words of CPython."""
+BOUND = re.compile(r"<bound method (?:\w+\.)*(\w+) of")
+UNCALLED = re.compile(r"'(?:method|function)' object (?:has no|is not|cannot)|of type 'method'")
+READ = re.compile(r"\.(\w+)\b(?!\s*\()")
+"""An attribute that is read and not called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ def suspects(
             weights[stmt] *= math.exp(value)
     _add_headers(weights, modules)
     add_imported(weights, modules, evidence.said)
-    _add_refusing(weights, modules, failing)
+    _add_named(weights, modules, refusing(failing, sources))
     top = max(weights.values(), default=1.0)
     shares = {stmt: (weight / top) ** (1 / TRUST) for stmt, weight in weights.items()}
     kept = {stmt: share for stmt, share in shares.items() if share >= LEAST}
@@ -107,9 +111,22 @@ def _frames(evidence: Evidence) -> list[tuple[float, Frame]]:
     return [(0.5**depth, frame) for case in evidence.failing for depth, frame in enumerate(evidence.ours(case))]
 
 
-def _add_refusing(weights: dict[ast.stmt, float], modules: Mapping[str, Module], failing: Iterable[Case]) -> None:
-    """Definitions that refused a call ("f() takes 1 positional argument but 2 were given"): no line of them ran."""
-    names = {match[1] for case in failing if case.failure for match in REFUSED.finditer(case.failure.message)}
+def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
+    """Functions that no line of ran, and that the failure is about.
+
+    They refused a call ("f() takes 1 positional argument but 2 were given"), or were met as a method where their value
+    was wanted: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
+    """
+    names: set[str] = set()
+    for case in failing:
+        said = f"{case.failure.message}\n{case.failure.assertion}" if case.failure else ""
+        names.update(match[1] for pattern in (REFUSED, BOUND) for match in pattern.finditer(said))
+        if UNCALLED.search(said):
+            names.update(READ.findall(sources.get(case.id, "")))
+    return names
+
+
+def _add_named(weights: dict[ast.stmt, float], modules: Mapping[str, Module], names: set[str]) -> None:
     for module in modules.values():
         for function in module.statements:
             if isinstance(function, Function) and function.name in names:

@@ -77,6 +77,25 @@ def test_a_signature_that_refuses_a_call_although_no_line_of_it_ran(module: Modu
     assert 8 in [stmt.lineno for stmt in found.weights]
 
 
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        ("AssertionError: assert <bound method A.other of <m.A object at 0x1>> == 2", ""),
+        ("AttributeError: 'function' object has no attribute 'real'", "assert a.other.real == 2"),
+        ("TypeError: argument of type 'method' is not iterable", "assert 2 in a.other"),
+    ],
+)
+def test_a_method_met_where_its_value_was_wanted(module: Module, said: str, source: str) -> None:
+    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said)], {"bad": source})
+    assert 8 in [stmt.lineno for stmt in found.weights]
+
+
+def test_a_method_that_is_called_is_not_meant(module: Module) -> None:
+    said = "AttributeError: 'function' object has no attribute 'real'"
+    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said)], {"bad": "a.other() == 2"})
+    assert 8 not in [stmt.lineno for stmt in found.weights]
+
+
 def ranked(modules: dict[str, Module], coverage: dict, failing: list[Case], **more: object) -> list[int]:  # type: ignore[type-arg]
     """Lines of the suspects, the most suspicious first."""
     found = suspects(modules, coverage, failing, {}, **more)  # type: ignore[arg-type]
