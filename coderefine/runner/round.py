@@ -122,9 +122,15 @@ class Round:
         if answer["kind"] == "ready":
             worker.close()  # the candidate may still lie in its view: the next one starts in a fresh one
             return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason="the test server died")
+        judged = self._settled(worker, task, answer)
+        if judged is None:
+            self._send(worker, task)
+        return judged
+
+    def _settled(self, worker: Worker, task: Task, answer: Message) -> Judged | None:
+        """What one child's answer comes to, or None when `task` wants another."""
         if "slow" in answer:
             task.slow = answer["slow"]
-            self._send(worker, task)
             return None
         if set(answer["changed"]) - self._ground.habits:
             worker.close()
@@ -133,13 +139,9 @@ class Round:
         task.seconds += answer["wall"]
         if answer["hung"] and task.factor == 1.0 and self._may_retry(task):
             task.factor = LONGER
-            self._send(worker, task)
             return None
         judged = self._verdict(task, answer)
-        if judged.plausible and self._advance(task):
-            self._send(worker, task)
-            return None
-        return judged
+        return None if judged.plausible and self._advance(task) else judged
 
     def _may_retry(self, task: Task) -> bool:
         """Second tries stay within the plan's share of the time since `began`."""

@@ -163,9 +163,10 @@ class _Watch:
 def _ask_where(view: View, pid: int, board: _Board) -> None:
     """Have the process write its stacks. Its own `pid` means something inside the view only, so we ask from there."""
     view.run(("sh", "-c", f"kill -{int(ASK)} {pid}"), timeout=5.0)
-    until = time.monotonic() + DUMP
-    while not board.dump and time.monotonic() < until:
-        time.sleep(0.01)
+    until, seen = time.monotonic() + DUMP, ""
+    while time.monotonic() < until and not (seen and seen == board.dump):  # written in many pieces: until it rests
+        seen = board.dump
+        time.sleep(0.03)
 
 
 def _text(data: bytes) -> str:

@@ -37,17 +37,15 @@ def taken_apart(
     modules: Mapping[str, Module], failing: Sequence[Case], tests: Mapping[str, Module], steps: Steps
 ) -> dict[str, Apart]:
     """By test id; without the tests whose failing line, or whose own text, is not known."""
-    found = {}
-    for case in failing:
-        module, known = tests.get(case.path), steps.get(case.id, ())
-        if module is None or case.failure is None:
-            continue
-        lines = (frame.line for frame in case.failure.frames if frame.path == case.path)
-        ended = {stmt for line in lines if (stmt := module.by_line.get(line)) is not None}
-        part = _apart(modules, [step for step in known if step.path == case.path], module, ended)
-        if part.failed or part.set_up:
-            found[case.id] = part
-    return found
+    parts = {case.id: _of_case(modules, case, tests[case.path], steps) for case in failing if case.path in tests}
+    return {name: part for name, part in parts.items() if part.failed or part.set_up}
+
+
+def _of_case(modules: Mapping[str, Module], case: Case, module: Module, steps: Steps) -> Apart:
+    frames = case.failure.frames if case.failure else ()
+    lines = (frame.line for frame in frames if frame.path == case.path)
+    ended = {stmt for line in lines if (stmt := module.by_line.get(line)) is not None}
+    return _apart(modules, [step for step in steps.get(case.id, ()) if step.path == case.path], module, ended)
 
 
 def _apart(modules: Mapping[str, Module], steps: Sequence[Step], module: Module, ended: set[ast.stmt]) -> Apart:

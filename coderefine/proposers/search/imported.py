@@ -28,11 +28,15 @@ def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], 
         called = _called(module, words)
         for stmt in module.statements:
             function = module.function(stmt)
-            if function is None or function in called:
-                best = max((readers.get(name, 0.0) for name in _made(stmt, inside=function is not None)), default=0.0)
-                _raise_to(weights, stmt, best * (AT_IMPORT if function is None else called[function]))
+            share = AT_IMPORT if function is None else called.get(function, 0.0)
+            _raise_to(weights, stmt, share * _read_most(readers, stmt, inside=function is not None))
         for function in called:
             _lift(weights, function)
+
+
+def _read_most(readers: Mapping[str, float], stmt: ast.stmt, *, inside: bool) -> float:
+    """The suspicion of the worst reader of what a statement makes."""
+    return max((readers.get(name, 0.0) for name in _made(stmt, inside=inside)), default=0.0)
 
 
 def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> None:
@@ -53,13 +57,18 @@ def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
 def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
     """Functions that the module's own top-level code calls by their names, and the share of what they fill."""
     names: dict[str, float] = {}
+    for node in _at_top(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            share = FOR_THIS if _texts(node) & words else AT_IMPORT
+            names[node.func.id] = max(names.get(node.func.id, 0.0), share)
+    return {stmt: names[stmt.name] for stmt in module.tree.body if isinstance(stmt, Function) and stmt.name in names}
+
+
+def _at_top(module: Module) -> Iterator[ast.AST]:
+    """Nodes of the statements that run at import, definitions left out."""
     for stmt in module.statements:
         if module.function(stmt) is None and not isinstance(stmt, Function | ast.ClassDef):
-            for node in own_nodes(stmt):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    share = FOR_THIS if _texts(node) & words else AT_IMPORT
-                    names[node.func.id] = max(names.get(node.func.id, 0.0), share)
-    return {stmt: names[stmt.name] for stmt in module.tree.body if isinstance(stmt, Function) and stmt.name in names}
+            yield from own_nodes(stmt)
 
 
 def _texts(node: ast.Call) -> set[str]:

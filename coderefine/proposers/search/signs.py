@@ -134,10 +134,13 @@ def makers(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
 def _binding(module: Module, readers: list[ast.stmt], known: set[ast.stmt], weight: float) -> Said:
     function = module.function(readers[0])
     read = {name for stmt in readers for name, stored in names_in(stmt) if not stored}
-    for stmt in ast.walk(function) if function is not None else ():
-        above = isinstance(stmt, ast.stmt) and stmt.lineno <= readers[0].lineno and stmt not in readers
-        if above and stmt in known and any(stored and name in read for name, stored in names_in(stmt)):
-            yield stmt, weight
+    if function is not None:
+        above = (stmt for stmt in known - set(readers) if stmt.lineno <= readers[0].lineno)
+        yield from ((stmt, weight) for stmt in above if module.function(stmt) is function and _binds(stmt, read))
+
+
+def _binds(stmt: ast.stmt, names: set[str]) -> bool:
+    return any(stored and name in names for name, stored in names_in(stmt))
 
 
 def named(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:

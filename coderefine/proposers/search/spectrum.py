@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -57,24 +57,27 @@ def spectrum_of(
     steps: Steps,
 ) -> Spectrum:
     """Lines of the coverage turned into statements. `tests`: the failing tests' files."""
-    bad: dict[ast.stmt, set[str]] = defaultdict(set)
-    good: dict[ast.stmt, int] = defaultdict(int)
-    names = {case.id for case in failing}
-    for test, by_path in {**coverage, **_from_frames(modules, coverage, failing)}.items():
-        for stmt in _executed(modules, by_path) if test else ():
-            if test in names:
-                bad[stmt].add(test)
-            else:
-                good[stmt] += 1
+    bad, good = _ran(modules, {**coverage, **_from_frames(modules, coverage, failing)}, {case.id for case in failing})
     kept = {stmt: frozenset(found) for stmt, found in bad.items() if not _docstring(stmt)}
     parts = taken_apart(modules, failing, tests, steps)
     share = {stmt: sum(_worth(parts, test, stmt) for test in found) for stmt, found in kept.items()}
-    cleared: dict[ast.stmt, int] = defaultdict(int)
-    for part in parts.values():
-        for check in part.passed:
-            for stmt in check:
-                cleared[stmt] += 1
+    cleared = Counter(stmt for part in parts.values() for check in part.passed for stmt in check)
     return Spectrum(kept, good, max(len(failing), 1), share, cleared)
+
+
+def _ran(
+    modules: Mapping[str, Module], coverage: Coverage, failing: set[str]
+) -> tuple[Mapping[ast.stmt, set[str]], Mapping[ast.stmt, int]]:
+    """Each statement's failing tests, and the number of passing ones."""
+    bad: dict[ast.stmt, set[str]] = defaultdict(set)
+    good: Counter[ast.stmt] = Counter()
+    for test in filter(None, coverage):
+        ran = set(_executed(modules, coverage[test]))
+        if test not in failing:
+            good.update(ran)
+        for stmt in ran if test in failing else ():
+            bad[stmt].add(test)
+    return bad, good
 
 
 def _worth(parts: Mapping[str, Apart], test: str, stmt: ast.stmt) -> float:
