@@ -31,6 +31,8 @@ MOST_DEADLY = 5
 """Tests found at the baseline that hang or end their process, before the pool gives up."""
 MOST_SHARING = 80
 """Passing tests that are watched line by line: those nearest to failing ones; more do not change who is suspicious."""
+TRACED, FEW = 0.7, 3
+"""Seconds that the tests watched line by line took at the baseline, watched for functions only; and a second try."""
 MOST_STEPPED = 40
 """Failing tests that are taken apart by their lines."""
 
@@ -189,17 +191,27 @@ class Pool:
         """
         self.baseline()
         assert self._reach is not None
-        functions = self._reach.functions(failing)
-        sharing = _nearest(failing, self._reach.tests(functions))[: MOST_SHARING + len(failing)]
-        places = sorted({self._ground.places[name] for name in (*failing, *sharing) if name in self._ground.places})
-        places = self._harmless(places)
-        if not places or not functions:
-            return {}
-        stepped = [self._ground.places[name] for name in list(failing)[:MOST_STEPPED] if name in self._ground.places]
-        answer = self._watched(places, sorted(functions), stepped)
-        told = answer.get("told", {})  # nothing, when a test ended the process that watched it
-        self.steps = steps_of(self.tests, told.get("reach"))
-        return Reach.of([self.tests[place] for place in places], told.get("reach")).lines()
+        functions, asked = self._reach.functions(failing), set(failing)
+        sharing = [name for name in _nearest(failing, self._reach.tests(functions)) if name not in asked]
+        places = self._known((*failing, *sharing[:MOST_SHARING]))
+        stepped = set(self._known(failing)[:MOST_STEPPED])
+        for chosen in self._portions(places) if functions else ():
+            answer = self._watched(sorted(chosen), sorted(functions), sorted(stepped.intersection(chosen)))
+            if told := answer.get("told"):  # nothing, when a test ended the process that watched it, or took too long
+                self.steps = steps_of(self.tests, told.get("reach"))
+                return Reach.of([self.tests[place] for place in sorted(chosen)], told.get("reach")).lines()
+        return {}
+
+    def _known(self, names: Iterable[str]) -> list[int]:
+        """Places of the tests that were collected."""
+        return [self._ground.places[name] for name in names if name in self._ground.places]
+
+    def _portions(self, places: Sequence[int]) -> Iterator[list[int]]:
+        """What to watch, most important first: what fits into the time, at least one test; then the first few alone."""
+        fitting = self._quick(places, TRACED) or self._harmless(places)[:1]
+        yield from [fitting] if fitting else []
+        if len(fitting) > FEW:
+            yield fitting[:FEW]
 
     def probe(self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float) -> Mapping[int, Codes]:
         """How `candidates` answer the calls that `tests` make, and calls near them; by candidate number.

@@ -204,7 +204,7 @@ class Search:
         """Lines by test from one cold run."""
         if not any("::" in case.id and not _deadly(case) for case in failing):
             return {}  # nothing but collection errors and hanging tests: their tracebacks are all there is
-        ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit))
+        ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit / 3))
         with views.open(situation.best.patch) as view:
             return run_tests(view, self._place, self._interpreter, self._config, ask).coverage or {}
 
