@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
 from coderefine.config import Config
 from coderefine.core import Patch, Status, Views
+from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.coldpool import ColdPool
 from coderefine.runner.pool import Pool, open_pool
@@ -16,6 +17,7 @@ from coderefine.runner.server import usual_workers
 AnyPool = Pool | ColdPool
 
 
+@contextmanager
 def open_any_pool(
     views: Views,
     place: Place,
@@ -27,8 +29,20 @@ def open_any_pool(
     usual: float,
     deadly: frozenset[str] = frozenset(),
     fork: bool = sys.platform != "win32",
-) -> AbstractContextManager[AnyPool]:
-    """See pool.open_pool for the parameters; without `fork` every candidate is a cold process."""
-    if not fork:
-        return nullcontext(ColdPool(views, place, interpreter, config, patch, usual_workers(), expected, usual))
-    return open_pool(views, place, interpreter, config, patch=patch, expected=expected, usual=usual, deadly=deadly)
+    or_cold: bool = False,
+) -> Iterator[AnyPool]:
+    """See pool.open_pool for the parameters; without `fork` every candidate is a cold process.
+
+    `or_cold`: also where tests cannot even be collected (a conftest that imports what is broken); else RunnerError.
+    """
+    cold = ColdPool(views, place, interpreter, config, patch, usual_workers(), expected, usual)
+    forks = open_pool(views, place, interpreter, config, patch=patch, expected=expected, usual=usual, deadly=deadly)
+    with ExitStack() as stack:
+        pool: AnyPool = cold
+        try:
+            pool = stack.enter_context(forks) if fork else cold
+        except RunnerError as error:
+            if not or_cold:
+                raise
+            cold.why = str(error)
+        yield pool

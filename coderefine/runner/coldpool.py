@@ -1,4 +1,4 @@
-"""A pool where nothing can be forked (Windows): every candidate is a cold process, several at a time."""
+"""A pool where nothing can be forked (Windows, tests that cannot be collected): cold processes, several at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ ROOM, LEAST = 10.0, 20.0
 
 @dataclass(slots=True)
 class ColdPool:
-    """Answers like `Pool`, at the speed of cold pytest. `expected`: the cold baseline, else it is run once."""
+    """Answers like `Pool`, at the speed of cold pytest. `expected`: the cold baseline, else it is run once.
+
+    `why` there is no fork.
+    """
 
     views: Views
     place: Place
@@ -35,6 +38,7 @@ class ColdPool:
     broken: Mapping[str, str] = field(default_factory=dict)
     confined: tuple[str, ...] = ()
     steps: Steps = field(default_factory=dict)
+    why: str = "nothing is forked here"
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -99,7 +103,7 @@ class ColdPool:
             if reason:
                 break
         seconds = time.monotonic() - began
-        return Judged(candidate, statuses, "cold", not reason, 0.0, seconds, reason, "nothing is forked here", hung)
+        return Judged(candidate, statuses, "cold", not reason, 0.0, seconds, reason, self.why, hung)
 
     def _asks(self, candidate: Candidate, plan: Plan) -> Iterator[Ask]:
         every = Ask(known=plan.known, rich=False, seed=0, timeout=max(LEAST, ROOM * (self.usual or 0.0)))

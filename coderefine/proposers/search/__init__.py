@@ -25,6 +25,7 @@ from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.anypool import AnyPool, open_any_pool
 from coderefine.runner.candidates import Candidate
 from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.coldpool import ColdPool
 
 DEADLY = (HANG, "Exit", "Crash")
 """What the cold run calls the end of a test that took its process along."""
@@ -133,7 +134,10 @@ class Search:
             deadly=deadly,
             usual=sum(case.seconds for case in situation.best.cases.values() if case.id not in deadly),
             fork=self._fork,
+            or_cold=True,
         ) as pool:
+            if isinstance(pool, ColdPool) and self._fork:
+                self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
             sites, spectrum = self._sites(situation, views, pool, failing)
             trial = Trial(
                 pool,

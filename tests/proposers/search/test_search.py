@@ -144,6 +144,28 @@ def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> Non
     assert patch.files == {"shop.py": faulty.replace("n > 10", "n >= 10").encode()}
 
 
+def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: Path) -> None:
+    faulty = "def known(name):\n    return {'a': 1}[name]\n\n\nFIRST = known('XXaXX')\n"
+    files = {
+        "shop.py": faulty,
+        "conftest.py": "import shop\n",
+        "test_shop.py": "import shop\ndef test_it():\n    assert shop.FIRST == 1\n",
+    }
+    top = make_repo(tmp_path / "p", files)
+    place = locate([top], top)
+    config = replace(load(place.root, {}), search_time=60.0)
+    python = interpreter(place, config, dict(os.environ))
+    said: list[Event] = []
+    with open_views(place) as views:
+        with views.open() as view:
+            check = Pytest(place, python, config, said.append).check(view, Ask(seed=0))
+        base = Attempt(0, Patch(), (check,))
+        search = Search(place, python, config, Protection.of(place, config), said.append)
+        patch = next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views))
+    assert b"known('a')" in (patch.files["shop.py"] or b"")
+    assert any("every candidate is a cold run" in event.text for event in said)
+
+
 def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> None:
     """As if the attempt's cold run had failed: its record is that of the unrepaired tree."""
     faulty = "def price(n):\n    if n > 10:\n        return n * 8 // 10\n    return n\n"
