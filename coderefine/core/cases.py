@@ -47,6 +47,11 @@ class Failure:
     frames: tuple[Frame, ...] = ()
     output: str = ""
 
+    @property
+    def words(self) -> str:
+        """All that pytest says about it."""
+        return f"{self.message}\n{self.assertion}"
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

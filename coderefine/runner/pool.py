@@ -191,8 +191,8 @@ class Pool:
         """
         self.baseline()
         assert self._reach is not None
-        functions, asked = self._reach.functions(failing), set(failing)
-        sharing = [name for name in _nearest(failing, self._reach.tests(functions)) if name not in asked]
+        functions = self._reach.functions(failing)
+        sharing = _nearest(failing, self._reach.tests(functions))
         places = self._known((*failing, *sharing[:MOST_SHARING]))
         stepped = set(self._known(failing)[:MOST_STEPPED])
         for chosen in self._portions(places) if functions else ():
@@ -234,7 +234,7 @@ class Pool:
     def _answers(
         self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float
     ) -> Mapping[str, Sequence[str]]:
-        places = self._quick([self._ground.places[name] for name in tests if name in self._ground.places], seconds)
+        places = self._quick(self._known(tests), seconds)
         worker = self._workers[0]
         if worker.down:
             worker.restart()
@@ -286,13 +286,13 @@ class Pool:
 
 
 def _nearest(failing: Sequence[str], tests: Sequence[str]) -> list[str]:
-    """`tests`: `failing` first, then other parameters of the same functions, then the same files, then the rest."""
+    """The other `tests`: parameters of the failing functions first, then those of the same files, then the rest."""
     names = set(failing)
     functions = {name.split("[")[0] for name in failing}
     files = {name.split("::")[0] for name in failing}
     return sorted(
-        tests,
-        key=lambda name: (name not in names, name.split("[")[0] not in functions, name.split("::")[0] not in files),
+        (name for name in tests if name not in names),
+        key=lambda name: (name.split("[")[0] not in functions, name.split("::")[0] not in files),
     )
 
 

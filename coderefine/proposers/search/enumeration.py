@@ -7,7 +7,7 @@ import heapq
 import itertools
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
@@ -21,8 +21,9 @@ MOST = 1500
 """Edits kept of one operator at one statement: those of the greatest weight."""
 
 Code = tuple[object, ...]
-Key = tuple[str, int, int, Code | None]
-"""File, line and column of what was compiled (column -1: a whole function), and what it compiled to."""
+Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
+Key = tuple[Compiler, ast.stmt, Code | None]
+"""How what was compiled, and what it compiled to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Enumeration:
         self._heap: list[tuple[float, int, tuple[Site, Operator] | Iterator[Scored], Scored | None]] = []
         self._seen: set[Key] = set()
         self._texts: set[int] = set()
-        self._originals: dict[ast.stmt, Code | None] = {}
+        self._begun: set[tuple[Compiler, ast.stmt]] = set()
         self._best: dict[str, float] = {}
         self.made = 0
         for site in sites:
@@ -84,33 +85,27 @@ class Enumeration:
 
     def _checked(self, item: Scored) -> Proposed | None:
         self.made += 1
-        module, stmt = item.site.module, item.site.stmt
-        around = alone(module, stmt, item.edit)
-        key = (module.path, stmt.lineno, stmt.col_offset, around) if around else self._whole(item)
+        key = self._key(item)
         if key is None or key in self._seen:
             return None
         self._seen.add(key)
-        text = emit.apply(module.text, item.edit)
-        if (around and around == self._unchanged(item)) or hash(text) in self._texts:
+        text = emit.apply(item.site.module.text, item.edit)
+        if hash(text) in self._texts:
             return None
         self._texts.add(hash(text))
         return Proposed(item, text)
 
-    def _unchanged(self, item: Scored) -> Code | None:
-        """What the statement compiles to as it stands."""
-        stmt = item.site.stmt
-        if stmt not in self._originals:
-            self._originals[stmt] = alone(item.site.module, stmt, None)
-        return self._originals[stmt]
-
-    def _whole(self, item: Scored) -> Key | None:
-        """The key of an edit that reaches beyond its statement: what all of its function compiles to."""
-        module, top = item.site.module, emit.enclosing(item.site.module, item.site.stmt)
-        if top not in self._originals:
-            self._originals[top] = compiled(module, top, None)
-            self._seen.add((module.path, top.lineno, -1, self._originals[top]))
-        code = compiled(module, top, item.edit)
-        return (module.path, top.lineno, -1, code) if code is not None else None
+    def _key(self, item: Scored) -> Key | None:
+        """What the edit makes: of its statement, or of all the function where it reaches beyond; None: no program."""
+        module, stmt = item.site.module, item.site.stmt
+        for compiler, node in ((alone, stmt), (compiled, emit.enclosing(module, stmt))):
+            code = compiler(module, node, item.edit)
+            if code is not None:
+                if (compiler, node) not in self._begun:
+                    self._begun.add((compiler, node))
+                    self._seen.add((compiler, node, compiler(module, node, None)))  # nothing changed
+                return compiler, node, code
+        return None
 
 
 def _edits(site: Site, operator: Operator) -> list[Edit]:

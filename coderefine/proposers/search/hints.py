@@ -165,7 +165,7 @@ class Hints:
         for case in cases:
             for name, odds in _said(case).items():
                 found[name] = found.get(name, 0.0) + odds / len(cases)
-        said = [f"{case.failure.message}\n{case.failure.assertion}" for case in cases if case.failure]
+        said = [case.failure.words for case in cases if case.failure]
         none = any(NONE.search(text) for text in said)
         return cls(found, _named(UNDEFINED, said), none, _named(LACKING, said))
 
@@ -179,7 +179,7 @@ def _said(case: Case) -> dict[str, float]:
     assert case.failure is not None
     found = dict(BY_EXCEPTION.get(case.failure.exception.rsplit(".", 1)[-1], {}))
     for pattern, odds in BY_MESSAGE:
-        if pattern.search(f"{case.failure.message}\n{case.failure.assertion}"):
+        if pattern.search(case.failure.words):
             for name, extra in odds.items():
                 found[name] = max(found.get(name, 0.0), extra)
     return found

@@ -189,6 +189,12 @@ class Local:
         return self.module.index.idle | frozenset(name for name in own if not name.startswith("_"))
 
     @cached_property
+    def callables(self) -> list[str]:
+        """Parameters that are called somewhere in the file, or that nothing reads: they may be functions."""
+        called = self.module.index.calls
+        return [name for name in self.parameters if name in called or name in self.unused]
+
+    @cached_property
     def globals(self) -> tuple[str, ...]:
         """Names bound at the module's top level, imports included."""
         return tuple(global_names(self.module))

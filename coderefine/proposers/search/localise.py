@@ -119,7 +119,7 @@ def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
     """
     names: set[str] = set()
     for case in failing:
-        said = f"{case.failure.message}\n{case.failure.assertion}" if case.failure else ""
+        said = case.failure.words if case.failure else ""
         names.update(match[1] for pattern in (REFUSED, BOUND) for match in pattern.finditer(said))
         if UNCALLED.search(said):
             names.update(READ.findall(sources.get(case.id, "")))

@@ -68,7 +68,7 @@ class Evidence:
     @property
     def said(self) -> tuple[str, ...]:
         """The failures' own words."""
-        return tuple(f"{case.failure.message}\n{case.failure.assertion}" for case in self.failing if case.failure)
+        return tuple(case.failure.words for case in self.failing if case.failure)
 
     def ours(self, case: Case) -> list[Frame]:
         """Frames of the program in a traceback, the innermost first."""
@@ -166,7 +166,7 @@ def _words(evidence: Evidence) -> Iterator[str]:
     for case in evidence.failing:
         if case.failure is None:
             continue
-        yield from re.findall(r"\w+", f"{case.failure.message} {case.failure.assertion}")
+        yield from re.findall(r"\w+", case.failure.words)
         module = evidence.tests.get(case.path)
         for frame in case.failure.frames:
             stmt = module.by_line.get(frame.line) if module and frame.path == case.path else None

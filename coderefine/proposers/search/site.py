@@ -158,6 +158,12 @@ class Site:
         return [*self.names, *(f"{receiver}.{name}" for name in self.local.fields if receiver), *chains]
 
     @cached_property
+    def readable(self) -> list[str]:
+        """Those of `paths` that this very statement does not bind itself."""
+        own = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        return [path for path in self.paths if path not in own]
+
+    @cached_property
     def known(self) -> frozenset[str]:
         """Every name that may be read here."""
         return frozenset({*self.names, *self.local.globals, *BUILTINS, "self", "cls"})

@@ -14,6 +14,7 @@ from coderefine.source import Source, decode
 
 __all__ = [
     "DEFINITIONS",
+    "JUMPS",
     "LOOPS",
     "Edit",
     "Function",
@@ -24,6 +25,8 @@ __all__ = [
     "own_nodes",
 ]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+"""Statements after which nothing of their block runs."""
 BLANKS = re.compile(r"[ \t]*")
 LINE_END = re.compile(r"\r\n|\n|\r")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from coderefine.config import load
-from coderefine.core import Ask, Attempt, Event, Patch, Situation, Verdict
+from coderefine.core import Ask, Attempt, Event, Patch, Situation, Verdict, Views
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
@@ -23,22 +23,42 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="candidates are 
 Repair = Callable[[Mapping[str, str | bytes]], tuple[list[Patch], Search, list[Event]]]
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A search about to begin on the tree as it lies there."""
+
+    search: Search
+    situation: Situation
+    views: Views
+    said: list[Event]
+
+    @property
+    def base(self) -> Attempt:
+        return self.situation.best
+
+
+@contextlib.contextmanager
+def begun(
+    tmp_path: Path, files: Mapping[str, str | bytes], seconds: float, *, timeout: float = 600.0, fork: bool = True
+) -> Iterator[Begun]:
+    top = make_repo(tmp_path / "p", files)
+    place = locate([top], top)
+    config = replace(load(place.root, {}), search_time=seconds)
+    python = interpreter(place, config, dict(os.environ))
+    said: list[Event] = []
+    with open_views(place) as views:
+        with views.open() as view:
+            check = Pytest(place, python, config, said.append).check(view, Ask(seed=0, timeout=timeout))
+        base = Attempt(0, Patch(), (check,))
+        search = Search(place, python, config, Protection.of(place, config), said.append, fork=fork)
+        yield Begun(search, Situation(base, base, (base,), check.findings, (".",)), views, said)
+
+
 @pytest.fixture
 def repair(tmp_path: Path) -> Repair:
     def run(files: Mapping[str, str | bytes], seconds: float = 30.0) -> tuple[list[Patch], Search, list[Event]]:
-        top = make_repo(tmp_path / "p", files)
-        place = locate([top], top)
-        config = replace(load(place.root, {}), search_time=seconds)
-        python = interpreter(place, config, dict(os.environ))
-        said: list[Event] = []
-        critic = Pytest(place, python, config, said.append)
-        with open_views(place) as views:
-            with views.open() as view:
-                check = critic.check(view, Ask(seed=0, timeout=6))
-            base = Attempt(0, Patch(), (check,))
-            search = Search(place, python, config, Protection.of(place, config), said.append)
-            situation = Situation(base, base, (base,), check.findings, (".",))
-            return list(search.propose(situation, views)), search, said
+        with begun(tmp_path, files, seconds, timeout=6.0) as it:
+            return list(it.search.propose(it.situation, it.views)), it.search, it.said
 
     return run
 
@@ -131,58 +151,31 @@ def test_a_hanging_program(repair: Repair) -> None:
 
 def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> None:
     faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
-    top = make_repo(tmp_path / "p", {"shop.py": faulty, "test_shop.py": TESTS})
-    place = locate([top], top)
-    config = replace(load(place.root, {}), search_time=60.0)
-    python = interpreter(place, config, dict(os.environ))
-    with open_views(place) as views:
-        with views.open() as view:
-            check = Pytest(place, python, config, lambda _: None).check(view, Ask(seed=0))
-        base = Attempt(0, Patch(), (check,))
-        search = Search(place, python, config, Protection.of(place, config), fork=False)
-        patch = next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views))
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 60.0, fork=False) as it:
+        patch = next(it.search.propose(it.situation, it.views))
     assert patch.files == {"shop.py": faulty.replace("n > 10", "n >= 10").encode()}
 
 
 def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: Path) -> None:
-    faulty = "def known(name):\n    return {'a': 1}[name]\n\n\nFIRST = known('XXaXX')\n"
     files = {
-        "shop.py": faulty,
+        "shop.py": "def known(name):\n    return {'a': 1}[name]\n\n\nFIRST = known('XXaXX')\n",
         "conftest.py": "import shop\n",
         "test_shop.py": "import shop\ndef test_it():\n    assert shop.FIRST == 1\n",
     }
-    top = make_repo(tmp_path / "p", files)
-    place = locate([top], top)
-    config = replace(load(place.root, {}), search_time=60.0)
-    python = interpreter(place, config, dict(os.environ))
-    said: list[Event] = []
-    with open_views(place) as views:
-        with views.open() as view:
-            check = Pytest(place, python, config, said.append).check(view, Ask(seed=0))
-        base = Attempt(0, Patch(), (check,))
-        search = Search(place, python, config, Protection.of(place, config), said.append)
-        patch = next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views))
+    with begun(tmp_path, files, 60.0) as it:
+        patch = next(it.search.propose(it.situation, it.views))
     assert set(patch.files) == {"shop.py"}
-    assert any("every candidate is a cold run" in event.text for event in said)
+    assert any("every candidate is a cold run" in event.text for event in it.said)
 
 
 def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> None:
     """As if the attempt's cold run had failed: its record is that of the unrepaired tree."""
     faulty = "def price(n):\n    if n > 10:\n        return n * 8 // 10\n    return n\n"
-    top = make_repo(tmp_path / "p", {"shop.py": faulty, "test_shop.py": TESTS})
-    place = locate([top], top)
-    config = replace(load(place.root, {}), search_time=20.0)
-    python = interpreter(place, config, dict(os.environ))
-    said: list[Event] = []
-    with open_views(place) as views:
-        with views.open() as view:
-            check = Pytest(place, python, config, said.append).check(view, Ask(seed=0))
-        base = Attempt(0, Patch(), (check,))
-        search = Search(place, python, config, Protection.of(place, config), said.append)
-        situation = Situation(base, base, (base,), check.findings, (".",))
-        proposals = search.propose(situation, views)
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 20.0) as it:
+        proposals = it.search.propose(it.situation, it.views)
         patch = next(proposals)
-        refused = Attempt(1, patch, (check,), Verdict(ok=False, reason="still fails"))
+        refused = Attempt(1, patch, it.base.checks, Verdict(ok=False, reason="still fails"))
         with contextlib.suppress(StopIteration):
-            proposals.send(replace(situation, attempts=(base, refused)))
-    assert "search: test_shop.py::test_more passed in a fork of the warm tests and fails cold" in [e.text for e in said]
+            proposals.send(replace(it.situation, attempts=(it.base, refused)))
+    said = [event.text for event in it.said]
+    assert "search: test_shop.py::test_more passed in a fork of the warm tests and fails cold" in said

@@ -116,13 +116,12 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
 
 def _asked(site: Site) -> Iterator[tuple[str, float]]:
     """What a function given as a parameter says of a name."""
-    for name in site.local.parameters:
-        if name in site.local.unused or name in site.module.index.calls:
-            weight = 1.4 if name in site.local.unused else 0.5
-            for path in site.names[:5]:
-                if path != name:
-                    yield f"{name}({path})", weight
-                    yield f"not {name}({path})", weight * 0.5
+    for name in site.local.callables:
+        weight = 1.4 if name in site.local.unused else 0.5
+        for path in site.names[:5]:
+            if path != name:
+                yield f"{name}({path})", weight
+                yield f"not {name}({path})", weight * 0.5
 
 
 def _listed(site: Site) -> Iterator[tuple[str, float]]:

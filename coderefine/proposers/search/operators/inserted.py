@@ -13,12 +13,13 @@ from coderefine.proposers.search.kinds import fits
 from coderefine.proposers.search.operators import produced
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import DEFINITIONS, Edit
+from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit
 
 ENOUGH = 400
 """Statements found elsewhere after which no further piece is looked at."""
 EMPTY = {"list": "[]", "str": "''", "": "None"}
-JUMPS = ("return", "raise", "break", "continue")
+LEAVING = ("return", "raise", "break", "continue")
+"""How the text of a jump begins."""
 HOLE = 1.5
 """Added to a statement put in place of `pass`, where one may have been left out."""
 
@@ -48,16 +49,16 @@ def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
     if isinstance(site.stmt, ast.Pass) and site.module.alone(site.stmt):
         yield replace(emit.statement(site.module, site.stmt, text, weight), boost=HOLE)
         return
-    if not text.startswith(JUMPS) and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
+    if not text.startswith(LEAVING) and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
         yield edit
     yield from _after(site, text, weight)
 
 
 def _after(site: Site, text: str, weight: float) -> Iterator[Edit]:
     last = site.siblings[-1] is site.stmt
-    if isinstance(site.stmt, ast.Return | ast.Raise | ast.Break | ast.Continue):
+    if isinstance(site.stmt, JUMPS):
         return
-    if last or not text.startswith(JUMPS):
+    if last or not text.startswith(LEAVING):
         edit = emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5))
         yield from [edit] if edit else []
 

@@ -93,8 +93,7 @@ def _suits(name: str, kind: str) -> float:
 
 def _given(site: Site) -> list[tuple[str, float]]:
     """Names whose value may be handed on here, with their weights: parameters first, nothing this statement binds."""
-    own = {node.id for node in site.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    paths = [path for path in site.paths if path not in own and "__" not in path]
+    paths = [path for path in site.readable if "__" not in path]
     parameters = [path for path in paths if path in site.local.parameters]
     ordered = list(dict.fromkeys([*parameters, *paths]))[:MOST_PATHS]
     return [(path, 1.0 / (1 + 0.25 * at)) for at, path in enumerate(ordered)]
@@ -109,7 +108,9 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
     for path, near in _given(site):
         yield from ((f"{name}({path})", near, name) for name in functions if name != path)
         yield from ((text, 0.12 * near, name) for text, name in _nested(functions[:MOST_NESTED], path))
-        yield from ((f"{name}({path})", 1.5 * near, name) for name in callables(site) if path != name)
+        yield from (
+            (f"{name}({path})", 1.5 * near, name) for name in site.local.callables if name not in ("self", path)
+        )
         if me and not path.startswith(f"{me}."):
             yield from ((f"{me}.{name}({path})", 0.5 * near, name) for name in own_methods(site))
 
@@ -117,12 +118,6 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
 def _nested(functions: list[str], path: str) -> Iterator[tuple[str, str]]:
     """Two functions after each other, and the name of the last one."""
     yield from ((f"{last}({first}({path}))", last) for last, first in itertools.permutations(functions, 2))
-
-
-def callables(site: Site) -> list[str]:
-    """Parameters that are called somewhere in the function, or that nothing reads: they may be functions."""
-    used = site.module.index.calls
-    return [name for name in site.local.parameters if (name in used or name in site.local.unused) and name != "self"]
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:

@@ -9,11 +9,10 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import SIMPLE
 from coderefine.proposers.search.kinds import dotted
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Replacement
+from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit, Replacement
 
 WORDS: dict[type[ast.stmt], str] = {ast.Break: "break", ast.Continue: "continue", ast.Pass: "pass"}
-JUMPS = ("break", "continue", "pass", "return", "return None", "return False", "return True")
-JUMPING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+PLAIN = ("break", "continue", "pass", "return", "return None", "return False", "return True")
 SIGNS = (
     ("+=", 4.0),
     ("-=", 2.0),
@@ -38,11 +37,11 @@ def deletion(site: Site) -> Iterator[Edit]:
 
 def exchange(site: Site) -> Iterator[Edit]:
     """A statement exchanged with the one after it."""
-    if isinstance(site.stmt, JUMPING):
+    if isinstance(site.stmt, JUMPS):
         return
     index = site.siblings.index(site.stmt) if site.stmt in site.siblings else -1
     for other in site.siblings[index + 1 : index + 3] if index >= 0 else []:
-        if isinstance(other, JUMPING):
+        if isinstance(other, JUMPS):
             return  # what came after it would never run
         if site.module.alone(site.stmt) and site.module.alone(other):
             one, two = emit.lines_of(site.module, site.stmt), emit.lines_of(site.module, other)
@@ -63,7 +62,7 @@ def kind_changed(site: Site) -> Iterator[Edit]:
 
 def _other_jump(site: Site, old: str) -> Iterator[Edit]:
     start, end = site.module.start(site.stmt), site.module.end(site.stmt)
-    for word in JUMPS:
+    for word in PLAIN:
         if word != old and (site.loop is not None or word not in ("break", "continue")):
             yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
 

@@ -13,6 +13,8 @@ from coderefine.proposers.search.syntax import Edit, Replacement
 
 MAPPERS = ("str", "int", "tuple", "list", "len", "float", "bool", "set")
 """Built-ins that are often handed on to be called."""
+MAPPING = ("map", "filter", "reduce", "functools.reduce")
+"""Calls whose first argument is a function."""
 NUMERIC = ("int", "float", "")
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv, ast.Div)
 TAKES_VALUE = (
@@ -69,31 +71,24 @@ def returned(site: Site) -> Iterator[Edit]:
 
 def none_value(site: Site) -> Iterator[Edit]:
     """None as an argument, value or result replaced by a variable in scope, or by a built-in that is to be called."""
-    paths = _nearer_first(_bound_before(site))
+    paths = _nearer_first(site.readable)
     for node in filter(_is_none, site.exprs):
         if isinstance(site.module.parents.get(node), TAKES_VALUE):
-            called = [(name, 0.5) for name in MAPPERS] if _called_with(site, node) else []
+            called = [(name, 0.5) for name in MAPPERS] if _to_be_called(site, node) else []
             for text, weight in (*called, *paths):
                 yield from site.swap(node, text, weight)
-
-
-def _bound_before(site: Site) -> list[str]:
-    """What can be named here and is not what this very statement binds."""
-    own = {node.id for node in site.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return [path for path in site.paths if path not in own]
 
 
 def _nearer_first(paths: list[str]) -> list[tuple[str, float]]:
     return [(path, 1.0 / (1 + 0.1 * at)) for at, path in enumerate(paths)]
 
 
-def _called_with(site: Site, node: ast.expr) -> ast.AST | None:
-    """The call that takes `node` as the function it is to call: `map(None, rows)`, `sorted(rows, key=None)`."""
+def _to_be_called(site: Site, node: ast.expr) -> bool:
+    """Whether `node` stands where a function is handed on: `map(None, rows)`, `sorted(rows, key=None)`."""
     parent = site.module.parents.get(node)
-    if isinstance(parent, ast.keyword) and parent.arg in ("key", "default_factory"):
-        return site.module.parents.get(parent)
-    mapped = isinstance(parent, ast.Call) and dotted(parent.func) in ("map", "filter", "reduce", "functools.reduce")
-    return parent if isinstance(parent, ast.Call) and mapped and parent.args[0] is node else None
+    if isinstance(parent, ast.keyword):
+        return parent.arg in ("key", "default_factory")
+    return isinstance(parent, ast.Call) and dotted(parent.func) in MAPPING and parent.args[0] is node
 
 
 def _is_none(node: ast.AST) -> bool:
