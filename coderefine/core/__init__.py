@@ -7,7 +7,7 @@ from coderefine.core.events import EVENTS, Event, Listen
 from coderefine.core.findings import Finding, Identity, Severity, Span
 from coderefine.core.outcomes import Evidence, Outcome, Stop
 from coderefine.core.patches import EMPTY, Patch
-from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Situation
+from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
 from coderefine.core.spending import Cost, Limits
 from coderefine.core.tasks import FIX, Look, Read, Reward, Task
 from coderefine.core.views import Finished, View, Views
@@ -41,12 +41,14 @@ __all__ = [
     "Publisher",
     "Read",
     "Reward",
+    "Searcher",
     "Severity",
     "Situation",
     "Span",
     "Status",
     "Stop",
     "Task",
+    "TestRunner",
     "Verdict",
     "View",
     "Views",

@@ -16,8 +16,9 @@ class Ask:
     `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the
     baseline (None: look at everything). `tests`: run only these ids, in this order (None: all).
     `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
-    `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any.
-    `seed`: PYTHONHASHSEED.
+    `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any, and
+    (before Python 3.12, where recording is dear) of the tests `watched` only unless that is None.
+    `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
     `timeout`: wall seconds for the whole check.
     `freedom`: how far tests are let loose, as an index into runner.sandbox.STEPS; None: nothing but the view
     confines them, as befits the user's own code.
@@ -32,6 +33,8 @@ class Ask:
     rich: bool = True
     coverage: bool = False
     cover: frozenset[str] = frozenset()
+    watched: frozenset[str] | None = None
+    follow: bool = False
     seed: int | None = None
     timeout: float = 600.0
     freedom: int | None = None
@@ -44,6 +47,7 @@ class Check:
     `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
     `tool` names the program and version that spoke. `scores` by criterion and their weighted mean `total`
     (1 poor, 5 nothing to add) are a review's; None: it gave none. `confined`: what confined the tests, in words.
+    `followed`: tests started Python programs of which lines were recorded.
     """
 
     critic: str
@@ -58,6 +62,7 @@ class Check:
     scores: Mapping[str, float] = field(default_factory=dict)
     total: float | None = None
     confined: tuple[str, ...] = ()
+    followed: bool = False
 
     @property
     def failing(self) -> tuple[str, ...]:

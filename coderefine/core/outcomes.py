@@ -41,7 +41,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left."""
+    """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left.
+
+    `suite_runs`: what all cold test runs took, in units of one run of the whole suite. `first_candidate`: seconds
+    from the start of the offline search to its first judged candidate.
+    """
 
     best: Attempt
     baseline: Attempt
@@ -51,6 +55,8 @@ class Outcome:
     remaining: tuple[Finding, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     cost: Cost = NOTHING
+    suite_runs: float | None = None
+    first_candidate: float | None = None
 
     @property
     def clean(self) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from coderefine.core.attempts import Attempt, Verdict
+from coderefine.core.cases import Coverage
 from coderefine.core.checks import Ask, Check
 from coderefine.core.findings import Finding
 from coderefine.core.outcomes import Outcome
@@ -47,7 +48,8 @@ class Situation:
     """All a proposer may know: values, so that a resumed run walks the same way.
 
     `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
-    so far, refused ones included. `protected` answers whether a path may be written.
+    so far, refused ones included. `freedom`: the sandbox's step that failing tests need (see Ask). `trace`: the
+    lines that failing tests execute in the tree of `best`, where they are known.
     """
 
     best: Attempt
@@ -57,6 +59,8 @@ class Situation:
     scope: tuple[str, ...]
     flaky: frozenset[str] = frozenset()
     seconds_left: float | None = None
+    freedom: int = 0
+    trace: Coverage = field(default_factory=dict)
 
 
 Proposals = Generator[Patch, Situation, None]
@@ -75,6 +79,36 @@ class Proposer(Protocol):
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Raises BudgetError before a limit is crossed, ModelError when the model's server says a final no."""
+        ...
+
+
+@runtime_checkable
+class Searcher(Protocol):
+    """A proposer that judges candidates of its own before it proposes one."""
+
+    @property
+    def alternatives(self) -> Sequence[Patch]:
+        """Other plausible patches beside the one proposed last, best first."""
+        ...
+
+    @property
+    def first_candidate(self) -> float | None:
+        """Seconds from the start of its first search to the first judged candidate; None before."""
+        ...
+
+    @property
+    def hindrance(self) -> str:
+        """Why no candidate could be judged, and what to do; "" when some were."""
+        ...
+
+
+@runtime_checkable
+class TestRunner(Protocol):
+    """A critic that runs the project's tests."""
+
+    @property
+    def spent(self) -> float:
+        """Seconds that its cold runs have taken so far."""
         ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coderefine.core import Ask, Check, Critic, Finding, Severity, Task, View
+from coderefine.core import Ask, Check, Critic, Finding, Severity, Task, TestRunner, View
 from coderefine.critics.scope import inside
 
 
@@ -17,6 +17,10 @@ class Judged:
         self._critic = critic
         self._judged = task.judged
         self.name = critic.name
+
+    @property
+    def spent(self) -> float:
+        return self._critic.spent if isinstance(self._critic, TestRunner) else 0.0
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises what the critic raises."""

@@ -44,11 +44,14 @@ class Pytest:
         self._listen = listen
         self._limit = config.test_timeout
         self._paced = False
+        self.spent = 0.0
+        """Seconds that the runs have taken so far."""
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
         self._listen(Event("stage", self.name))
         check = self._run(view, ask)
+        self.spent += check.seconds
         if check.complete and not self._paced:
             self._limit, self._paced = min(self._limit, _limit(check)), True
         texts = Texts(view)

@@ -2,7 +2,7 @@
 
 from coderefine.judge.admit import admit, exact_for
 from coderefine.judge.beside import beside
-from coderefine.judge.evidence import changed_statements, covered, evidence
+from coderefine.judge.evidence import changed_statements, covered, evidence, running
 from coderefine.judge.hunks import Hunk, hunks, pieces
 from coderefine.judge.ledger import ledger_line
 from coderefine.judge.mutants import Mutant, mutants
@@ -37,6 +37,7 @@ __all__ = [
     "parse",
     "pieces",
     "publishable",
+    "running",
     "score",
     "unheard",
     "weigh",

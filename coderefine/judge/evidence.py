@@ -54,6 +54,18 @@ def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage:
     return done, total
 
 
+def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[str, ...]:
+    """The tests that are known to run a changed line, by the coverage of the candidate's own check."""
+    spans = {
+        path: {line for span in changed_statements(path, originals.get(path), after) for line in span}
+        for path, after in candidate.patch.files.items()
+    }
+    found = (candidate.coverage or {}).items()
+    return tuple(
+        test for test, lines in found if test and any(not spans[path].isdisjoint(lines.get(path, ())) for path in spans)
+    )
+
+
 def changed_statements(path: str, before: bytes | None, after: bytes | None) -> Iterator[range]:
     """For each changed executable line of the new text, the lines of the statement (or header) it belongs to."""
     tree = parse(after) if path.endswith(PYTHON) else None

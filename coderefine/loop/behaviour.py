@@ -84,11 +84,11 @@ class Behaviour:
 
     def _answers(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Answers:
         statuses = {name: case.status for name, case in cases.items()}
-        usual = sum(case.seconds for case in cases.values())
+        seconds = {name: case.seconds for name, case in cases.items()}
         parts = (views, self.place, self.interpreter, self.config)
-        with open_any_pool(*parts, patch=patch, expected=statuses, usual=usual) as pool:
-            pool.baseline()
+        with open_any_pool(*parts, patch=patch, expected=statuses, seconds=seconds) as pool:
             names = [name for name in pool.tests if name in statuses and not statuses[name].bad]
+            pool.observe((), names)
             return pool.answers(names, PATIENCE)
 
 

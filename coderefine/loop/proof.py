@@ -1,4 +1,4 @@
-"""The final proof: once more, everything, cold, in a clean tree, under another hash seed."""
+"""The proof: everything, cold, in a clean tree, under another hash seed than the baseline's; once for each attempt."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import fails_anyway
-from coderefine.loop.state import State, advice_on, tests
-from coderefine.loop.trial import SEED
+from coderefine.loop.state import SEED, State, advice_on, tests
+from coderefine.runner.nearness import nearest
 
 PROOF_SEED = 2
+WATCHED, SHARE = 1.0, 0.1
+"""Seconds of tests, or share of the suite, whose lines are watched where that is dear (see Ask.watched)."""
+STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
+"""Seconds that strength may take at most and in any case, and its share of the run."""
 
 
 def prove(state: State) -> Attempt:
     """The best attempt that holds; the baseline when none does. Its evidence is left in `state`."""
     for attempt in state.publishable():
-        state.say("stage", "proof")
         proved = _proved(state, attempt)
         if proved.verdict and (edited := state.parts.edited(state.looked)):
             proved = _proved_anew(state, attempt, edited)
@@ -54,7 +57,7 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
         return replace(attempt, verdict=Verdict(ok=False, reason=f"the tree changed meanwhile: {error}"))
     state.attempts[0] = replace(state.baseline, checks=(*checks, *advice_on(state.baseline)))
     state.parts.record(state.baseline)
-    proved = _proved(state, attempt)
+    proved = proved_once(state, attempt)
     if proved.verdict and (more := state.parts.edited(state.looked)):
         return replace(proved, verdict=Verdict(ok=False, reason=f"{judge.listed(more)} keeps changing: run again"))
     return proved
@@ -69,42 +72,75 @@ def _strength(state: State, attempt: Attempt) -> tuple[int, int] | None:
     if measure is None:
         return None
     state.say("stage", "strength")
-    return measure.measure(state.parts.views, attempt.patch, state.originals(attempt.patch), attempt.cases)
+    seconds = min(STRENGTH, max(LEAST_STRENGTH, STRENGTH_SHARE * (time.monotonic() - state.began)))
+    return measure.measure(
+        state.parts.views, attempt, state.originals(attempt.patch), seconds=seconds, freedom=state.freedom
+    )
 
 
-def _proved(state: State, attempt: Attempt) -> Attempt:
-    """`attempt` with the proof's checks; its verdict stays a yes only if it may be published with them."""
+def examined(state: State, attempt: Attempt) -> Attempt:
+    """`attempt` with what all critics found in its tree. Raises CriticError.
+
+    Its tests are watched as far as that is cheap: which of them run the patched lines. What the tests made of the
+    test files is kept in `state.examined`.
+    """
+    state.say("stage", "proof")
     ask = Ask(
         state.parts.scope,
         cover=frozenset(attempt.patch.files),
         coverage=True,
-        rich=False,
+        watched=_near(state),
+        follow=state.follow,
         seed=PROOF_SEED,
         timeout=state.patience,
     )
-    after: dict[str, str] = {}
-    try:
-        again = confined(state, ask, lambda ask: _run(state, attempt, ask, after))
-    except CriticError as error:
-        return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
-    _excuse(state, again, replace(ask, freedom=state.freedom))
-    before = {path: _digest(_given(state, attempt, path)) for path in after}
-    verdict = judge.publishable(
-        again, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
-    )
-    return again if verdict else replace(again, verdict=verdict)
-
-
-def _run(state: State, attempt: Attempt, ask: Ask, after: dict[str, str]) -> Attempt:
-    """`attempt` with new checks; `after` then holds digests of the test files as the tests left them."""
 
     def look(view: View, checks: list[Check]) -> None:
-        after.update(_digests(view, checks))
+        state.examined.setdefault(attempt.number, {}).update(_digests(view, checks))
         confined = next((check.confined for check in checks if check.confined), ())
         state.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
 
-    checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
-    return replace(attempt, checks=(*checks, *advice_on(attempt)))
+    def run(ask: Ask) -> Attempt:
+        state.examined.pop(attempt.number, None)
+        checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
+        return replace(attempt, checks=(*checks, *advice_on(attempt)))
+
+    found = confined(state, ask, run)
+    _excuse(state, found, replace(ask, rich=False, freedom=state.freedom))
+    return found
+
+
+def _near(state: State) -> frozenset[str]:
+    """The tests that failed at the start, and the nearest others, as many as are cheap to watch."""
+    suite = tests(state.baseline)
+    if suite is None:
+        return frozenset()
+    failing = suite.failing
+    found, room = set(failing), max(WATCHED, SHARE * suite.seconds)
+    for name in nearest(failing, suite.cases):
+        room -= suite.cases[name].seconds
+        if room < 0:
+            break
+        found.add(name)
+    return frozenset(found)
+
+
+def _proved(state: State, attempt: Attempt) -> Attempt:
+    """`attempt` as it was examined; its verdict stays a yes only if it may be published with that."""
+    after = state.examined.get(attempt.number, {})
+    before = {path: _digest(_given(state, attempt, path)) for path in after}
+    verdict = judge.publishable(
+        attempt, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
+    )
+    return attempt if verdict else replace(attempt, verdict=verdict)
+
+
+def proved_once(state: State, attempt: Attempt) -> Attempt:
+    """The proof of an attempt that has not been examined: a piece of a patch, or one whose tree changed meanwhile."""
+    try:
+        return _proved(state, examined(state, attempt))
+    except CriticError as error:
+        return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
 
 
 def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
@@ -130,8 +166,3 @@ def _excuse(state: State, attempt: Attempt, ask: Ask) -> None:
     if lost and suite:
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
         state.flaky |= fails_anyway(state.parts.views, critic, lost, replace(ask, coverage=False))
-
-
-def proved_once(state: State, attempt: Attempt) -> Attempt:
-    """The final proof for one attempt that need not be the best: a piece of a patch, say."""
-    return _proved(state, attempt)

@@ -10,11 +10,11 @@ from coderefine.core import Ask, Attempt, Cost, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
 from coderefine.loop.critique import critique
-from coderefine.loop.flaky import find_flaky
+from coderefine.loop.flaky import rerun_failing
 from coderefine.loop.ladder import Ladder
 from coderefine.loop.proof import prove
-from coderefine.loop.state import Parts, State, tests
-from coderefine.loop.trial import SEED, tried
+from coderefine.loop.state import SEED, Parts, State, tests
+from coderefine.loop.trial import tried
 
 End = tuple[Stop, str]
 
@@ -44,9 +44,11 @@ def _judge_baseline(state: State) -> None:
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
     if suite and suite.failing and state.parts.proposers:
-        state.say("stage", "flaky")
+        state.say("stage", f"failing tests once more, watched ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
-        state.flaky, state.freedom = find_flaky(state.parts.views, critic, suite, ask)
+        again = rerun_failing(state.parts.views, critic, suite, ask)
+        state.flaky, state.freedom = again.flaky, again.freedom
+        state.trace, state.follow = again.trace, again.followed
     state.keep(state.best)
 
 
@@ -114,10 +116,16 @@ LIMITS: tuple[Callable[[State], End | None], ...] = (_iterations, _seconds, _tes
 
 def _gave_up(state: State, ladder: Ladder) -> End:
     if len(state.attempts) == 1 and not ladder.spent.requests:
-        return Stop.UNFIXABLE, f"{', '.join(ladder.names) or 'nobody'} had no idea"
+        return Stop.UNFIXABLE, _no_idea(state, ladder)
     if any("seen before" in attempt.verdict.reason for attempt in state.attempts[-2:]):
         return Stop.CYCLE, "the proposals repeat themselves"
     return Stop.NO_PROGRESS, f"nothing further from {', '.join(ladder.names)}"
+
+
+def _no_idea(state: State, ladder: Ladder) -> str:
+    """Why there was no attempt; a search that could not judge anything says what prevented it."""
+    hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
+    return hindered or f"{', '.join(ladder.names) or 'no proposer'} had no idea"
 
 
 def _reason(state: State, best: Attempt, stop: Stop, why: str) -> End:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coderefine import judge
@@ -12,6 +12,7 @@ from coderefine.core import (
     Attempt,
     Check,
     Cost,
+    Coverage,
     Critic,
     Event,
     Evidence,
@@ -21,10 +22,12 @@ from coderefine.core import (
     Outcome,
     Patch,
     Proposer,
+    Searcher,
     Severity,
     Situation,
     Stop,
     Task,
+    TestRunner,
     Verdict,
     Views,
 )
@@ -32,6 +35,8 @@ from coderefine.loop.behaviour import Keeper
 from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
+SEED = 0
+"""Hash seed of the baseline."""
 
 
 def _quiet(_event: Event) -> None:
@@ -85,6 +90,9 @@ class State:
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
     `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
+    `trace`: lines that failing tests execute on the untouched tree; `follow`: some of them in programs that they
+    start. `examined`: by the number of an attempt, digests
+    of the test files after its tests had run.
     """
 
     parts: Parts
@@ -98,6 +106,9 @@ class State:
     freedom: int = 0
     held: dict[int, str] = field(default_factory=dict)
     bears: set[str] = field(default_factory=set)
+    trace: Coverage = field(default_factory=dict)
+    follow: bool = False
+    examined: dict[int, dict[str, str]] = field(default_factory=dict)
     loose: Cost = Cost()
     best: Attempt = Attempt(0, Patch())
 
@@ -126,6 +137,8 @@ class State:
             scope=self.parts.scope,
             flaky=self.flaky,
             seconds_left=self.seconds_left,
+            freedom=self.freedom,
+            trace={} if self.best.number else self.trace,
         )
 
     def originals(self, patch: Patch) -> Mapping[str, bytes | None]:
@@ -154,7 +167,7 @@ class State:
     def show(self, attempt: Attempt) -> Evidence:
         """The evidence of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
-        offered = tuple(other for one in self.parts.proposers for other in getattr(one, "alternatives", ()))
+        offered = tuple(other for one in self.searches() for other in one.alternatives)
         others = tuple(other for other in offered if other.files != attempt.patch.files)
         return replace(found, isolation=self.isolation, alternatives=others)
 
@@ -175,7 +188,19 @@ class State:
             remaining=self.left(best) or advised(best),
             attempts=tuple(self.attempts),
             cost=replace(cost, seconds=time.monotonic() - self.began),
+            suite_runs=self._suite_runs(),
+            first_candidate=next((one.first_candidate for one in self.searches() if one.first_candidate), None),
         )
+
+    def _suite_runs(self) -> float | None:
+        """What the cold test runs took, in units of the first; None without tests."""
+        suite = tests(self.baseline)
+        spent = sum(critic.spent for critic in self.parts.critics if isinstance(critic, TestRunner))
+        return spent / suite.seconds if suite and suite.seconds and spent else None
+
+    def searches(self) -> Iterator[Searcher]:
+        """The proposers that judge candidates of their own."""
+        return (one for one in self.parts.proposers if isinstance(one, Searcher))
 
     def say(self, kind: str, text: str = "", *, done: int = 0, cost: Cost | None = None) -> None:
         self.parts.listen(Event(kind, text, done, self.parts.limits.iterations, time.monotonic() - self.began, cost))

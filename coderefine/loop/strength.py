@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Case, Patch, Views
+from coderefine.core import Attempt, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.anypool import open_any_pool
@@ -17,10 +17,8 @@ from coderefine.runner.candidates import Candidate, Plan
 
 MOST = 12
 """Mutants judged: enough for a ratio a person can read."""
-SUITE = 10.0
-"""Seconds of tests above which strength is not measured: the pool would run them all once more."""
-PATIENCE = 10.0
-"""Seconds for all mutants."""
+OBSERVING = 0.5
+"""Share of the time that the tests may take on the patch itself; the rest is for the mutants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +30,46 @@ class Strength:
     config: Config
 
     def measure(
-        self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
+        self, views: Views, attempt: Attempt, originals: Mapping[str, bytes | None], *, seconds: float, freedom: int = 0
     ) -> tuple[int, int] | None:
-        """(mutants noticed, mutants judged); None when it cannot be measured or there is nothing to mutate."""
-        wrong = _spread(list(judge.mutants(patch, originals)))
-        if not wrong or not cases or sum(case.seconds for case in cases.values()) > SUITE:
+        """(mutants noticed, mutants judged) within `seconds`, by the tests that are known to run the patched lines.
+
+        None when it cannot be measured, or there is nothing to mutate. `freedom` of the tests: see Ask.
+        """
+        wrong = _spread(list(judge.mutants(attempt.patch, originals)))
+        running = judge.running(attempt, originals)
+        if not wrong or not running:
             return None
         try:
-            return self._noticed(views, patch, wrong, cases)
+            return self._noticed(views, attempt, wrong, running, time.monotonic() + seconds, freedom)
         except (RunnerError, WorkspaceError):
             # The evidence is then one number shorter; the patch is no worse for it.
             return None
 
-    def _noticed(
-        self, views: Views, patch: Patch, wrong: list[judge.Mutant], cases: Mapping[str, Case]
+    def _noticed(  # noqa: PLR0917
+        self,
+        views: Views,
+        attempt: Attempt,
+        wrong: list[judge.Mutant],
+        running: Sequence[str],
+        until: float,
+        freedom: int,
     ) -> tuple[int, int] | None:
-        statuses = {name: case.status for name, case in cases.items()}
+        cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)
-        until = time.monotonic() + PATIENCE
-        usual = sum(case.seconds for case in cases.values())
-        parts = (views, self.place, self.interpreter, self.config)
-        with open_any_pool(*parts, patch=patch, expected=statuses, usual=usual) as pool:
-            pool.baseline()
+        with open_any_pool(
+            views,
+            self.place,
+            self.interpreter,
+            self.config,
+            patch=attempt.patch,
+            expected={name: case.status for name, case in cases.items()},
+            seconds={name: case.seconds for name, case in cases.items()},
+            files=list(dict.fromkeys(name.split("::")[0] for name in running)),
+            freedom=freedom,
+            within=until - time.monotonic(),
+        ) as pool:
+            pool.observe((), running, OBSERVING * (until - time.monotonic()))
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))
         return (sum(not one.plausible for one in judged), len(judged)) if judged else None

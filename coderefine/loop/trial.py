@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
+from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
-from coderefine.loop.state import State, advice_on, tests
+from coderefine.loop.proof import examined
+from coderefine.loop.state import SEED, State, advice_on, tests
 
-SEED = 0
 SLOW_SUITE = 5.0
 """Seconds of baseline tests above which a candidate must first do better on the failing ones alone."""
 
@@ -70,23 +70,19 @@ def _sources(state: State) -> tuple[str, ...]:
 
 
 def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
-    """On a slow suite: the failing tests alone; an attempt that is no better there is refused at once."""
+    """On a slow suite: the failing tests, and those that earlier attempts broke, before all others are run.
+
+    An attempt that is no better there is refused at once.
+    """
     suite = tests(state.best)
     if suite is None or suite.seconds < SLOW_SUITE or not suite.failing:
         return None
-    attempt = _judged(state, number, patch, only=suite.failing)
-    return None if attempt.verdict else attempt
-
-
-def _judged(state: State, number: int, patch: Patch, *, only: tuple[str, ...] | None = None) -> Attempt:
-    suite = tests(state.best)
-    ask = Ask(state.parts.scope, frozenset(patch.files), only, _failing(suite), seed=SEED, timeout=state.patience)
+    broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
+    asked = tuple(dict.fromkeys((*suite.failing, *(name for names in broken for name in names))))
+    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
-    if not only and advice_on(state.best):
-        attempt = heard(state, replace(attempt, verdict=_weighed(state, attempt)))
-        if not advice_on(attempt):
-            return attempt
-    return replace(attempt, verdict=_weighed(state, attempt))
+    attempt = replace(attempt, verdict=_weighed(state, attempt))
+    return None if attempt.verdict else attempt
 
 
 def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
@@ -94,8 +90,14 @@ def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
     return Attempt(number, patch, checks, cost=Cost(test_runs=1))
 
 
-def _failing(suite: Check | None) -> tuple[str, ...]:
-    return suite.failing if suite else ()
+def _judged(state: State, number: int, patch: Patch) -> Attempt:
+    """Everything, as the final proof wants it; then the advisers' turn, where they had one about the best."""
+    attempt = examined(state, Attempt(number, patch, cost=Cost(test_runs=1)))
+    attempt = replace(attempt, verdict=_weighed(state, attempt))
+    if not advice_on(state.best):
+        return attempt
+    attempt = heard(state, attempt)
+    return replace(attempt, verdict=_weighed(state, attempt)) if advice_on(attempt) else attempt
 
 
 def _weighed(state: State, attempt: Attempt) -> Verdict:

@@ -39,6 +39,8 @@ def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str
         remaining=[_finding(finding) for finding in end.remaining],
         attempts=[_attempt(attempt) for attempt in end.attempts],
         cost=_cost(end.cost),
+        suite_runs=None if end.suite_runs is None else round(end.suite_runs, 2),
+        first_candidate=None if end.first_candidate is None else round(end.first_candidate, 2),
         wrote=list(wrote),
     )
 

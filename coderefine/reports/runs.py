@@ -31,6 +31,8 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
 def _ending(outcome: Outcome) -> Iterator[str]:
     yield f"ended     {outcome.stop.value}" + (f": {outcome.why}" if outcome.why else "")
     yield f"spent     {cost(outcome.cost)} · {outcome.cost.seconds:.1f} s"
+    if outcome.suite_runs is not None:
+        yield f"tests     {outcome.suite_runs:.1f} x the time of the whole suite, besides the search"
     if outcome.evidence.flipped:
         yield f"flipped   {', '.join(outcome.evidence.flipped)}"
     for finding in outcome.remaining:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from coderefine.config import Config
@@ -26,8 +27,11 @@ def open_any_pool(
     *,
     patch: Patch,
     expected: Mapping[str, Status],
-    usual: float,
+    seconds: Mapping[str, float],
     deadly: frozenset[str] = frozenset(),
+    files: Sequence[str] | None = None,
+    freedom: int = 0,
+    within: float = math.inf,
     fork: bool = sys.platform != "win32",
     or_cold: bool = False,
 ) -> Iterator[AnyPool]:
@@ -35,8 +39,18 @@ def open_any_pool(
 
     `or_cold`: also where tests cannot even be collected (a conftest that imports what is broken); else RunnerError.
     """
-    cold = ColdPool(views, place, interpreter, config, patch, usual_workers(), expected, usual)
-    forks = open_pool(views, place, interpreter, config, patch=patch, expected=expected, usual=usual, deadly=deadly)
+    parts = (views, place, interpreter, config)
+    cold = ColdPool(*parts, patch, usual_workers(), expected, sum(seconds.values()), freedom=freedom)
+    forks = open_pool(
+        *parts,
+        patch=patch,
+        expected=expected,
+        seconds=seconds,
+        deadly=deadly,
+        files=files,
+        freedom=freedom,
+        within=within,
+    )
     with ExitStack() as stack:
         pool: AnyPool = cold
         try:

@@ -100,6 +100,8 @@ class _Cold:
             "rich": self.ask.rich,
             "coverage": self.ask.coverage,
             "cover": sorted(self.ask.cover),
+            "follow": self.ask.follow,
+            "watched": None if self.ask.watched is None else sorted(self.ask.watched),
             "seed": self.ask.seed,
             "bounds": self._bounds and self._bounds.job(),
             "temp": str(self.view.temp),
@@ -138,6 +140,7 @@ class _Cold:
             tool=f"pytest {tally.pytest or self.interpreter.pytest or '?'}",
             notes=tuple(self._notes(tally)),
             confined=(*tally.confined, *loosened),
+            followed=tally.followed,
         )
 
     def _notes(self, tally: Tally) -> Iterator[str]:

@@ -13,10 +13,13 @@ from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
 from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.nearness import nearest
 from coderefine.runner.reach import Steps
 
 ROOM, LEAST = 10.0, 20.0
 """A candidate's tests may take this many times what they usually take, and these wall seconds at least."""
+MOST_NEAR = 100
+"""Passing tests that a candidate has to pass besides."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class ColdPool:
     confined: tuple[str, ...] = ()
     steps: Steps = field(default_factory=dict)
     why: str = "nothing is forked here"
+    freedom: int = 0
+    _near: tuple[str, ...] = ()
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -53,8 +58,15 @@ class ColdPool:
             self.usual = check.seconds
         return self.expected
 
-    def trace(self, failing: Sequence[str]) -> Coverage:  # noqa: ARG002 - as Pool.trace
-        """Nothing: one cold run with coverage tells as much."""
+    def observe(
+        self,
+        failing: Sequence[str],
+        others: Sequence[str] | None,
+        seconds: float = 0.0,  # noqa: ARG002 - as Pool.observe
+    ) -> Coverage:
+        """No lines: one cold run with coverage tells as much. Candidates are asked the nearest of `others`."""
+        fine = [name for name in (self.tests if others is None else others) if not self.baseline()[name].bad]
+        self._near = tuple(nearest(failing, fine)[:MOST_NEAR])
         return {}
 
     def probe(
@@ -106,15 +118,16 @@ class ColdPool:
         return Judged(candidate, statuses, "cold", not reason, 0.0, seconds, reason, self.why, hung)
 
     def _asks(self, candidate: Candidate, plan: Plan) -> Iterator[Ask]:
-        every = Ask(known=plan.known, rich=False, seed=0, timeout=max(LEAST, ROOM * (self.usual or 0.0)))
+        patience = max(LEAST, ROOM * (self.usual or 0.0))
+        every = Ask(known=plan.known, rich=False, seed=0, timeout=patience, freedom=self.freedom)
         first = tuple(name for name in plan.first if "::" in name)
-        if first:
-            yield replace(every, tests=first, stop_early=not plan.keep_going)
-        then = plan.then(candidate) if callable(plan.then) else plan.then
-        if then is None:
+        if not first:  # what could not be collected shows only when everything is
             yield every
-        elif then:
-            yield replace(every, tests=tuple(then), stop_early=True)
+            return
+        yield replace(every, tests=first, stop_early=not plan.keep_going)
+        then = plan.then(candidate) if callable(plan.then) else plan.then
+        if then := self._near if then is None else tuple(then):
+            yield replace(every, tests=then, stop_early=True)
 
     def _reason(self, check: Check, ask: Ask, plan: Plan) -> str:
         """Why it is not plausible; "" when it is."""

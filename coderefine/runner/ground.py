@@ -35,6 +35,8 @@ class Ground:
     """CPU seconds of importing and collecting the project."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
+    observed: set[str] = field(default_factory=set)
+    """Tests that were run on the unchanged tree here: only those are asked."""
     unfit: frozenset[str] = frozenset()
     """Tests that speak differently in a fork than they did cold: they are never asked."""
     retracted: set[str] = field(default_factory=set)
@@ -52,10 +54,13 @@ class Ground:
 
     def quick(self) -> list[int]:
         """Places of the tests of which pytest's own work may be the larger part."""
-        return sorted(self.places[name] for name, seconds in self.seconds.items() if seconds <= QUICK)
+        known = (name for name in self.observed if name in self.places)
+        return sorted(self.places[name] for name in known if self.seconds.get(name, 0.0) <= QUICK)
 
     def fit(self, names: Iterable[str]) -> tuple[str, ...]:
-        return tuple(name for name in names if name not in self.unfit)
+        """Those of `names` that can be asked of a candidate."""
+        known = self.observed | set(self.broken)
+        return tuple(name for name in names if name in known and name not in self.unfit)
 
     def limit(self, names: Iterable[str], *, hot: bool) -> float:
         """CPU seconds for a child that runs `names`."""
@@ -86,4 +91,7 @@ def message(
         "reach": False,
         "direct": False,
         "watch": None,
+        "lines": False,
+        "stepped": (),
+        "followed": False,
     }

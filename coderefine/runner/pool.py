@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import select
 import sys
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from coderefine.config import Config
@@ -12,52 +17,84 @@ from coderefine.core import Coverage, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
-from coderefine.runner.ground import LEAST, TRIED, Ground, message
-from coderefine.runner.reach import Reach, Steps, steps_of
+from coderefine.runner.ground import LEAST, STATUSES, TRIED, Ground, message
+from coderefine.runner.nearness import nearest, one_of_each
+from coderefine.runner.reach import Function, Packed, Reach, Steps, joined, steps_of
 from coderefine.runner.round import Round
 from coderefine.runner.sandbox import Bounds, steps
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
 from coderefine.runner.wire import Message
-from coderefine.runner.worker import ANSWER, PATIENCE, Worker
+from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
-NOTHING: Mapping[str, object] = {"table": [], "tests": [], "unsure": []}
-BASELINE = 600.0
-"""CPU seconds for all tests of the unchanged tree, when nothing is known of them."""
-USUAL, STRETCH = 3.0, 4.0
-"""... else these seconds plus this times what the cold run took: watched tests run slower."""
-MOST_DEADLY = 5
-"""Tests found at the baseline that hang or end their process, before the pool gives up."""
-MOST_SHARING = 80
-"""Passing tests that are watched line by line: those nearest to failing ones; more do not change who is suspicious."""
-TRACED, FEW = 0.7, 3
-"""Seconds that the tests watched line by line took at the baseline, watched for functions only; and a second try."""
-MOST_STEPPED = 40
-"""Failing tests that are taken apart by their lines."""
+UNKNOWN = 0.02
+"""Seconds of a test of which nothing is known."""
+WATCHED = 40
+"""Failing tests whose lines are watched, one parameter of each test function first: more say little more."""
+LINES, FUNCTIONS = 30.0, 6.0
+"""How many times slower a test may be while lines, or some functions, are watched, before it is ended."""
+SLACK = 1.5
+"""... and CPU seconds that it may take in any case."""
+PORTION, MOST = 0.4, 80
+"""Seconds of tests, and number of tests, that are observed in one process."""
+DEATHS = 8
+"""Tests that may end a process while they are observed, before no more are."""
+AT_ONCE = 600.0
+"""Seconds for the observation of all tests where nothing bounds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Tests to run on the unchanged tree, by their places, and how closely to watch them.
+
+    `functions`: those of interest (none: all). `watched` False: not at all.
+    """
+
+    places: tuple[int, ...]
+    limit: float
+    lines: bool = False
+    functions: frozenset[Function] = frozenset()
+    watched: bool = True
+
+    def message(self) -> Mapping[str, object]:
+        order = message(Candidate(0, {}), self.places, (), self.limit, keep_going=True)
+        stepped = self.places if self.lines else ()
+        watch = sorted(self.functions) if self.watched else None
+        return {**order, "watch": watch, "lines": self.lines, "stepped": stepped, "followed": self.lines}
 
 
 class Pool:
-    """Open with `open_pool`. Not for use from several threads."""
+    """Open with `open_pool`. Not for use from several threads.
+
+    Only tests that have been observed (`observe`, `baseline`) are asked of candidates.
+    """
 
     def __init__(
         self,
         workers: Sequence[Worker],
         expected: Mapping[str, Status] | None,
         bounds: Sequence[Bounds | None],
+        *,
         deadly: frozenset[str] = frozenset(),
-        usual: float | None = None,
+        seconds: Mapping[str, float] | None = None,
+        within: float = math.inf,
     ) -> None:
-        self._patience = BASELINE if usual is None else USUAL + STRETCH * usual
+        self._until = time.monotonic() + within
         self._workers = workers
         self._expected = expected
         self._deadly = deadly
         self._steps = list(bounds)
+        self._cold = dict(seconds or {})
         self._ground = Ground()
-        self._baseline: dict[str, Status] | None = None
-        self._reach: Reach | None = None
+        self._packs: list[Packed] = []
+        self._found: dict[str, Status] = {}
+        self._reach = Reach()
+        self._lined: set[str] = set()
+        self._patterns: list[object] = []
+        self._deaths = 0
         self.steps: Steps = {}
-        """What the last `trace` saw of the failing tests, line by line of them."""
+        """What `observe` saw of the failing tests, line by line of them."""
         self.loosened = ""
         """What the project's own tests need beyond the tightest sandbox; "" for nothing."""
         self._begin()
@@ -67,7 +104,7 @@ class Pool:
         try:
             self._launch(self._steps[0])
         except RunnerError:
-            if len(self._steps) == 1:
+            if len(self._steps) == 1 or time.monotonic() > self._until:
                 raise
             self._launch(self._steps[-1])  # raises where the sandbox is not to blame
             while len(self._steps) > 1 and not self._loads(self._steps[1]):
@@ -86,8 +123,12 @@ class Pool:
             worker.close()
             worker.bounds = bounds
             worker.launch()
-        said = [worker.ready() for worker in self._workers]
+        said = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
         self._ground.hear(said[0])
+        self._ground.seconds = {name: self._cold.get(name, UNKNOWN) for name in self._ground.tests}
+        self._packs, self._found, self._reach, self._lined, self.steps = [], {}, Reach(), set(), {}
+        self._ground.observed.clear()
+        self._ground.unfit = frozenset()
         self.confined: tuple[str, ...] = (*said[0]["confined"], "rlimits")
         """What confines the children here."""
         self.loosened = bounds.name if bounds else "not confined"
@@ -104,7 +145,7 @@ class Pool:
 
     @property
     def unfit(self) -> frozenset[str]:
-        """Tests that speak differently in a fork than they did cold: they are never asked."""
+        """Tests whose outcome in a fork differs from the cold run's: they are never asked."""
         return self._ground.unfit
 
     @property
@@ -113,105 +154,182 @@ class Pool:
         return frozenset(self._ground.retracted)
 
     def baseline(self) -> Mapping[str, Status]:
-        """The servers' own statuses on the unchanged tree (run once: all tests, collection order).
+        """The servers' own statuses of all collected tests on the unchanged tree; what is observed is not run again."""
+        if set(self.tests) - self._ground.observed - self._deadly:
+            self.observe((), None)
+        return {**dict.fromkeys(self.broken, Status.ERROR), **self._found}
 
-        Where tests disagree with the cold run the sandbox is loosened step by step, if that helps them.
+    def observe(self, failing: Sequence[str], others: Sequence[str] | None, seconds: float = AT_ONCE) -> Coverage:
+        """Run tests on the unchanged tree: how they end in a fork, which functions they reach. Lines by test.
+
+        `failing` tests come first and are watched line by line; where they behave differently from the cold run, the
+        sandbox is loosened step by step, if that helps. Then `others` (None: all that are collected) for `seconds`,
+        the nearest to `failing` first, watched inside the functions that `failing` reach. A test that dies, hangs or
+        cannot be watched costs itself only.
         """
-        if self._baseline is None:
-            self._baseline = self._measured()
-            for bounds in self._steps[1:] if self.unfit else ():
-                before, tight = self.unfit, self._workers[0].bounds
-                self._launch(bounds)
-                self._baseline = self._measured()
-                if not self.unfit:
-                    break
-                if self.unfit == before and bounds is self._steps[-1]:
-                    self._launch(tight)
-                    self._baseline = self._measured()
-        return self._baseline
+        until = time.monotonic() + seconds
+        self._observe_failing(failing, until)
+        for bounds in self._steps[1:]:
+            if not any(name in self.unfit for name in failing) or time.monotonic() > until:
+                break
+            before = self.unfit
+            self._launch(bounds)
+            self._observe_failing(failing, until)
+            if before == self.unfit and bounds is self._steps[-1]:
+                self._launch(self._steps[0])  # the sandbox is not to blame
+                self._observe_failing(failing, until)
+        functions = self._reach.functions(failing)
+        rest = nearest(failing, self.tests if others is None else others)
+        places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
+        waiting, alone = deque(places), list[int]()
+        for order, answer in self._shared(self._portions(waiting, functions, until)):
+            self._take(order, answer)
+            if answer and answer.get("died"):  # what else was observed with the test that ended it is lost
+                running = answer["running"]
+                alone.append(running)
+                waiting.extendleft(reversed([place for place in order.places if place != running]))
+        self._observe_unwatched([place for place in alone if place >= 0])
+        self._teach()
+        return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
 
-    def _measured(self) -> dict[str, Status]:
-        """Run everything on the unchanged tree; what is learned from it goes to all workers."""
-        answer = self._survived()
+    def _observe_failing(self, failing: Sequence[str], until: float) -> None:
+        """All in one process first; each alone where that process dies, for those it had not come to."""
+        places = self._harmless(self._known(one_of_each(failing)))
+        chosen = places[:WATCHED]
+        order = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
+        for asked, answer in self._shared([order] if chosen else []):
+            self._take(asked, answer)
+        unseen = [place for place in chosen if self.tests[place] not in self._reach.entered]
+        alone = (Order((place,), self._limit([place], LINES), lines=True) for place in unseen)
+        for asked, answer in self._shared(one for one in alone if self._may_watch(until)):
+            self._take(asked, answer)
+        self._observe_unwatched([place for place in places if self.tests[place] not in self._found])
+        for name in self._deadly & set(failing) & set(self._ground.places):
+            self._note(name, Status.ERROR)  # as the cold run found it: on candidates it is run
+        self._teach()
+
+    def _observe_unwatched(self, places: Iterable[int]) -> None:
+        """Each alone: one that still ends its process is an error here, as a cold run would call it."""
+        orders = (Order((place,), self._limit([place], 1.0), watched=False) for place in places)
+        for order, answer in self._shared(orders):
+            self._take(order, answer)
+
+    def _may_watch(self, until: float) -> bool:
+        return time.monotonic() < until and not self._ground.never_hot
+
+    def _portions(self, waiting: deque[int], functions: frozenset[Function], until: float) -> Iterator[Order]:
+        """The tests that are `waiting`, in this order, as many as can be observed `until` then."""
+        while waiting and self._may_watch(until) and self._deaths <= DEATHS:
+            portion: list[int] = []
+            room = PORTION
+            while waiting and room > 0 and len(portion) < MOST:
+                place = waiting.popleft()
+                portion.append(place)
+                room -= self._ground.seconds[self.tests[place]]
+            yield Order(tuple(sorted(portion)), self._limit(portion, FUNCTIONS), functions=functions)
+
+    def _limit(self, places: Iterable[int], factor: float) -> float:
+        return SLACK + factor * sum(self._ground.seconds[self.tests[place]] for place in places)
+
+    def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
+        """The answers to `orders`, each carried out by the next free worker; empty where its server died."""
+        source = iter(orders)
+        busy: dict[int, tuple[Worker, Order]] = {}
+        more = True
+        while more or busy:
+            free = [worker for worker in self._workers if all(worker is not one for one, _ in busy.values())]
+            for worker in free if more else ():
+                order = next(source, None)
+                if order is None:
+                    more = False
+                    break
+                if worker.down:
+                    worker.restart()
+                worker.server.hot.send(order.message())
+                busy[worker.server.hot.fileno()] = (worker, order)
+            if not busy:
+                continue
+            longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
+            ready, _, _ = select.select(list(busy), [], [], longest)
+            for fd in ready or list(busy):
+                worker, order = busy.pop(fd)
+                try:
+                    yield order, worker.server.hot.wait(ANSWER if ready else 0.0)
+                except RunnerError:
+                    worker.died()
+                    yield order, {}
+
+    def _take(self, order: Order, answer: Message) -> None:
+        """Keep what one process showed; of the one that died, what had ended before."""
         if "slow" in answer:
             self._ground.never_hot = answer["slow"]
-            answer = self._warmed()
-        told = answer.get("told", {})
-        ran = [self.tests[place] for place in self._harmless(range(len(self.tests)))]
-        self._ground.seconds = dict(zip(ran, told.get("seconds", ()), strict=False))
-        self._reach = Reach.of(ran, told.get("reach"))
-        self._ground.habits = frozenset(answer["changed"])
-        self._ground.preload = {**self._ground.preload, "patterns": told.get("patterns", [])}
+            self._observe_warm(order)
+            return
+        if not answer:
+            return
+        for name, status in self._ground.statuses(answer).items():
+            self._note(name, status)
+        self._ground.habits |= frozenset(answer["changed"])
+        if answer["died"]:
+            self._deaths += 1
+            if not order.watched:
+                self._note(self.tests[order.places[0]], Status.ERROR)
+            return
+        told = answer["told"]
+        if not order.watched or not told:
+            return
+        packed = told["reach"]
+        self._packs.append(packed)
+        self._reach |= Reach.of(self.tests, packed)
+        if order.lines or order.functions:
+            self._lined.update(self.tests[place] for place in order.places)
+        self.steps = {**self.steps, **steps_of(self.tests, packed)}
+        self._patterns = told["patterns"] or self._patterns
+
+    def _observe_warm(self, order: Order) -> None:
+        """The same tests where nothing can be forked after the import: without what they reach."""
+        worker = self._workers[0]
+        worker.preload(self._ground.preload)
+        names = [self.tests[place] for place in order.places]
+        warm = message(Candidate(0, {}), (), (), order.limit + START, keep_going=True)
+        worker.server.warm.send({**warm, "tests": names})
+        answer = worker.server.warm.wait(order.limit + START + ANSWER)
+        for name, status in self._ground.statuses(answer).items():
+            self._note(name, status)
+
+    def _note(self, name: str, status: Status) -> None:
+        """How a test ended here; it is unfit when it ended otherwise in the cold run."""
+        self._found[name] = status
+        self._ground.observed.add(name)
+        if self._expected is not None and self._expected.get(name) is not status:
+            self._ground.unfit |= {name}
+        else:
+            self._ground.unfit -= {name}
+
+    def _teach(self) -> None:
+        """Tell the servers which test reaches which function, and which tests to try as direct calls."""
+        self._ground.preload = {**self._ground.preload, "patterns": self._patterns}
+        order = {status: byte for byte, status in enumerate(STATUSES)}
+        statuses = bytes(order[self._found.get(name)] for name in self.tests)
         learned = {
-            **(told.get("reach") or NOTHING),
-            "patterns": told.get("patterns", []),
+            **joined(self._packs),
+            "patterns": self._patterns,
             "quick": self._ground.quick(),
-            "statuses": answer.get("results", ""),
+            "statuses": statuses.hex(),
             "patience": LEAST + TRIED,
         }
         for worker in self._workers:
+            if worker.down:
+                worker.restart()
             worker.learn(learned)
-        found = {**dict.fromkeys(self.broken, Status.ERROR), **self._ground.statuses(answer)}
-        found |= {name: Status.ERROR for name in self._deadly if name in self._ground.places}
-        expected = self._expected if self._expected is not None else found
-        self._ground.unfit = frozenset(name for name, status in found.items() if expected.get(name) is not status)
-        return found
-
-    def _survived(self) -> Message:
-        """The answer about all tests; those that turn out to hang, or to end their process, are left out.
-
-        Raises RunnerError when there are too many of them.
-        """
-        for _ in range(MOST_DEADLY):
-            answer = self._watched(self._harmless(range(len(self.tests))), [])
-            if not answer.get("died"):
-                return answer
-            running = answer.get("running", -1)
-            if running < 0:
-                return answer
-            self._deadly |= {self.tests[running]}
-        raise RunnerError(f"several tests end the test process or hang, {self.tests[running]} among them")
 
     def _harmless(self, places: Iterable[int]) -> list[int]:
-        """Without the tests that hang or end their process: the baseline would end with them."""
+        """Without the tests that hang or end their process: what is run beside them would end with them."""
         return [place for place in places if self.tests[place] not in self._deadly]
-
-    def _warmed(self) -> Message:
-        """The baseline of a project that cannot be forked after its import."""
-        worker = self._workers[0]
-        worker.preload(self._ground.preload)
-        order = message(Candidate(0, {}), (), (), self._patience, keep_going=True)
-        worker.server.warm.send({**order, "tests": [name for name in self.tests if name not in self._deadly]})
-        return worker.server.warm.wait(self._longest)
-
-    def trace(self, failing: Sequence[str]) -> Coverage:
-        """Lines executed inside the functions that `failing` reach: by them, and by the nearest tests that share one.
-
-        One more run of those tests; everything else was learned with the baseline. Empty when they cannot be watched.
-        """
-        self.baseline()
-        assert self._reach is not None
-        functions = self._reach.functions(failing)
-        sharing = _nearest(failing, self._reach.tests(functions))
-        places = self._known((*failing, *sharing[:MOST_SHARING]))
-        stepped = set(self._known(failing)[:MOST_STEPPED])
-        for chosen in self._portions(places) if functions else ():
-            answer = self._watched(sorted(chosen), sorted(functions), sorted(stepped.intersection(chosen)))
-            if told := answer.get("told"):  # nothing, when a test ended the process that watched it, or took too long
-                self.steps = steps_of(self.tests, told.get("reach"))
-                return Reach.of([self.tests[place] for place in sorted(chosen)], told.get("reach")).lines()
-        return {}
 
     def _known(self, names: Iterable[str]) -> list[int]:
         """Places of the tests that were collected."""
         return [self._ground.places[name] for name in names if name in self._ground.places]
-
-    def _portions(self, places: Sequence[int]) -> Iterator[list[int]]:
-        """What to watch, most important first: what fits into the time, at least one test; then the first few alone."""
-        fitting = self._quick(places, TRACED) or self._harmless(places)[:1]
-        yield from [fitting] if fitting else []
-        if len(fitting) > FEW:
-            yield fitting[:FEW]
 
     def probe(self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float) -> Mapping[int, Codes]:
         """How `candidates` answer the calls that `tests` make, and calls near them; by candidate number.
@@ -260,40 +378,14 @@ class Pool:
                 kept.append(place)
         return kept
 
-    @property
-    def _longest(self) -> float:
-        """Wall seconds after which a server that runs everything counts as dead."""
-        return self._patience * PATIENCE + ANSWER
-
-    def _watched(
-        self, places: Sequence[int], functions: Sequence[tuple[str, int, str]], stepped: Sequence[int] = ()
-    ) -> Message:
-        worker = self._workers[0]
-        if worker.down:
-            worker.restart()
-        line = worker.server.hot
-        order = message(Candidate(0, {}), places, (), self._patience, keep_going=True)
-        line.send({**order, "watch": functions, "stepped": stepped})
-        return line.wait(self._longest)
-
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
         """Judge `candidates`; lazily and unordered. The next one is pulled when a worker is free.
 
         Leaving the iterator early ends what is running. Raises RunnerError when the servers cannot be kept alive.
         """
-        self.baseline()
+        if not self._ground.observed and self.tests:
+            self.baseline()
         return Round(self._workers, self._ground, plan).run(candidates)
-
-
-def _nearest(failing: Sequence[str], tests: Sequence[str]) -> list[str]:
-    """The other `tests`: parameters of the failing functions first, then those of the same files, then the rest."""
-    names = set(failing)
-    functions = {name.split("[")[0] for name in failing}
-    files = {name.split("::")[0] for name in failing}
-    return sorted(
-        (name for name in tests if name not in names),
-        key=lambda name: (name.split("[")[0] not in functions, name.split("::")[0] not in files),
-    )
 
 
 @contextlib.contextmanager
@@ -307,13 +399,17 @@ def open_pool(
     workers: int | None = None,
     expected: Mapping[str, Status] | None = None,
     deadly: frozenset[str] = frozenset(),
-    usual: float | None = None,
+    seconds: Mapping[str, float] | None = None,
+    files: Sequence[str] | None = None,
+    freedom: int = 0,
+    within: float = math.inf,
 ) -> Iterator[Pool]:
     """A pool of `workers` (default: one per processor), each in a view of its own with `patch` laid in.
 
-    `expected`: the cold baseline's statuses; tests that speak differently in a fork are left out (`Pool.unfit`).
+    `expected`: the cold baseline's statuses; tests that end otherwise in a fork are left out (`Pool.unfit`).
     `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
-    `usual`: seconds that all other tests took there; without it a baseline that hangs is given ten minutes.
+    `seconds`: what each test took there. `files`: the test files to collect (None: all). `freedom`: the sandbox's
+    step (runner/sandbox.py) to begin with. `within`: seconds in which the servers must be ready.
     Raises RunnerError when the project cannot be collected, or the system cannot fork: see anypool.py.
     """
     if sys.platform == "win32":
@@ -321,18 +417,27 @@ def open_pool(
     with contextlib.ExitStack() as stack:
         team = []
         for _ in range(workers or usual_workers()):
-            team.append(Worker(partial(_start, views, patch, place, interpreter, config)))
+            team.append(Worker(partial(_start, views, patch, place, interpreter, config, files)))
             stack.callback(team[-1].close)
-        yield Pool(team, expected, steps(config), deadly, usual)
+        allowed = steps(config)[freedom:] or steps(config)[-1:]
+        yield Pool(team, expected, allowed, deadly=deadly, seconds=seconds, within=within)
 
 
 @contextlib.contextmanager
 def _start(  # noqa: PLR0917
-    views: Views, patch: Patch, place: Place, interpreter: Interpreter, config: Config, bounds: Bounds | None
+    views: Views,
+    patch: Patch,
+    place: Place,
+    interpreter: Interpreter,
+    config: Config,
+    files: Sequence[str] | None,
+    bounds: Bounds | None,
 ) -> Iterator[Server]:
     """A worker's servers in a fresh view."""
     with (
         views.open(patch) as view,
-        open_server(view, interpreter.path, cwd=place.prefix, extra=config.pytest_args, bounds=bounds) as server,
+        open_server(
+            view, interpreter.path, cwd=place.prefix, extra=config.pytest_args, bounds=bounds, files=files
+        ) as server,
     ):
         yield server

@@ -26,6 +26,8 @@ class Step:
     before: frozenset[Line]
 
 
+Packed = Mapping[str, Any]
+"""A message of inside/reach.py about some tests."""
 Steps = Mapping[str, tuple[Step, ...]]
 """By test id."""
 
@@ -38,25 +40,22 @@ class Reach:
     hits: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tests: Sequence[str], packed: Mapping[str, Any] | None) -> Reach:
-        """From the message of inside/reach.py about `tests`, in the order they ran."""
-        if not packed:
-            return cls()
+    def of(cls, names: Sequence[str], packed: Packed) -> Reach:
+        """From a message of inside/reach.py; `names`: all tests, in the order the server knows them."""
         table = [((path, line, name), (path, hit)) for path, line, name, hit in packed["table"]]
-        rows = dict(zip(tests, packed["tests"], strict=False))
+        rows = {names[place]: found for place, found in zip(packed["places"], packed["tests"], strict=True)}
         return cls(
             {test: frozenset(table[row][0] for row in found) for test, found in rows.items()},
             {test: frozenset(table[row][1] for row in found) for test, found in rows.items()},
         )
 
+    def __or__(self, other: Reach) -> Reach:
+        """Both; `other` has the last word on a test that both know."""
+        return Reach({**self.entered, **other.entered}, {**self.hits, **other.hits})
+
     def functions(self, tests: Iterable[str]) -> frozenset[Function]:
         """All functions that any of `tests` entered."""
         return frozenset().union(*(self.entered.get(test, frozenset()) for test in tests))
-
-    def tests(self, functions: Iterable[Function]) -> tuple[str, ...]:
-        """The tests that entered any of `functions`."""
-        wanted = frozenset(functions)
-        return tuple(test for test, entered in self.entered.items() if not entered.isdisjoint(wanted))
 
     def lines(self) -> Coverage:
         """Executed lines by test and path."""
@@ -69,10 +68,21 @@ class Reach:
         return found
 
 
-def steps_of(names: Sequence[str], packed: Mapping[str, Any] | None) -> dict[str, tuple[Step, ...]]:
-    """From the message of inside/reach.py; `names`: all tests, in the order the server knows them."""
-    if not packed:
-        return {}
+def joined(packs: Iterable[Packed]) -> Packed:
+    """Several messages as one, without their steps: what a server is taught."""
+    table: list[Any] = []
+    found: dict[str, list[Any]] = {"places": [], "tests": [], "unsure": []}
+    for packed in packs:
+        start = len(table)
+        table += packed["table"]
+        found["places"] += packed["places"]
+        found["tests"] += [[row + start for row in rows] for rows in packed["tests"]]
+        found["unsure"] += packed["unsure"]
+    return {"table": table, **found}
+
+
+def steps_of(names: Sequence[str], packed: Packed) -> dict[str, tuple[Step, ...]]:
+    """From a message of inside/reach.py; `names`: all tests, in the order the server knows them."""
     hits = [(path, line) for path, _, _, line in packed["table"]]
 
     def lines(rows: Iterable[int]) -> frozenset[Line]:

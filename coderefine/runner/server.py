@@ -66,8 +66,19 @@ class Server:
 
 
 @contextlib.contextmanager
-def open_server(view: View, python: Path, *, cwd: str, extra: Sequence[str], bounds: Bounds | None) -> Iterator[Server]:
-    """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options."""
+def open_server(
+    view: View,
+    python: Path,
+    *,
+    cwd: str,
+    extra: Sequence[str],
+    bounds: Bounds | None,
+    files: Sequence[str] | None = None,
+) -> Iterator[Server]:
+    """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options.
+
+    `files`: the test files it collects, as pytest names them (None: all).
+    """
     with Wire() as warm, Wire() as hot:
         base = argv(python, "server", warm.theirs)
         child = proc.start(
@@ -84,6 +95,7 @@ def open_server(view: View, python: Path, *, cwd: str, extra: Sequence[str], bou
             "args": ARGS,
             "extra": extra,
             "bounds": bounds and bounds.job(),
+            "files": files,
             "hot": hot.theirs,
             "hot_nonce": hot.nonce,
         }

@@ -36,6 +36,7 @@ class Tally:
     slowest: float = 0.0
     code: int | None = None
     stopped: bool = False
+    followed: bool = False
 
     def fresh(self) -> None:
         """A new process starts."""
@@ -134,6 +135,7 @@ class Tally:
         self.slowest = max(self.slowest, case.seconds)
         if "lines" in record:
             self.coverage[case.id] = records.lines(record["lines"])
+            self.followed = self.followed or bool(record["followed"])
 
     def _stopped(self, _: Message) -> None:
         self.stopped = True

@@ -74,10 +74,10 @@ class Worker:
         self._server = self._stack.enter_context(self._start(self.bounds))
         self._preloaded = False
 
-    def ready(self) -> Message:
-        """What the hot server says once it has collected. Raises RunnerError when it could not."""
-        self.server.warm.wait(START)
-        message = self.server.hot.wait(START)
+    def ready(self, within: float = START) -> Message:
+        """What the hot server says once it has collected. Raises RunnerError when it could not in `within` seconds."""
+        self.server.warm.wait(within)
+        message = self.server.hot.wait(within)
         if message["kind"] != "ready":
             fault = str(message.get("fault") or f"exit {message.get('code')}")
             raise RunnerError(f"pytest ended before it could run a test: {fault}")

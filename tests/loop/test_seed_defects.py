@@ -117,8 +117,8 @@ def test_3_going_in_circles_is_noticed_and_costs_no_test_run(tmp_path: Path) -> 
         assert len(table.server.requests) <= 9
 
 
-def test_4_what_the_final_proof_finds_reaches_no_prompt(tmp_path: Path) -> None:
-    """The proof is the held-out check: another hash seed. What fails there alone is refused, and stays untold."""
+def test_4_a_patch_that_holds_under_one_hash_seed_only_is_refused(tmp_path: Path) -> None:
+    """Every attempt is judged under another hash seed than the start: that seed is what a model cannot fit to."""
     held_out = "\n\ndef test_held_out():\n    import os\n\n    from shop import SEEDS\n\n"
     held_out += "    assert os.environ['PYTHONHASHSEED'] in SEEDS\n"
     shop = 'SEEDS = "0123"\n\n\n' + SHOP
@@ -127,7 +127,6 @@ def test_4_what_the_final_proof_finds_reaches_no_prompt(tmp_path: Path) -> None:
         outcome = table.refined()
         assert outcome.best.number == 0
         assert "test_held_out" in outcome.attempts[1].verdict.reason
-        assert len(table.server.requests) == 1
         assert "test_held_out" not in table.server.requests[0].prompt
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Ask, Patch
+from coderefine.core import Ask, Attempt, Patch
 from coderefine.critics.pytest import Pytest
 from coderefine.loop.critique import critique
 from coderefine.loop.strength import Strength
@@ -28,8 +28,9 @@ def measured(top: Path) -> tuple[int, int] | None:
     python = interpreter(place, config, os.environ)
     patch = Patch({"bar.py": NEW.encode()})
     with open_views(place) as views:
-        (check,) = critique(views, (Pytest(place, python, config, lambda _: None),), patch, Ask())
-        return Strength(place, python, config).measure(views, patch, {"bar.py": OLD.encode()}, check.cases)
+        ask = Ask(coverage=True, cover=frozenset(patch.files))
+        attempt = Attempt(1, patch, critique(views, (Pytest(place, python, config, lambda _: None),), patch, ask))
+        return Strength(place, python, config).measure(views, attempt, {"bar.py": OLD.encode()}, seconds=20.0)
 
 
 @pytest.mark.parametrize(("tests", "all_noticed"), [(STRONG, True), (WEAK, False)])

@@ -83,7 +83,7 @@ def test_only_tests_that_reach_the_edit_run(zoo: Zoo) -> None:
 
 
 def test_trace_has_the_lines_of_the_failing_tests_functions(zoo: Zoo) -> None:
-    coverage = zoo.pool.trace(["test_functions.py::test_double"])
+    coverage = zoo.pool.observe(["test_functions.py::test_double"], ())
     (line,) = [n for n, text in enumerate(FILES["zoo/functions.py"].splitlines(), 1) if "2 * value" in text]
     assert coverage["test_functions.py::test_double"]["zoo/functions.py"] >= {line}
     assert "test_functions.py::test_clean" not in coverage

@@ -26,6 +26,8 @@ from coderefine.runner.anypool import AnyPool, open_any_pool
 from coderefine.runner.candidates import Candidate
 from coderefine.runner.cold import HANG, run_tests
 from coderefine.runner.coldpool import ColdPool
+from coderefine.runner.nearness import files_near
+from coderefine.runner.pool import Pool
 
 DEADLY = (HANG, "Exit", "Crash")
 """What the cold run calls the end of a test that took its process along."""
@@ -33,6 +35,8 @@ MOST_SITES = 400
 """Statements looked at: the most suspicious ones."""
 ALONE, TURN = 30.0, 8.0
 """Seconds a search takes unless told otherwise: with nothing after it, and before a model is asked."""
+OBSERVING, MOST_OBSERVING = 0.15, 3.0
+"""Share of the time left, and most seconds, for watching failing tests and those near them."""
 MOST_COMPARED, COMPARING = 16, 1.0
 """Plausible repairs that are compared by behaviour, and seconds for it."""
 
@@ -72,6 +76,10 @@ class Search:
         self._promised: frozenset[str] = frozenset()
         """Tests that the patch handed out last passed in a fork."""
         self.alternatives: tuple[Patch, ...] = ()
+        self.first_candidate: float | None = None
+        """Seconds from the start of the first search to its first judged candidate."""
+        self.hindrance = ""
+        """Why no candidate could be judged, and what to do; "" when some were."""
 
     @property
     def spent(self) -> Cost:
@@ -110,6 +118,7 @@ class Search:
             ranked = self._search(situation, views, clock)
         except (RunnerError, CriticError) as error:
             self._listen(Event("note", f"search: {error}"))
+            self.hindrance = f"search could judge no candidate: {error}" if self._runs == 0 else ""
             ranked = []
         self._seconds += time.monotonic() - began
         patches = {id(repair): self._patch(situation, repair) for repair in ranked}
@@ -123,7 +132,9 @@ class Search:
         """Repairs, best first."""
         statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
+        names = [case.id for case in failing]
         deadly = frozenset(case.id for case in failing if _deadly(case))
+        self._listen(Event("stage", f"search: loading the tests near {len(failing)} failing"))
         with open_any_pool(
             views,
             self._place,
@@ -132,16 +143,25 @@ class Search:
             patch=situation.best.patch,
             expected=statuses,
             deadly=deadly,
-            usual=sum(case.seconds for case in situation.best.cases.values() if case.id not in deadly),
+            seconds={name: case.seconds for name, case in situation.best.cases.items() if name not in deadly},
+            files=files_near(names, list(statuses)),
+            freedom=situation.freedom,
+            within=clock.left,
             fork=self._fork,
             or_cold=True,
         ) as pool:
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
-            sites, spectrum = self._sites(situation, views, pool, failing)
+            sites, spectrum = self._sites(situation, views, pool, failing, clock)
+            asked = _quick_first(failing, pool)
+            if not asked and isinstance(pool, Pool):
+                raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
+            if not sites:
+                raise RunnerError("no line of the program is known to run in a failing test")
+            self._listen(Event("stage", f"search: judging candidates in {len(sites)} statements"))
             trial = Trial(
                 pool,
-                _quick_first(failing, pool),
+                asked,
                 clock,
                 self._tell,
                 lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()),
@@ -156,6 +176,8 @@ class Search:
                     chosen = self._chosen(trial.repairs, pool, failing)
             finally:
                 self._runs += trial.tried
+                if self.first_candidate is None and trial.first_judged is not None:
+                    self.first_candidate = trial.first_judged
         self._say(chosen.ways, chosen.compared)
         return chosen.repairs
 
@@ -190,11 +212,10 @@ class Search:
             )
 
     def _sites(
-        self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case]
+        self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> tuple[list[Site], Spectrum]:
-        watched = [case.id for case in failing if case.id in pool.tests]
-        coverage = pool.trace(watched) if watched else {}
-        coverage = coverage or self._cold_coverage(situation, views, failing)
+        self._listen(Event("stage", f"search: watching {len(failing)} failing tests and those near them"))
+        coverage = self._observed(situation, views, pool, failing, clock)
         paths = _run_through(coverage, failing)
         modules = self._modules(situation, paths | self._neighbours(paths))
         others = {path: module for path, module in modules.items() if self._free(path)}
@@ -204,11 +225,22 @@ class Search:
         world = World({**free, **others})
         return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
 
-    def _cold_coverage(self, situation: Situation, views: Views, failing: list[Case]) -> Coverage:
-        """Lines by test from one cold run."""
-        if not any("::" in case.id and not _deadly(case) for case in failing):
-            return {}  # nothing but collection errors and hanging tests: their tracebacks are all there is
-        ask = Ask(coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit / 3))
+    def _observed(
+        self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
+    ) -> Coverage:
+        """Lines by test: as the pool sees them, else as a cold run of the failing tests did or does now."""
+        names = [case.id for case in failing if case.id in pool.tests]
+        passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
+        coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
+        cold = {} if coverage.keys() >= set(names) else situation.trace or self._cold_coverage(situation, views, names)
+        return {**cold, **coverage}
+
+    def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
+        """Lines by test from one cold run of those that end; of all others their tracebacks are all there is."""
+        chosen = tuple(name for name in names if not _deadly(situation.best.cases[name]))
+        if not chosen:
+            return {}
+        ask = Ask(tests=chosen, coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit / 3))
         with views.open(situation.best.patch) as view:
             return run_tests(view, self._place, self._interpreter, self._config, ask).coverage or {}
 

@@ -79,6 +79,8 @@ class Trial:
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[int, frozenset[str]]] = []
         self.repairs: list[Repair] = []
+        self.first_judged: float | None = None
+        """Seconds on the clock when the first candidate was judged."""
         self.tried = 0
         self._shown = 0.0
         self._more = 0.0
@@ -122,6 +124,8 @@ class Trial:
         return Candidate(self.tried, {proposed.path: data})
 
     def _note(self, judged: Judged) -> None:
+        if self.first_judged is None:
+            self.first_judged = self._clock.spent
         number = judged.candidate.number
         if judged.plausible:
             proposed, files = self._given[number]

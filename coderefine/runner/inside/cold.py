@@ -81,9 +81,11 @@ def run(job: Dict[str, Any], said: wire.Wire) -> int:
     scene = evidence.Scene(job["top"], job["root"])
     lines = None
     if job["coverage"]:
-        from .lines import open_recorder
+        from .lines import Recorder
 
-        lines = open_recorder(scene, frozenset(job["cover"]))
+        chosen = None if job["watched"] is None else frozenset(job["watched"])
+        follow = os.path.join(job["temp"], "followed") if job["follow"] else ""
+        lines = Recorder(scene, frozenset(job["cover"]), chosen, follow)
     choice = Choice(job["tests"], job["first"], job["done"], job["avoid"])
     plugins = [Sifter(said), Plugin(said, scene, choice, job, lines)]
     kept, _ = addopts.sift(job["extra"])

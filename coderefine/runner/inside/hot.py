@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, direct, disk, heat, live, probe, reach, rehearse, session, swap, warm, wire
+from . import child, direct, disk, heat, live, probe, reach, rehearse, session, subprocesses, swap, warm, wire
 
 Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
@@ -21,7 +21,7 @@ def serve(fd: int, said: wire.Wire, job: Message) -> None:
     said.adopt()
     ran = live.Ran(job["top"] + os.sep)
     ran.start()
-    run = session.Session(lambda run: Server(fd, said, job, run, ran).serve())
+    run = session.Session(lambda run: Server(fd, said, job, run, ran).serve(), job["files"])
     code = session.pytest_main(job, run)
     said.say("failed", code=code, broken=run.broken, fault=run.fault)
     while wire.read(fd) is not None:
@@ -170,17 +170,30 @@ class Server:
     def _live(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
         """In the child: make the edit, run the tests."""
         edit.make()
-        watch, top = None, self._job["top"]
-        if message["watch"] is not None:
-            wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
-            stepped = frozenset(message.get("stepped", ()))
-            watch = reach.open_watch(self._watched, wanted or None, stepped, self._rewritten.__contains__)
-        known = frozenset(message["known"])
-        done = self._run.run(numbers, self._board, known=known, keep_going=message["keep_going"], watch=watch)
-        if watch is None:
+        known, keep_going = frozenset(message["known"]), message["keep_going"]
+        if message["watch"] is None:
+            self._run.run(numbers, self._board, known=known, keep_going=keep_going)
             return b""
-        found = reach.packed(done.hits, done.unsure, top, watch.steps)
+        watch = self._open_watch(message)
+        done = self._run.run(
+            numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=message["followed"]
+        )
+        found = reach.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
         return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
+
+    def _open_watch(self, message: Message) -> reach.Watch:
+        """`watch` has the functions of interest, none for all; `lines`: also what they execute."""
+        wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
+        if message["followed"]:
+            message["followed"] = os.path.join(self._job["scratch"], "followed")
+            subprocesses.prepare(message["followed"], self._job["top"])
+        return reach.open_watch(
+            self._watched,
+            wanted or None,
+            lines=message["lines"],
+            stepped=frozenset(message["stepped"]),
+            tests=self._rewritten.__contains__,
+        )
 
     def _live_directly(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
         """In the child: as `_live`, by direct calls where they are trusted; whether that left no doubt."""
@@ -251,7 +264,7 @@ class Server:
     def _learn(self, packed: Message) -> None:
         """Remember which functions each test entered; of the unsure ones nothing is known."""
         table = [(self._tree.full(path), line, name) for path, line, name, _ in packed["table"]]
-        for number, rows in enumerate(packed["tests"]):
+        for number, rows in zip(packed["places"], packed["tests"]):  # noqa: B905 - Python 3.9
             self._reach[number] = frozenset(table[row] for row in rows)
         for number in packed["unsure"]:
             self._reach.pop(number, None)

@@ -154,6 +154,7 @@ class Plugin:
         self._broken: Dict[str, CaseRecord] = {}
         self._reports: Dict[str, List[Any]] = {}
         self._lines = lines
+        self._watched = False
         self._session: Any = None
         self._board = int(job["board"])
         self._numbers: Dict[str, int] = {}
@@ -245,8 +246,7 @@ class Plugin:
         self._wire.breathe()
         self._running = True
         self._note(self._numbers.get(nodeid, 0))
-        if self._lines is not None:
-            self._lines.begin()
+        self._watched = self._lines is not None and self._lines.begin(nodeid)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, call: Any) -> Any:
@@ -265,8 +265,9 @@ class Plugin:
         if not reports:
             return
         record = fold(self._scene, reports)
-        if self._lines is not None:
+        if self._watched:
             record["lines"] = self._lines.end()
+            record["followed"] = self._lines.followed
         self._wire.later("case", case=record)
         if self._known is not None and record["status"] in ("failed", "error") and nodeid not in self._known:
             self._stop("a test failed that did not fail before")

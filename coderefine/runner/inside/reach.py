@@ -1,4 +1,4 @@
-"""Which functions of the project each test reaches, and which lines inside chosen ones."""
+"""Which functions of the project each test enters, and which lines it executes, seen from inside the process."""
 
 from __future__ import annotations
 
@@ -6,33 +6,45 @@ import os
 import sys
 import threading
 import types
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
 from .live import Key, key
 from .steps import Steps
 
 Hits = Set[Tuple[Key, int]]
 """(function, line); the line of a function that was only entered is its first."""
-
+Row = List[Any]
+"""A hit as JSON: path, first line and name of the function, the line."""
 
 OUTSIDE = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"))
 """Audit events of a test that starts a program: it may run the project where we do not see it."""
+UNKNOWN = -1
+"""In place of the lines of a function, where they are not known."""
+IDLE = 3000
+"""Line events in one function without a new line, after which the function is watched no longer (Python < 3.12)."""
 
 
 class Watch:
-    """Records between `begin` and `end`. `wanted` None: which functions are entered; else: lines within those.
+    """Records between `begin` and `end`.
 
-    `stepped`: numbers of the tests that are taken apart by their own lines, which stand in files that `tests` knows.
+    `wanted`: the functions of interest (None: all of files for which `ours` holds). `lines`: record executed lines,
+    not only which functions are entered; without `entries` nothing but those. `stepped`: numbers of the tests whose
+    own lines are told apart, which stand in files for which `tests` holds.
     """
 
     def __init__(
         self,
         ours: Callable[[str], bool],
         wanted: Optional[Set[Key]] = None,
+        *,
+        lines: bool = False,
+        entries: bool = True,
         stepped: FrozenSet[int] = frozenset(),
         tests: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._ours = ours
+        self._entries = entries
+        self._lines = lines or wanted is not None
         self._stepped = stepped
         self._tests = tests
         self._testing: Dict[types.CodeType, bool] = {}
@@ -42,12 +54,14 @@ class Watch:
         self._wanted = wanted
         self._known: Dict[types.CodeType, Optional[Key]] = {}
         self._hits: Hits = set()
-
         self._unsure = False
         sys.addaudithook(self._audited)
 
     def start(self) -> None:
         """Begin to look."""
+
+    def pause(self) -> None:
+        """Look no more, until the next `begin`."""
 
     def begin(self, number: int = -1) -> None:
         self._hits = set()
@@ -59,6 +73,10 @@ class Watch:
     def end(self) -> "Tuple[Hits, bool]":
         """(what was hit, whether the test may have reached more than we can see)."""
         return self._hits, self._unsure
+
+    def add(self, hits: Iterable[Row]) -> None:
+        """Count what a process saw that the current test started."""
+        self._hits.update(((path, first, name), line) for path, first, name, line in hits)
 
     def _hit(self, place: Key, line: int) -> None:
         self._hits.add((place, line))
@@ -76,10 +94,15 @@ class Watch:
     def _audited(self, event: str, arguments: Tuple[Any, ...]) -> None:
         if event in OUTSIDE:
             self._unsure = True
+        elif event == "exec":
+            self._executes(arguments[0])
         elif event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(".py"):
             caller = sys._getframe(1).f_code.co_filename
             if not caller.startswith("<frozen importlib") and self._ours(arguments[0]):
                 self._unsure = True
+
+    def _executes(self, code: object) -> None:
+        """The program is about to execute `code`, which may be that of a module."""
 
     def _key(self, code: types.CodeType) -> Optional[Key]:
         """The key of `code` when it is to be recorded; None otherwise."""
@@ -115,8 +138,9 @@ class Monitor(Watch):
         new = code not in self._known
         place = self._key(code)
         if place is not None:
-            self._hit(place, code.co_firstlineno)
-            if new and self._wanted is not None:
+            if self._entries:
+                self._hit(place, code.co_firstlineno)
+            if new and self._lines:
                 self._set_lines(code)
         elif code not in self._testing and self._of_test(code):
             self._set_lines(code)
@@ -135,51 +159,113 @@ class Monitor(Watch):
 
 
 class Tracer(Watch):
-    """Python up to 3.11: a trace function; it enters frames only for lines."""
+    """Python up to 3.11: a trace function; it enters frames only for lines, and only while those bring anything new.
+
+    A trace function costs as much as every call in the process takes, so before the first test and between watched
+    tests it is there only while a module of the project is executed (the audit event `exec` announces that).
+    """
 
     def start(self) -> None:
-        threading.settrace(self._entered)
-        sys.settrace(self._entered)
+        self._unseen: Dict[types.CodeType, Set[int]] = {}
+        self._idle: Dict[types.CodeType, int] = {}
+        self._testing_now = False
+        self._module: Optional[types.CodeType] = None
+
+    def pause(self) -> None:
+        self._testing_now = False
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type,unused-ignore]
+
+    def _executes(self, code: object) -> None:
+        if self._testing_now or self._module is not None or not self._lines:
+            return
+        if isinstance(code, types.CodeType) and self._ours(code.co_filename):
+            self._module = code
+            sys.settrace(self._entered)
 
     def begin(self, number: int = -1) -> None:
         super().begin(number)
-        sys.settrace(self._entered)
+        self._forget()
+        self._testing_now, self._module = True, None
+        threading.settrace(self._entered)
+        sys.settrace(self._entered)  # again: a RecursionError inside a trace function ends the tracing
+
+    def _forget(self) -> None:
+        """All lines count as new again."""
+        self._unseen.clear()
+        self._idle.clear()
 
     def _entered(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
         place = self._known[code] if code in self._known else self._key(code)
         if place is None:
             return self._test_step if self._of_test(code) else None
-        self._hit(place, code.co_firstlineno)
-        return self._step if self._wanted is not None else None
+        if self._entries:
+            self._hit(place, code.co_firstlineno)
+        if not self._lines:
+            return None
+        if code not in self._unseen:
+            self._unseen[code] = _lines_of(code)
+            self._idle[code] = 0
+        return self._step if self._unseen[code] or code is self._module else None
 
     def _test_step(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
-        if event == "line" and self._step_by_step is not None:
+        if event == "line" and self._step_by_step is not None and not self._step_by_step.full:
             self._step_by_step.begin(frame.f_code.co_filename, frame.f_lineno)
+            self._forget()
         return self._test_step
 
     def _step(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
-        if event == "line":
-            code = frame.f_code
-            self._hit((code.co_filename, code.co_firstlineno, code.co_name), frame.f_lineno)
-        return self._step
+        if event != "line":
+            if event == "return" and frame.f_code is self._module:
+                self._module = None
+                sys.settrace(None)
+            return self._step
+        code, line = frame.f_code, frame.f_lineno
+        unseen = self._unseen.get(code)
+        if unseen is None:  # a generator that goes on in a later line of the test
+            unseen = self._unseen[code] = {UNKNOWN}
+            self._idle[code] = 0
+        place = (code.co_filename, code.co_firstlineno, code.co_name)
+        if line in unseen or (place, line) not in self._hits:
+            unseen.discard(line)
+            self._hit(place, line)
+            return self._step if unseen or code is self._module else None
+        if UNKNOWN in unseen and self._step_by_step is not None:
+            self._step_by_step.now.add((place, line))
+        self._idle[code] += 1
+        if self._idle[code] > IDLE:
+            unseen.clear()
+        return self._step if unseen or code is self._module else None
+
+
+def _lines_of(code: types.CodeType) -> Set[int]:
+    """The lines of a function that have instructions; `UNKNOWN` on Python 3.9, which does not tell."""
+    if not hasattr(code, "co_lines"):
+        return {UNKNOWN}
+    return {line for _, _, line in code.co_lines() if line}
 
 
 def open_watch(
     ours: Callable[[str], bool],
     wanted: Optional[Set[Key]] = None,
+    *,
+    lines: bool = False,
+    entries: bool = True,
     stepped: FrozenSet[int] = frozenset(),
     tests: Callable[[str], bool] = lambda _: False,
 ) -> Watch:
-    """A watch that already looks."""
+    """A watch that already looks; see Watch for the parameters."""
     make = Monitor if hasattr(sys, "monitoring") else Tracer
-    watch = make(ours, wanted, stepped, tests)
+    watch = make(ours, wanted, lines=lines, entries=entries, stepped=stepped, tests=tests)
     watch.start()
     return watch
 
 
-def packed(found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, Steps]") -> Dict[str, Any]:
-    """`found` as JSON: a table of distinct hits (paths relative to `top`), for each test its rows.
+def packed(
+    numbers: Iterable[int], found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, Steps]"
+) -> Dict[str, Any]:
+    """`found` as JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
 
     `unsure` has the tests that started a program or read a source file: what they reach cannot be known.
     `steps`, by the number of a test: see steps.py.
@@ -187,10 +273,12 @@ def packed(found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, St
     rows: Dict[Tuple[Key, int], int] = {}
     tests = [sorted(rows.setdefault(hit, len(rows)) for hit in hits) for hits in found]
     table = [[os.path.relpath(path, top), first, name, line] for (path, first, name), line in rows]
+    places = list(numbers)[: len(found)]
     return {
         "table": table,
+        "places": places,
         "tests": tests,
-        "unsure": [place for place, flag in enumerate(unsure) if flag],
+        "unsure": [place for place, flag in zip(places, unsure) if flag],  # noqa: B905 - Python 3.9
         "steps": {
             str(number): [[os.path.relpath(path, top), *rest] for path, *rest in one.packed(rows)]
             for number, one in steps.items()

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
 
-from . import plugin
+from . import plugin, subprocesses
 from .child import Board
 
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -26,16 +26,24 @@ class Done(NamedTuple):
 
 
 class Session:
-    """Registered as a pytest plugin; `work(session)` is called in place of pytest's own loop over the items."""
+    """Registered as a pytest plugin; `work(session)` is called in place of pytest's own loop over the items.
 
-    def __init__(self, work: Callable[["Session"], None]) -> None:
+    `files`: test files to collect, relative to pytest's root (None: all).
+    """
+
+    def __init__(self, work: Callable[["Session"], None], files: Optional[Sequence[str]] = None) -> None:
         self._work = work
+        self.choice = plugin.Choice(files)
         self._reports: Dict[str, List[Any]] = {}
         self.items: List[Any] = []
         self.broken: Dict[str, str] = {}
         self.fault = ""
         self.config: Any = None
         self.session: Any = None
+
+    def pytest_ignore_collect(self, collection_path: Any, config: Any) -> Optional[bool]:
+        root = str(getattr(config, "rootpath", None) or config.rootdir)
+        return None if self.choice.wants_file(root, str(collection_path)) else True
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.outcome == "failed":
@@ -63,11 +71,19 @@ class Session:
         self._reports.setdefault(report.nodeid, []).append(report)
 
     def run(
-        self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, watch: Any = None
+        self,
+        numbers: Sequence[int],
+        board: Board,
+        *,
+        known: "frozenset[int]",
+        keep_going: bool,
+        watch: Any = None,
+        followed: str = "",
     ) -> Done:
         """Run the items `numbers` in this order by pytest's protocol; results go to `board`.
 
-        Without `keep_going` the first bad result outside `known` ends the run.
+        Without `keep_going` the first bad result outside `known` ends the run. `followed`: the folder where programs
+        that the tests start leave what they executed.
         """
         done = Done([], [], [])
         for place, number in enumerate(numbers):
@@ -80,6 +96,8 @@ class Session:
             status = self._protocol(item, following)
             done.seconds.append(time.perf_counter() - began)
             if watch is not None:
+                if followed:
+                    watch.add(subprocesses.collect(followed))
                 hits, unsure = watch.end()
                 done.hits.append(hits)
                 done.unsure.append(unsure)

@@ -16,7 +16,7 @@ import threading
 import warnings
 from typing import Any, Callable, Container, Dict, Iterable, List, Optional
 
-from . import child, rehearse, session, wire
+from . import child, plugin, rehearse, session, wire
 
 Message = Dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
@@ -63,7 +63,7 @@ def start(job: Message, ours: Ours, judge: Judge, line: int) -> Started:
         os.close(line)
         near.close()
         child.be_subreaper()
-        session.pytest_main(job, _Stop(far, ours, judge))
+        session.pytest_main(job, _Stop(far, ours, judge, job["files"]))
     finally:
         os._exit(0)
 
@@ -71,8 +71,9 @@ def start(job: Message, ours: Ours, judge: Judge, line: int) -> Started:
 class _Stop(session.Session):
     """Stops pytest before it collects, and forks what goes on from there."""
 
-    def __init__(self, line: socket.socket, ours: Ours, judge: Judge) -> None:
+    def __init__(self, line: socket.socket, ours: Ours, judge: Judge, files: Optional[List[str]]) -> None:
         super().__init__(lambda _: None)
+        self._files = files
         self._line = line
         self._ours = ours
         self._judge = judge
@@ -103,6 +104,7 @@ class _Stop(session.Session):
 
         importlib.invalidate_caches()
         self._work = lambda run: tell(chosen(run, message))
+        self.choice = plugin.Choice(message["tests"] if message["tests"] is not None else self._files)
         try:
             _main(opened.config, opened)
         finally:

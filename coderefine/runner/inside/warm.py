@@ -92,9 +92,15 @@ def judge(message: Message, job: Message, tree: disk.Disk, run: started.Run) -> 
     }
 
 
+def wanted(message: Message, job: Message) -> Optional[List[str]]:
+    """The test files to collect: those of the tests asked for, else those of the server; None for all."""
+    files: Optional[List[str]] = message["tests"] if message["tests"] is not None else job["files"]
+    return files
+
+
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
     """In the child: a whole pytest run with the chosen tests, told as JSON; what pytest does afterwards is left out."""
     importlib.invalidate_caches()
-    run = session.Session(lambda run: tell(started.chosen(run, message)))
+    run = session.Session(lambda run: tell(started.chosen(run, message)), wanted(message, job))
     code = session.pytest_main(job, run)
     tell(started.nothing(run, message, "pytest exit %d" % code))

@@ -21,6 +21,7 @@ from coderefine.core import Ask, Case, Coverage, View
 from coderefine.critics.pytest import Pytest
 from coderefine.errors import CoderefineError
 from coderefine.project import Place, Protection, interpreter, locate
+from coderefine.proposers.search import MOST_OBSERVING
 from coderefine.runner.pool import Pool, open_pool
 from coderefine.runner.reach import Steps
 from coderefine.workspace import open_views
@@ -34,15 +35,14 @@ LONGEST = 90
 
 @dataclass(frozen=True)
 class Seconds:
-    """`plain`: the cold suite, no coverage. `baseline`, `trace`: what the pool took to learn who executes what."""
+    """`plain`: the cold suite, no coverage. `watched`: what the pool took to learn which test executes what."""
 
     plain: float
-    baseline: float
-    trace: float
+    watched: float
 
     @property
     def cost(self) -> float:
-        return (self.baseline + self.trace) / max(self.plain, 1e-3)
+        return self.watched / max(self.plain, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ def _observed(top: Path, package: Package, fault: Fault) -> Observed | None:
         if not failing:
             return None
         statuses = {name: case.status for name, case in check.cases.items()}
-        with open_pool(views, place, python, config, workers=1, expected=statuses, usual=check.seconds) as pool:
+        usual = {name: case.seconds for name, case in check.cases.items()}
+        with open_pool(views, place, python, config, workers=1, expected=statuses, seconds=usual) as pool:
             coverage, seconds = _watched(pool, failing, check.seconds)
         with views.open() as view:
             files, tests = _files(view, place, config, coverage, failing)
@@ -124,10 +125,8 @@ def _observed(top: Path, package: Package, fault: Fault) -> Observed | None:
 
 def _watched(pool: Pool, failing: tuple[Case, ...], plain: float) -> tuple[Coverage, Seconds]:
     began = time.monotonic()
-    pool.baseline()
-    between = time.monotonic()
-    coverage = pool.trace([case.id for case in failing if case.id in pool.tests])
-    return coverage, Seconds(plain, between - began, time.monotonic() - between)
+    coverage = pool.observe([case.id for case in failing if case.id in pool.tests], None, MOST_OBSERVING)
+    return coverage, Seconds(plain, time.monotonic() - began)
 
 
 def _files(

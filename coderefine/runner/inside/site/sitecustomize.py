@@ -1,0 +1,20 @@
+"""Watches a Python program that a test starts (see ../subprocesses.py); `site` imports it at the program's start.
+
+Makes way for another `sitecustomize`, if the environment has one.
+"""
+
+import contextlib
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _here]
+if "CODEREFINE_FOLLOW" in os.environ:
+    _package = type(sys)("_coderefine_inside")
+    _package.__path__ = [os.path.dirname(_here)]
+    sys.modules[_package.__name__] = _package
+    with contextlib.suppress(Exception):  # the program must run as it would have without us
+        __import__("_coderefine_inside.subprocesses", fromlist=["record"]).record()
+sys.modules.pop("sitecustomize", None)
+with contextlib.suppress(ImportError):
+    __import__("sitecustomize")
