@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coderefine.proposers.search.naturalness import common_ends, tokens
 from coderefine.proposers.search.rank import DEAR
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
@@ -19,6 +20,10 @@ SLIP, CRASH = 1.5, 6.0
 """Taken off for a call that crashes now and did not before, and times the share of such calls."""
 EMPTY = 1.0
 """Taken off repairs that behave like one which only removes behaviour."""
+OPERATOR, NAME, CONSTANT = range(3)
+"""Kinds of tokens, the plainest to change first."""
+WORDS = frozenset(("and", "or", "not", "in", "is"))
+"""Operators that are words."""
 ACCIDENTS = frozenset(
     "!" + name
     for name in (
@@ -52,7 +57,7 @@ def choose(repairs: Sequence[Repair], behaviour: Behaviour) -> Chosen:
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
     shared = {place: _shared(group, repairs) for group in groups for place in group}
-    places = sorted(doubts, key=lambda place: (doubts[place] - shared[place], -worth(repairs[place])))
+    places = sorted(doubts, key=lambda place: (doubts[place] - shared[place], *plainness(repairs[place])))
     places.sort(key=lambda place: (not repairs[place].whole, -len(repairs[place].fixed)))
     whole = [group for group in groups if repairs[group[0]].whole]
     doubtful = bool(places) and doubts[places[0]] > 0
@@ -68,6 +73,30 @@ def _shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 def _emptying(repair: Repair) -> bool:
     return bool(repair.proposed.scored.operator.shortcut)
+
+
+def plainness(repair: Repair) -> tuple[bool, int, int, float]:
+    """How repairs that behave alike are ordered: the plainest has the least.
+
+    One that removes behaviour comes last; then the number of tokens that change; operators before names before
+    numbers and texts; then what it is worth.
+    """
+    parts = repair.proposed.scored.edit.parts
+    text = repair.proposed.scored.site.module.text
+    changed, kind = 0, OPERATOR
+    for part in parts:
+        old, new = tokens(text[part.start : part.end]), tokens(part.text)
+        head, tail = common_ends(old, new)
+        rest = (*old[head : len(old) - tail], *new[head : len(new) - tail])
+        changed += max(len(old), len(new)) - head - tail
+        kind = max([kind, *map(_kind, rest)])
+    return _emptying(repair), changed, kind, -worth(repair)
+
+
+def _kind(token: str) -> int:
+    if token[0].isdigit() or token[-1] in "'\"":
+        return CONSTANT
+    return NAME if token.isidentifier() and token not in WORDS else OPERATOR
 
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:

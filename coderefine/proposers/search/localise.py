@@ -13,7 +13,7 @@ from coderefine.core import Case, Coverage, Frame
 from coderefine.proposers.search.imported import add_imported
 from coderefine.proposers.search.signs import Evidence, odds
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
-from coderefine.proposers.search.syntax import Function, Module, first_line, has_docstring
+from coderefine.proposers.search.syntax import JUMPS, Function, Module, first_line, has_docstring
 from coderefine.runner.reach import Steps
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
@@ -23,6 +23,8 @@ TRUST = 1.5
 """Exponent of the spectrum beside all other signs; taken off again at the end, so that suspicion keeps its scale."""
 BRANCH = 0.5
 """A condition's share of the most suspicious statement that it lets through."""
+FALLEN = 0.8
+"""What a condition gets of statements that run because it did not hold and its block would have left: less of them."""
 UNSEEN = 0.3
 """Base of a statement on a traceback that no coverage knows."""
 LEAST = 0.02
@@ -61,7 +63,7 @@ def suspects(
     evidence = Evidence(modules, failing, tests, sources, spectrum.ran)
     weights = {stmt: spectrum.purified(stmt) ** TRUST for stmt in spectrum.failing}
     _add_unseen(weights, evidence)
-    _add_conditions(weights)
+    _add_conditions(weights, modules)
     for stmt, value in odds(evidence, list(weights)).items():
         if stmt in weights:
             weights[stmt] *= math.exp(value)
@@ -82,12 +84,25 @@ def _add_unseen(weights: dict[ast.stmt, float], evidence: Evidence) -> None:
                 weights.setdefault(stmt, UNSEEN)
 
 
-def _add_conditions(weights: dict[ast.stmt, float]) -> None:
+def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
     """A branch that mostly failing tests take may have been taken wrongly."""
-    for stmt in list(weights):
-        if isinstance(stmt, ast.If | ast.While):
-            within = max((weights.get(inner, 0.0) for inner in (*stmt.body[:1], *stmt.orelse[:1])), default=0.0)
-            weights[stmt] = max(weights[stmt], BRANCH * within)
+    was = dict(weights)
+    for module in modules.values():
+        for stmt in module.statements:
+            if stmt in weights and isinstance(stmt, ast.If | ast.While):
+                inner = (*stmt.body[:1], *stmt.orelse[:1])
+                ways = [*(was.get(one, 0.0) for one in inner), FALLEN * _after(was, module, stmt)]
+                weights[stmt] = max(weights[stmt], BRANCH * max(ways))
+
+
+def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast.While) -> float:
+    """The greatest weight of what runs because the block of `if ...: return` did not; 0 for other conditions."""
+    if not isinstance(stmt, ast.If) or stmt.orelse or not isinstance(stmt.body[-1], JUMPS):
+        return 0.0
+    block = module.block(stmt)
+    rest = block[block.index(stmt) + 1 :]
+    guarded = [inner for other in rest if isinstance(other, ast.If) for inner in other.body[:1]]
+    return max((weights.get(other, 0.0) for other in (*rest, *guarded)), default=0.0)
 
 
 def _add_headers(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:

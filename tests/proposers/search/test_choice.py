@@ -19,11 +19,20 @@ PLAIN = next(operator for operator in TABLE if not operator.shortcut)
 EMPTYING = next(operator for operator in TABLE if operator.shortcut)
 
 
+LINE = "if size < limit + 1:"
+
+
+@dataclass(frozen=True)
+class Text:
+    text: str = LINE
+
+
 @dataclass(frozen=True)
 class Place:
     """As much of a site as the choice asks for."""
 
     at_import: bool = False
+    module: Text = Text()
 
 
 @dataclass(frozen=True)
@@ -35,12 +44,25 @@ class Given:
     emptying: bool = False
     fixed: str = "t"
     whole: bool = True
+    old: str = ""
+    new: str = "x"
 
     @property
     def repair(self) -> Repair:
-        edit = Edit((Replacement(0, 0, "x"),))
+        start = LINE.index(self.old)
+        edit = Edit((Replacement(start, start + len(self.old), self.new),))
         scored = Scored(self.score, edit, EMPTYING if self.emptying else PLAIN, cast(Site, Place()))
         return Repair(Proposed(scored, ""), frozenset(self.fixed), whole=self.whole, at=0.0)
+
+
+@pytest.mark.parametrize(
+    ("plain", "other"),
+    [(("<", "<="), ("1", "2")), (("<", "<="), ("size", "size - 1")), (("size", "limit"), ("1", "0"))],
+    ids=["an operator before a number", "fewer tokens before more", "a name before a number"],
+)
+def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, str], other: tuple[str, str]) -> None:
+    better = Given(-4.0, SAME, old=other[0], new=other[1])
+    assert first(better, Given(-4.5, SAME, old=plain[0], new=plain[1])) == 1
 
 
 BEFORE = ("a", "b", "c", "d")

@@ -47,6 +47,26 @@ def test_only_failing_tests_run_it(module: Module) -> None:
     assert all(stmt.lineno not in (8, 9, 10) for stmt in ranked)
 
 
+GUARDED = """\
+def short(text, most):
+    if len(text) < most:
+        return text
+    if most < 3:
+        return "..."
+    return text[:most]
+"""
+
+
+def test_a_guard_that_did_not_leave_is_suspicious_of_what_ran_instead() -> None:
+    module = Module.of("m.py", GUARDED.encode())
+    assert module is not None
+    coverage = {"bad": lines(2, 4, 5), "good": lines(2, 3), "also": lines(2, 4, 6), "third": lines(2, 3)}
+    found = suspects({"m.py": module}, coverage, [case("bad")], {})
+    shares = {stmt.lineno: share for stmt, share in found.weights.items()}
+    assert shares[2] > 0.5
+    assert shares[4] >= shares[2]
+
+
 def test_traceback_outweighs_a_tie(module: Module) -> None:
     frame = Frame("m.py", 4, "small", {"x": "'text'"})
     found = suspects({"m.py": module}, {"bad": lines(4, 6)}, [case("bad", frame, exception="TypeError")], {})
