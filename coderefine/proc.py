@@ -190,6 +190,34 @@ def stopped() -> Iterator[None]:
             _LIVE.stopped -= 1
 
 
+def inner(root: int, number: int) -> int:
+    """`root` or the process below it that is `number` in its own namespace; 0 when there is none (Linux)."""
+    for pid in (root, *_below(root)):
+        with contextlib.suppress(OSError, ValueError):
+            for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
+                if line.startswith("NSpid:") and int(line.split()[-1]) == number:
+                    return pid
+    return 0
+
+
+def _below(root: int) -> Iterator[int]:
+    """All descendants of `root`."""
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{root}/task").iterdir():
+            for child in (task / "children").read_text("utf-8").split():
+                yield int(child)
+                yield from _below(int(child))
+
+
+def cpu_seconds(pid: int) -> float:
+    """What process `pid` has computed so far, its children not counted; 0 where that is not known (Linux)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def kill(child: subprocess.Popen[bytes]) -> None:
     """Kill the process group of `child`, the leader too if it still runs; returns once it is reaped."""
     _signal(child.pid, signal.SIGTERM if child.poll() is None else signal.SIGKILL)

@@ -19,7 +19,9 @@ class Ask:
     `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any, and
     (before Python 3.12, where recording is dear) of the tests `watched` only unless that is None.
     `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
-    `timeout`: wall seconds for the whole check.
+    `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is ended as if it
+    would never end, unless others took nearly as long (None: only wall time counts); what is ended so has to be
+    confirmed (see loop/hangs.py).
     `freedom`: how far tests are let loose, as an index into runner.sandbox.STEPS; None: nothing but the view
     confines them, as befits the user's own code.
     """
@@ -38,6 +40,7 @@ class Ask:
     seed: int | None = None
     timeout: float = 600.0
     freedom: int | None = None
+    computing: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,5 +20,5 @@ class Event:
     cost: Cost | None = None
 
 
-EVENTS = ("stage", "tests", "search", "attempt", "verdict", "request", "spent", "note")
+EVENTS = ("stage", "critic", "tests", "search", "attempt", "verdict", "request", "spent", "note")
 Listen = Callable[[Event], None]

@@ -63,7 +63,7 @@ class CommandGate:
         one of `findings_exit`, or reports findings that cannot be read.
         """
         began = time.monotonic()
-        self._listen(Event("stage", self.name))
+        self._listen(Event("critic", self.name))
         result = self._run(view, min(ask.timeout, self._command.timeout))
         texts = Texts(view)
         findings = weighed((self._finding(said, texts) for said in self._said(view, result)), ask.scope)

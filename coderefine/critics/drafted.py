@@ -99,7 +99,7 @@ class Drafted:
     def _run(self, view: View, ask: Ask) -> Check:
         """The drafted tests alone, confined as tightly as an attempt's tests can be."""
         python, text = str(self._interpreter.path), self._text or ""
-        self._listen(Event("stage", self.name))
+        self._listen(Event("critic", self.name))
         view.run((python, "-c", WRITE, self._name), cwd=self._place.prefix, stdin=text.encode())
         try:
             quiet = replace(ask, freedom=0, tests=None, first=())

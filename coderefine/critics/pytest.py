@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 EVIDENCE = 1200
 """Characters of a finding's evidence."""
+WAITING = 3.0
+"""Wall seconds for each CPU second that a test may take."""
 EXPLANATION = 500
 OUTPUT = 300
 SHOWN_FRAMES = 6
@@ -44,16 +46,18 @@ class Pytest:
         self._listen = listen
         self._limit = config.test_timeout
         self._paced = False
+        self._slowest = 0.0
         self.spent = 0.0
         """Seconds that the runs have taken so far."""
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
-        self._listen(Event("stage", self.name))
+        self._listen(Event("critic", self.name))
         check = self._run(view, ask)
         self.spent += check.seconds
         if check.complete and not self._paced:
-            self._limit, self._paced = min(self._limit, _limit(check)), True
+            self._slowest, self._paced = _slowest(check), True
+            self._limit = min(self._limit, max(10.0, 20 * self._slowest))
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
         return replace(check, findings=findings, notes=(*check.notes, *denied(check, view, self._config)))
@@ -61,15 +65,20 @@ class Pytest:
     def _run(self, view: View, ask: Ask) -> Check:
         place, interpreter, config = self._place, self._interpreter, self._config
         try:
-            return run_tests(view, place, interpreter, config, ask, self._listen, limit=self._limit)
+            limits = {"limit": self._wall(ask), "slowest": self._slowest}
+            return run_tests(view, place, interpreter, config, ask, self._listen, **limits)
         except RunnerError as error:
             raise CriticError(f"no verdict from pytest: {error}") from error
 
+    def _wall(self, ask: Ask) -> float:
+        """Wall seconds of one test: much more than its CPU seconds, for it may have to wait for a processor."""
+        return self._config.test_timeout if ask.computing is None else max(self._limit, WAITING * ask.computing)
 
-def _limit(check: Check) -> float:
-    """What one test may take from now on: far more than the slowest that came to an end by itself."""
+
+def _slowest(check: Check) -> float:
+    """Seconds of the slowest test that came to an end by itself."""
     ended = (case.seconds for case in check.cases.values() if not case.failure or case.failure.exception != HANG)
-    return max(10.0, 20 * max(ended, default=0.0))
+    return max(ended, default=0.0)
 
 
 def _finding(case: Case, texts: Texts, scope: tuple[str, ...]) -> Finding:

@@ -43,7 +43,7 @@ class Radon:
         from radon import __version__
 
         began = time.monotonic()
-        self._listen(Event("stage", self.name))
+        self._listen(Event("critic", self.name))
         findings = weighed(self._examine(view, ask), ask.scope)
         return Check(
             self.name,

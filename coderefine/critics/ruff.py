@@ -31,7 +31,7 @@ class Ruff:
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when ruff gave no verdict: broken configuration, unknown rule, crash, timeout."""
         began = time.monotonic()
-        self._listen(Event("stage", self.name))
+        self._listen(Event("critic", self.name))
         skipped: set[str] = set()
         findings = weighed(self._examine(view, ask, skipped), ask.scope)
         return Check(

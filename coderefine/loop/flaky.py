@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from coderefine.core import Ask, Case, Check, Coverage, Critic, Patch, Views
+from coderefine.core import Ask, Check, Coverage, Critic, Patch, Views
 from coderefine.loop.confinement import fitting
 from coderefine.loop.critique import critique
-from coderefine.runner.cold import HANG
+from coderefine.loop.hangs import is_hung
 from coderefine.runner.nearness import one_of_each
 
 OTHER_SEED = 1
@@ -36,7 +36,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     Those that pass there get a second full run, because a test that fails only in company is order-dependent (a
     real failure), not flaky. Tests that hung are believed.
     """
-    ids = tuple(id_ for id_ in baseline.failing if not _hung(baseline.cases[id_]))
+    ids = tuple(id_ for id_ in baseline.failing if not is_hung(baseline.cases[id_]))
     if not ids:
         return Rerun()
     watched = frozenset(one_of_each(ids)[:WATCHED])
@@ -64,10 +64,6 @@ def fails_anyway(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> 
         return frozenset()
     (check,) = critique(views, (critic,), Patch(), replace(ask, tests=None, changed=None))
     return frozenset(check.failing) & frozenset(ids)
-
-
-def _hung(case: Case) -> bool:
-    return case.failure is not None and case.failure.exception == HANG
 
 
 def _passing(ids: Sequence[str], again: Check) -> frozenset[str]:

@@ -13,6 +13,7 @@ from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import fails_anyway
+from coderefine.loop.hangs import SUSPECT
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.runner.nearness import nearest
 
@@ -21,6 +22,17 @@ WATCHED, SHARE = 1.0, 0.1
 """Seconds of tests, or share of the suite, whose lines are watched where that is dear (see Ask.watched)."""
 STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
 """Seconds that strength may take at most and in any case, and its share of the run."""
+
+
+def settle(state: State) -> None:
+    """Wait for the confirmation that tests hang; where they do not, run the baseline again, patiently."""
+    if ended := state.hangs.settled():
+        state.say("note", f"{ended[0].id} is slow, and ends: the tests are run once more with patience")
+        ask = _baseline_ask(state)
+        fresh = replace(state.baseline, checks=critique(state.parts.views, state.parts.critics, Patch(), ask))
+        state.best = fresh if state.best.number == 0 else state.best
+        state.attempts[0] = fresh
+        state.parts.record(fresh)
 
 
 def prove(state: State) -> Attempt:
@@ -84,6 +96,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     Its tests are watched as far as that is cheap: which of them run the patched lines. What the tests made of the
     test files is kept in `state.examined`.
     """
+    settle(state)
     state.say("stage", "proof")
     ask = Ask(
         state.parts.scope,
@@ -93,6 +106,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         follow=state.follow,
         seed=PROOF_SEED,
         timeout=state.patience,
+        computing=SUSPECT if state.hangs.real else None,
     )
 
     def look(view: View, checks: list[Check]) -> None:

@@ -11,12 +11,15 @@ from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import rerun_failing
+from coderefine.loop.hangs import SUSPECT
 from coderefine.loop.ladder import Ladder
-from coderefine.loop.proof import prove
+from coderefine.loop.proof import prove, settle
 from coderefine.loop.state import SEED, Parts, State, tests
 from coderefine.loop.trial import tried
 
 End = tuple[Stop, str]
+LONG = 60.0
+"""Seconds of tests from which on it is said what a proof costs."""
 
 
 def refine(parts: Parts) -> Outcome:
@@ -27,28 +30,35 @@ def refine(parts: Parts) -> Outcome:
     """
     state = State(parts)
     _judge_baseline(state)
-    stop, why = _climb(state)
-    if stop is not Stop.INTERRUPTED:
-        try:
-            best = prove(state)
-            return state.closed(best, *_reason(state, best, stop, why))
-        except KeyboardInterrupt:
-            why = "interrupted during the final proof"
-    return _unproved(state, why)
+    try:
+        stop, why = _climb(state)
+        if stop is not Stop.INTERRUPTED:
+            try:
+                settle(state)
+                best = prove(state)
+                return state.closed(best, *_reason(state, best, stop, why))
+            except KeyboardInterrupt:
+                why = "interrupted during the final proof"
+        return _unproved(state, why)
+    finally:
+        state.hangs.close()
 
 
 def _judge_baseline(state: State) -> None:
     state.say("stage", "checks")
-    ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
+    ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECT)
     checks = critique(state.parts.views, state.parts.critics, Patch(), ask)
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
+    if suite and suite.seconds > LONG:
+        state.say("note", f"the tests take {suite.seconds:.0f} s: to prove a patch they run once more")
     if suite and suite.failing and state.parts.proposers:
         state.say("stage", f"failing tests once more, watched ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
         again = rerun_failing(state.parts.views, critic, suite, ask)
         state.flaky, state.freedom = again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
+        state.hangs.begin(state.parts.views, critic, suite, ask)
     state.keep(state.best)
 
 

@@ -32,6 +32,7 @@ from coderefine.core import (
     Views,
 )
 from coderefine.loop.behaviour import Keeper
+from coderefine.loop.hangs import Hangs
 from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
@@ -90,9 +91,9 @@ class State:
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
     `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
-    `trace`: lines that failing tests execute on the untouched tree; `follow`: some of them in programs that they
-    start. `examined`: by the number of an attempt, digests
-    of the test files after its tests had run.
+    `hangs`: whether tests that were ended at the start would indeed not end.
+    `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
+    `examined`: by the number of an attempt, digests of the test files after its tests had run.
     """
 
     parts: Parts
@@ -106,6 +107,7 @@ class State:
     freedom: int = 0
     held: dict[int, str] = field(default_factory=dict)
     bears: set[str] = field(default_factory=set)
+    hangs: Hangs = field(default_factory=Hangs)
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)

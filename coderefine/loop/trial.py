@@ -9,10 +9,13 @@ from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
-from coderefine.loop.critique import critique
+from coderefine.loop.critique import RUNS_THE_PROJECT, critique
+from coderefine.loop.hangs import SUSPECT
 from coderefine.loop.proof import examined
 from coderefine.loop.state import SEED, State, advice_on, tests
 
+LINTER = "autofix"
+"""Origin of patches that repair no test."""
 SLOW_SUITE = 5.0
 """Seconds of baseline tests above which a candidate must first do better on the failing ones alone."""
 
@@ -24,7 +27,8 @@ def tried(state: State, patch: Patch) -> Attempt:
     if not refusal:
         return Attempt(number, patch, verdict=refusal)
     try:
-        return _quick_no(state, number, patch) or _kept(state, _judged(state, number, patch))
+        static = _static_no(state, number, patch)
+        return static or _quick_no(state, number, patch) or _kept(state, _judged(state, number, patch))
     except CriticError as error:
         return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
 
@@ -69,6 +73,19 @@ def _sources(state: State) -> tuple[str, ...]:
     return tuple((state.parts.original(path) or b"").decode("utf-8", "replace") for path in paths)
 
 
+def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
+    """A linter's own fix that leaves as much to be remarked on as before is refused before a test runs."""
+    if patch.origin != LINTER:
+        return None
+    suite = tests(state.best)
+    critics = [critic for critic in state.parts.critics if critic.name != RUNS_THE_PROJECT]
+    ask = Ask(state.parts.scope, frozenset(patch.files), timeout=state.patience)
+    checks = critique(state.parts.views, critics, patch, ask, before=state.baseline.checks)
+    attempt = Attempt(number, patch, (*([suite] if suite else []), *checks))
+    attempt = replace(attempt, verdict=_weighed(state, attempt))
+    return None if attempt.verdict else attempt
+
+
 def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     """On a slow suite: the failing tests, and those that earlier attempts broke, before all others are run.
 
@@ -79,7 +96,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
         return None
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
     asked = tuple(dict.fromkeys((*suite.failing, *(name for names in broken for name in names))))
-    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience)
+    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SUSPECT)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     return None if attempt.verdict else attempt

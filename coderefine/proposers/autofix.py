@@ -1,9 +1,9 @@
-"""ruff's safe fixes as patches: all at once, else rule by rule, else one by one, so that a bad one sinks alone."""
+"""ruff's safe fixes as patches: all at once; what is refused is halved, down to single fixes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from coderefine.core import Cost, Finding, Patch, Proposals, Situation, View, Views
@@ -34,35 +34,50 @@ class Autofix:
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """All safe fixes; when those are refused, those of one rule after the other; then single ones of that rule.
+        """All safe fixes; those of half of the rules where they are refused, then of half of the files.
 
-        Raises CriticError when ruff gives no verdict.
+        So a few bad ones cost few attempts. Raises CriticError when ruff gives no verdict.
         """
-        if not self._wanted(situation):
-            return
-        situation, accepted = yield from self._offer(situation, views, ())
+        if self._wanted(situation):
+            yield from self._halved(situation, views, self._rules(situation, views), ())
+
+    def _halved(
+        self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
+    ) -> Generator[Patch, Situation, Situation]:
+        """Fixes of `rules` in `paths` (none: all), then of each half until they are accepted or single."""
+        situation, accepted = yield from self._offer(situation, views, rules, paths)
         if accepted:
-            return
-        for rule in self._rules(situation, views):
-            situation, accepted = yield from self._offer(situation, views, (rule,))
-            if not accepted:
-                situation = yield from self._singly(situation, views, rule)
+            return situation
+        if len(rules) > 1:
+            for half in _halves(rules):
+                situation = yield from self._halved(situation, views, half, paths)
+            return situation
+        found = paths or self._paths(situation, views, rules)
+        if len(found) > 1:
+            for part in _halves(found):
+                situation = yield from self._halved(situation, views, rules, part)
+            return situation
+        for rule in rules:
+            situation = yield from self._singly(situation, views, rule, found)
+        return situation
 
     def _offer(
-        self, situation: Situation, views: Views, rules: tuple[str, ...]
+        self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, tuple[Situation, bool]]:
-        """Yields the patch ruff makes of `rules` (none: all), unless that tree was judged before."""
-        files, fixed = self._fixed(situation, views, rules)
+        """Yields the patch ruff makes of `rules` in `paths` (none: all), unless that tree was judged before."""
+        files, fixed = self._fixed(situation, views, rules, paths)
         patch = situation.best.patch.then(files, origin=self.name, summary=_summary(fixed))
         if not files or _known(situation, patch):
             return situation, False
         situation = yield patch
         return situation, situation.best.patch.files == patch.files
 
-    def _singly(self, situation: Situation, views: Views, rule: str) -> Generator[Patch, Situation, Situation]:
+    def _singly(
+        self, situation: Situation, views: Views, rule: str, paths: Sequence[str]
+    ) -> Generator[Patch, Situation, Situation]:
         """Every fix of `rule` by itself; rows are read afresh whenever an accepted one has moved them."""
         tried: set[tuple[str, str, str]] = set()
-        while (found := self._next(situation, views, rule, tried)) is not None:
+        while (found := self._next(situation, views, rule, paths, tried)) is not None:
             remark, data = found
             tried.add(_name(remark))
             patch = situation.best.patch.then({remark.path: data}, origin=self.name, summary=_summary([remark]))
@@ -71,11 +86,11 @@ class Autofix:
         return situation
 
     def _next(
-        self, situation: Situation, views: Views, rule: str, tried: set[tuple[str, str, str]]
+        self, situation: Situation, views: Views, rule: str, paths: Sequence[str], tried: set[tuple[str, str, str]]
     ) -> tuple[Remark, bytes] | None:
         with views.open(situation.best.patch) as view:
             for remark in self._safe(view, situation):
-                if remark.rule != rule or _name(remark) in tried:
+                if remark.rule != rule or remark.path not in paths or _name(remark) in tried:
                     continue
                 data = _edited(view, remark)
                 if data is not None:
@@ -86,15 +101,23 @@ class Autofix:
         with views.open(situation.best.patch) as view:
             return list(dict.fromkeys(remark.rule for remark in self._safe(view, situation)))
 
-    def _fixed(self, situation: Situation, views: Views, rules: tuple[str, ...]) -> tuple[Files, list[Remark]]:
+    def _paths(self, situation: Situation, views: Views, rules: Sequence[str]) -> list[str]:
+        with views.open(situation.best.patch) as view:
+            return sorted({one.path for one in self._safe(view, situation) if one.rule in rules})
+
+    def _fixed(
+        self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
+    ) -> tuple[Files, list[Remark]]:
         """The files ruff changed, and the remarks it did that for."""
         with views.open(situation.best.patch) as view:
-            remarks = [one for one in self._safe(view, situation) if not rules or one.rule in rules]
-            paths = sorted({remark.path for remark in remarks})
-            before = {path: view.read(path) for path in paths}
-            if paths:
-                self._linter.fix(view, paths, rules)
-            after = {path: view.read(path) for path in paths}
+            every = list(self._safe(view, situation))
+            remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
+            chosen = rules if {one.rule for one in every}.difference(rules) else ()
+            touched = sorted({remark.path for remark in remarks})
+            before = {path: view.read(path) for path in touched}
+            if touched:
+                self._linter.fix(view, touched, chosen)  # without a choice ruff also mends what its fixes bring
+            after = {path: view.read(path) for path in touched}
         changed = {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
         return changed, remarks
 
@@ -107,6 +130,11 @@ class Autofix:
         """The ruff findings to mend: hard, in scope, in files that may be written."""
         ours = (finding for finding in situation.findings if finding.critic == "ruff")
         return [finding for finding in ours if self._protection.reason(finding.path) is None]
+
+
+def _halves(items: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    middle = (len(items) + 1) // 2
+    return items[:middle], items[middle:]
 
 
 def _known(situation: Situation, patch: Patch) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,6 +15,11 @@ from coderefine.reports.terminal import colour
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+
+
+SILENT = 10.0
+"""Seconds after which a log is told that work goes on."""
+STAGES = ("stage", "critic")
 
 
 @contextlib.contextmanager
@@ -28,30 +34,59 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
         with _live(stream) as listen:
             yield listen
     else:
-        yield Plain(stream).listen
+        plain = Plain(stream)
+        with plain.beating():
+            yield plain.listen
 
 
 class Plain:
-    """One line for each thing worth a line in a log; counts of tests are not."""
+    """One line for each thing worth a line in a log, and while nothing happens a line every `SILENT` seconds."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, silent: float = SILENT) -> None:
         self._stream = stream
+        self._silent = silent
         self._lock = threading.Lock()
         self._last = ""
         self._stages: set[str] = set()
+        self._scene = Scene()
+        self._began = self._wrote = time.monotonic()
+
+    @contextlib.contextmanager
+    def beating(self) -> Iterator[None]:
+        """Say what is going on whenever nothing has been said for a while, until the block ends."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _beat(self, over: threading.Event) -> None:
+        while not over.wait(max(0.05, self._wrote + self._silent - time.monotonic())):
+            with self._lock:
+                if time.monotonic() - self._wrote >= self._silent:
+                    self._write(f"  {time.monotonic() - self._began:.0f} s: {self._scene.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
         """Safe from any thread; a log that went away is nobody's reason to stop."""
         line = _line(event)
-        with self._lock, contextlib.suppress(BrokenPipeError):
+        with self._lock:
+            self._scene = self._scene.after(event)
             if line and line != self._last and not self._again(event):
                 self._last = line
-                self._stream.write(f"{line}\n")
-                self._stream.flush()
+                self._write(line)
+
+    def _write(self, line: str) -> None:
+        self._wrote = time.monotonic()
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
 
     def _again(self, event: Event) -> bool:
         """Whether this stage was named before: every attempt goes through the same ones."""
-        if event.kind != "stage":
+        if event.kind not in STAGES:
             return False
         known = event.text in self._stages
         self._stages.add(event.text)
@@ -63,7 +98,9 @@ def _line(event: Event) -> str:
         return f"attempt {event.done}: {event.text}"
     if event.kind == "verdict":
         return f"  verdict: {event.text or 'accepted'}"
-    if event.kind in ("stage", "request", "note"):
+    if event.kind in STAGES:
+        return f"stage: {event.text}" if event.text else ""
+    if event.kind in ("request", "note"):
         return f"{event.kind}: {event.text}" if event.text else ""
     return ""
 

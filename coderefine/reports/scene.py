@@ -12,6 +12,7 @@ class Scene:
     """The state a progress line shows; `after` gives the next one."""
 
     stage: str = ""
+    unit: str = ""
     done: int = 0
     total: int | None = None
     attempt: str = ""
@@ -23,25 +24,28 @@ class Scene:
         """This scene once `event` has happened."""
         now = self if event.cost is None else replace(self, cost=event.cost)
         if event.kind == "stage":
-            return replace(now, stage=event.text, done=0, total=None, request="")
-        if event.kind in ("tests", "search"):
-            return replace(now, stage=event.kind, done=event.done, total=event.total, request="")
+            return replace(now, stage=event.text, unit="", done=0, total=None, request="")
+        if event.kind == "tests":
+            return replace(now, unit="tests", done=event.done, total=event.total, request="")
+        if event.kind == "search":
+            return replace(now, unit=event.text, done=0, total=None, request="")
         if event.kind == "attempt":
             return replace(now, attempt=event.text, number=event.done, request="")
+        if event.kind == "verdict":
+            return replace(now, attempt="", number=0)
         if event.kind == "request":
             return replace(now, request=event.text)
         return now
 
     @property
     def line(self) -> str:
-        """`tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
-        return " · ".join(part for part in (self._stage, self._attempt, self.request, self._spent) if part)
+        """`proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
+        parts = (self.stage, self._progress, self._attempt, self.request, self._spent)
+        return " · ".join(part for part in parts if part)
 
     @property
-    def _stage(self) -> str:
-        if not self.done and self.total is None:
-            return self.stage
-        return f"{self.stage} {self.done}/{self.total}" if self.total is not None else f"{self.stage} {self.done}"
+    def _progress(self) -> str:
+        return f"{self.unit} {self.done}/{self.total}" if self.total is not None else self.unit
 
     @property
     def _attempt(self) -> str:

@@ -17,6 +17,10 @@ from coderefine.runner.tally import Tally
 
 RESTARTS = 8
 """Processes a check may lose to tests that crash or hang before it gives up on the rest."""
+MOST_HANGS = 40
+"""... and to tests that do not end."""
+AGAIN = 1.0
+"""CPU seconds of a test after one that was ended for its own, where that is limited."""
 EVERY = 0.1
 """Seconds between two progress events."""
 ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
@@ -38,14 +42,16 @@ def run_tests(  # noqa: PLR0917
     listen: Listen = lambda _: None,
     *,
     limit: float | None = None,
+    slowest: float = 0.0,
 ) -> Check:
     """Run the project's tests inside `view`; a Check with cases, coverage and notes, and no findings yet.
 
     A test that takes the process down or hangs is an ERROR case of its own, and the others run in a new
-    process. `limit`: wall seconds one test may take (None: `test_limit`). Raises CriticError when pytest
+    process. `limit`: wall seconds one test may take (None: `test_limit`). `slowest`: seconds that the slowest test is
+    known to take. Raises CriticError when pytest
     itself could not speak.
     """
-    return _Cold(view, place, interpreter, config, ask, listen, limit or test_limit(ask.timeout)).check()
+    return _Cold(view, place, interpreter, config, ask, listen, limit or test_limit(ask.timeout), slowest).check()
 
 
 def test_limit(timeout: float) -> float:
@@ -64,23 +70,29 @@ class _Cold:
     ask: Ask
     listen: Listen
     limit: float
+    slowest: float
     gave_up: str = ""
 
     def check(self) -> Check:
         began = time.monotonic()
-        tally = Tally()
+        tally = Tally(slowest=self.slowest)
         deadline = began + self.ask.timeout
         heard = _reporter(tally, self.listen)
-        limit = self.limit
-        for _ in range(RESTARTS + 1):
-            limits = Limits(limit, max(60.0, 2 * limit), deadline)
+        limit, computing = self.limit, self.ask.computing
+        crashes = hangs = 0
+        while crashes <= RESTARTS and hangs <= MOST_HANGS:
+            limits = Limits(limit, max(60.0, 2 * limit), deadline, computing)
             ended = sit(self.view, str(self.interpreter.path), self._job(tally), tally, limits, heard)
             if self._over(tally, ended):
                 break
             if ended.hung:
+                hangs += 1
                 limit = min(limit, max(5.0, 10 * tally.slowest))
+                computing = computing and min(computing, AGAIN)
+            else:
+                crashes += 1
         else:
-            self.gave_up = f"gave up after {RESTARTS + 1} crashes: {len(tally.left)} tests not run"
+            self.gave_up = f"gave up after {crashes + hangs} crashes: {len(tally.left)} tests not run"
         return self._summed_up(tally, time.monotonic() - began)
 
     def _job(self, tally: Tally) -> Mapping[str, object]:

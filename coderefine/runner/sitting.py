@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coderefine import proc
 from coderefine.core import View
@@ -18,6 +18,8 @@ from coderefine.runner.wire import Message, Wire, argv
 
 MARGIN = 16
 """Bytes of the board before the stacks."""
+SLOWER = 20.0
+"""See Limits.computing."""
 TICK = 0.2
 """Seconds between two looks at whether the process still lives."""
 LAST_WORDS = 5.0
@@ -49,11 +51,15 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Wall seconds: of one test, of importing one module, and the instant (monotonic) at which all is over."""
+    """Wall seconds: of one test, of importing one module, and the instant (monotonic) at which all is over.
+
+    `computing`: CPU seconds of one test (None: no limit), or `SLOWER` times what the slowest before it took.
+    """
 
     test: float
     module: float
     deadline: float
+    computing: float | None = None
 
 
 def sit(  # noqa: PLR0917
@@ -122,6 +128,24 @@ def _started(
                 stream.close()
 
 
+@dataclass(slots=True)
+class _Clock:
+    """How long the running test has computed; known to a TICK. Only on Linux, elsewhere it stands still."""
+
+    _pid: int = 0
+    _number: int = -1
+    _start: float = 0.0
+
+    def computed(self, root: int, tally: Tally) -> float:
+        """CPU seconds of the process that runs the tests, below `root`, since the current test began."""
+        if not self._pid:
+            self._pid = proc.inner(root, tally.pid)
+        now = proc.cpu_seconds(self._pid)
+        if tally.number != self._number:
+            self._number, self._start = tally.number, now
+        return now - self._start
+
+
 @dataclass(frozen=True, slots=True)
 class _Watch:
     """One process, its wire and its board, and how long it may take."""
@@ -132,6 +156,7 @@ class _Watch:
     tally: Tally
     limits: Limits
     heard: Callable[[], None]
+    clock: _Clock = field(default_factory=_Clock)
 
     def listen(self) -> str:
         """Hear the process out; the limit that ran out, or "" when it ended by itself."""
@@ -157,7 +182,16 @@ class _Watch:
         if now > self.limits.deadline:
             return "check"
         limit = self.limits.test if self.tally.running else self.limits.module
-        return "test" if now - self.tally.since > limit else ""
+        if now - self.tally.since > limit:
+            return "test"
+        return "test" if self._loops() else ""
+
+    def _loops(self) -> bool:
+        """Whether the running test has computed for too long, where that is limited."""
+        if self.limits.computing is None or not self.tally.running:
+            return False
+        longest = max(self.limits.computing, SLOWER * self.tally.slowest)
+        return self.clock.computed(self.child.pid, self.tally) > longest
 
 
 def _ask_where(view: View, pid: int, board: _Board) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import time
 from threading import Thread
 
 import pytest
 
 from coderefine.core import Cost, Event
-from coderefine.reports.progress import choose
+from coderefine.reports.progress import Plain, choose
 from coderefine.reports.scene import Scene
 
 STORY = (
     Event("stage", "checks"),
-    Event("stage", "pytest"),
+    Event("critic", "pytest"),
     Event("tests", done=3, total=44),
     Event("tests", done=44, total=44),
     Event("verdict", "baseline"),
@@ -94,16 +95,36 @@ def test_the_scene_after_each_event() -> None:
         lines.append(scene.line)
     assert lines == [
         "checks",
-        "pytest",
-        "tests 3/44",
-        "tests 44/44",
-        "tests 44/44",
-        "tests 44/44 · attempt 1: search: `>` → `>=`",
-        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens",
-        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
-        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
-        "tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "checks",
+        "checks · tests 3/44",
+        "checks · tests 44/44",
+        "checks · tests 44/44",
+        "checks · tests 44/44 · attempt 1: search: `>` → `>=`",
+        "checks · tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens",
+        "checks · tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "checks · tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "checks · tests 44/44 · gpt, 812 tokens · 3,411 tokens · $0.0021",
     ]
+
+
+def test_a_log_hears_what_goes_on_while_nothing_new_happens() -> None:
+    stream = io.StringIO()
+    plain = Plain(stream, silent=0.2)
+    with plain.beating():
+        plain.listen(Event("stage", "search"))
+        plain.listen(Event("search", "12 candidates, 1 plausible", 12))
+        time.sleep(1.0)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "stage: search"
+    assert 2 <= len(lines) <= 6
+    assert all(line.endswith(" s: search · 12 candidates, 1 plausible") for line in lines[1:])
+
+
+def test_a_stage_does_not_show_the_attempt_before_it() -> None:
+    scene = Scene()
+    for event in (Event("attempt", "a", 1), Event("verdict", "no", 1), Event("stage", "search")):
+        scene = scene.after(event)
+    assert scene.line == "search"
 
 
 def test_a_reader_that_went_away_stops_nobody() -> None:
