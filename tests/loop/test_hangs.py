@@ -21,6 +21,7 @@ def bisect(values, wanted):
 """
 FOUND = """\
 import pytest
+
 from seq import bisect
 
 
