@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TIMEOUT = 20.0
 """Seconds a hook may take unless told otherwise."""
-NOTHING = "0" * 40
 SHOWN = 3
 FEW = 10
 """Test files."""
@@ -66,19 +65,30 @@ def run(  # one parameter per flag that is no configuration key
     from coderefine.project import locate
 
     top = locate([], Path.cwd()).top
-    what = _pushed(top) if push else _staged(top)
-    python = _python(top, names, what)
-    gone = [path for path in what.gone if path.endswith(".py")]
-    if not python and not gone:
+    found = _pushed(top) if push else (_staged(top),)
+    judged = [(what, python) for what in found if (python := _python(top, names, what)) or _gone(what)]
+    if not judged:
         return 0
     with screen(quiet=quiet, format_=format_) as display:
-        parts = _parts(top, python, flags(given), display, hook_timeout)
-        note(parts)
-        tests = _affected(parts, python, gone, what)
-        if not python and not tests:
-            return 0
-        parts = _narrowed(parts, tests, linted=bool(python))
-        return _judged(parts, what, display, tests, fix=fix and bool(python), model=ask)
+        codes = (
+            _one(_parts(top, python, flags(given), display, hook_timeout), what, display, python, fix=fix, model=ask)
+            for what, python in judged
+        )
+        return next(filter(None, codes), 0)
+
+
+def _one(parts: Setup, what: Staged, display: Screen, python: list[str], *, fix: bool, model: bool) -> int:
+    """Judge one state: what is staged, or one of the commits that are pushed."""
+    note(parts)
+    tests = _affected(parts, python, _gone(what), what)
+    if not python and not tests:
+        return 0
+    parts = _narrowed(parts, tests, linted=bool(python))
+    return _judged(parts, what, display, tests, fix=fix and bool(python), model=model)
+
+
+def _gone(what: Staged) -> list[str]:
+    return [path for path in what.gone if path.endswith(".py")]
 
 
 def _staged(top: Path) -> Staged:
@@ -87,15 +97,13 @@ def _staged(top: Path) -> Staged:
     return staged(top)
 
 
-def _pushed(top: Path) -> Staged:
-    """What pre-commit says is pushed, else git's own lines on stdin; else the newest commit."""
+def _pushed(top: Path) -> tuple[Staged, ...]:
+    """What pre-commit says is pushed, else every line of git's on stdin; else the newest commit."""
+    from coderefine.git.pushed import pushed
     from coderefine.git.staged import committed
 
-    since = os.environ.get("PRE_COMMIT_FROM_REF", "")
-    if not since and not sys.stdin.isatty():
-        lines = [line.split() for line in sys.stdin.read().splitlines()]
-        since = next((line[3] for line in lines if len(line) == 4 and line[1] != NOTHING), "")
-    return committed(top, "HEAD~1" if not since or set(since) == {"0"} else since)
+    lines = "" if sys.stdin.isatty() else sys.stdin.read()
+    return tuple(committed(top, since, commit) for since, commit in pushed(top, os.environ, lines))
 
 
 def _python(top: Path, names: tuple[str, ...], what: Staged) -> list[str]:
@@ -129,7 +137,9 @@ def _affected(parts: Setup, python: list[str], gone: list[str], what: Staged) ->
         parts.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
         return []
     top = parts.place.top
-    found = affected(top, {*python_files(top), *gone}, [*python, *gone], parts.protection.is_test)
+    there = {path for path in python_files(top) if what.hidden.get(path, b"") is not None}
+    there |= {path for path, data in what.hidden.items() if path.endswith(".py") and data is not None}
+    found = affected(top, there | {*gone}, [*python, *gone], parts.protection.is_test, what.hidden)
     tests = [path for path in found if path not in gone]
     cleared = _cleared(parts, tests, python, what)
     left = [path for path in tests if path not in cleared]
@@ -166,11 +176,15 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
         checks = critique(staged, critics(parts), Patch(), ask, look=look)
         unfinished = _unfinished(parts, checks)
         clean = all(check.clean for check in checks)
-        lost = broken(parts, opened, checks, ask, tests) if clean else []
+        lost = broken(parts, opened, checks, ask, tests, since=what.since) if clean else []
         if clean and not lost:
             return 0
         if lost:
-            parts.listen(Event("note", f"this commit breaks {', '.join(lost[:SHOWN])}: {len(lost)} in all"))
+            parts.listen(
+                Event(
+                    "note", f"{what.commit[:10] or 'this commit'} breaks {', '.join(lost[:SHOWN])}: {len(lost)} in all"
+                )
+            )
         if clean or unfinished or not fix:
             display.checks(checks)
             return 1
@@ -219,6 +233,12 @@ def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: S
     if not outcome.best.number:
         return Delivered()
     head = journal.repository.head()
+    if what.commit and journal.repository.resolve(what.commit) != head.sha:
+        before = {path: what.hidden.get(path, originals[path]) for path in outcome.best.patch.files}
+        path = _keep(journal, diff := Diff(Snapshot(journal, head, before)).text(outcome))
+        return Delivered(
+            f"nothing: {what.commit[:10]} is not checked out; the patch for it is kept: git apply {path}", diff
+        )
     if overlapping := sorted(set(outcome.best.patch.files) & set(what.hidden)):
         staged = {path: what.hidden.get(path, originals[path]) for path in outcome.best.patch.files}
         return _kept(journal, overlapping, Diff(Snapshot(journal, head, staged)).text(outcome))
@@ -231,13 +251,18 @@ def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: S
 
 
 def _kept(journal: Journal, overlapping: list[str], diff: bytes) -> Delivered:
-    path = journal.repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
-    path.write_bytes(diff)
     return Delivered(
         f"nothing: {', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept: "
-        f"git apply --cached {os.path.relpath(path, journal.repository.top)}",
+        f"git apply --cached {_keep(journal, diff)}",
         diff,
     )
+
+
+def _keep(journal: Journal, diff: bytes) -> str:
+    """Where the patch is kept, as seen from the top of the working tree."""
+    path = journal.repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
+    path.write_bytes(diff)
+    return os.path.relpath(path, journal.repository.top)
 
 
 # -- plain git hooks --------------------------------------------------------------------------------------

@@ -9,21 +9,23 @@ from coderefine.cli.wiring import Setup, critics
 from coderefine.core import Ask, Check, Patch, Views
 
 
-def broken(parts: Setup, opened: Views, checks: Sequence[Check], ask: Ask, tests: Collection[str]) -> list[str]:
-    """Ids of tests that fail in `checks` and did not fail in HEAD; `tests` are the files they are in.
+def broken(
+    parts: Setup, opened: Views, checks: Sequence[Check], ask: Ask, tests: Collection[str], *, since: str
+) -> list[str]:
+    """Ids of tests that fail in `checks` and did not fail in the commit `since`; `tests` are the files they are in.
 
-    A failure in a file that nobody asked about is no finding (it may be an old one), so HEAD is asked.
+    A failure in a file that is not asked about is no finding (it may be an old one), so that commit is run too.
     """
-    from coderefine.git.staged import committed
+    from coderefine.git.staged import hidden, known
     from coderefine.loop.critique import critique
     from coderefine.workspace.rewound import Rewound
 
     failing = _failing(checks)
     if not failing:
         return []
-    head = committed(parts.place.top, "HEAD").hidden
+    head = hidden(parts.place.top, known(parts.place.top, since))
     if any(head.get(path, b"") is None for path in tests):
-        return sorted(failing)  # among them are new ones: HEAD could not run them
+        return sorted(failing)  # among them are new ones, which that commit could not run
     gates = [critic for critic in critics(parts) if critic.name == "pytest"]
     before = critique(Rewound(opened, head), gates, Patch(), replace(ask, coverage=False))
     return sorted(failing - _failing(before))

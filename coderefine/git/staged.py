@@ -1,71 +1,119 @@
-"""What a commit under way is about, read as git's hook sees it: its index may be another than the usual one."""
+"""What a commit or a push is about, and where its tree differs from the files that lie in the working tree.
+
+Read as git's hook sees it: the index of a commit under way may be another than the usual one.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from coderefine import temporary
 from coderefine.errors import GitError
 from coderefine.git import command
 
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """What git tells its hooks; only commands that read get to see it."""
 LINK, MODULE = "120000", "160000"
+ABSENT = "000000"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git knows it without having it (in SHA-1 repositories)."""
+NEEDED = frozenset({".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"})
+"""Folders of environments: an untracked one is no part of any commit, and yet the tests run in it."""
+CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
+METADATA = ".egg-info"
+"""What an editable install leaves beside the source; an interpreter finds the project's entry points by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
     """`paths`: files added or changed (repo-relative). `hidden`: what a tree of exactly this state holds where the
-    working tree holds something else (None: no file). `gone`: files deleted or renamed away.
+    working tree holds something else (None: no file). `gone`: files deleted or renamed away. `since`: the commit that
+    all this is compared with; `commit`: the commit judged, "" for the index.
     """
 
     paths: tuple[str, ...]
     hidden: Mapping[str, bytes | None]
     gone: tuple[str, ...] = ()
+    since: str = "HEAD"
+    commit: str = ""
 
 
 def staged(top: Path) -> Staged:
     """The index against HEAD. `git commit -a`, `-- file`, `--amend` and linked worktrees are seen as git means them."""
-    return Staged(_changed(top, "--cached"), _hidden(top, ""), _deleted(top, "--cached"))
+    return Staged(_changed(top, "--cached"), hidden(top), _deleted(top, "--cached"))
 
 
-def committed(top: Path, since: str) -> Staged:
-    """HEAD against `since` (any commit-ish); against nothing where there is no such commit, as before the first one."""
-    since = since if _known(top, since) else EMPTY_TREE
-    return Staged(_changed(top, since, "HEAD"), _hidden(top, "HEAD"), _deleted(top, since, "HEAD"))
+def committed(top: Path, since: str, commit: str = "HEAD") -> Staged:
+    """`commit` against `since` (any commit-ish); against nothing where there is no such commit, as before the first."""
+    since = known(top, since)
+    return Staged(_changed(top, since, commit), hidden(top, commit), _deleted(top, since, commit), since, commit)
 
 
-def _known(top: Path, name: str) -> bool:
+def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
+    """What a checkout of `tree` ("": the index) holds where the working tree holds something else; None: no file.
+
+    Untracked files are in no tree. Ignored ones stay: build products (`_version.py`, compiled extensions) and local
+    settings are what the tests always run with. Links and submodules are left as they are.
+    """
+    raw = _git(
+        top, "diff", "--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--"
+    )
+    fields = iter(_names(raw))
+    modes = {next(fields): head[1:].split(" ")[0] for head in fields}
+    found: dict[str, bytes | None] = {path: None for path, mode in modes.items() if mode == ABSENT}
+    found.update(contents(top, tree, [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]))
+    if not tree:
+        found.update(dict.fromkeys(_gone(top)))
+    return {**dict.fromkeys(path for path in untracked(top) if path not in modes), **found}
+
+
+def untracked(top: Path) -> Iterator[str]:
+    """Files that git neither tracks nor ignores; environments, caches and nested repositories are left out."""
+    names = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z"))
+    environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
+    for name in names:
+        parts = PurePosixPath(name).parts
+        kept = NEEDED.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(map(_is_metadata, parts))
+        if kept and not name.endswith("/") and not any(map(name.startswith, environments)):
+            yield name
+
+
+def _is_metadata(part: str) -> bool:
+    return part.endswith(METADATA)
+
+
+def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
+    """`paths` of `tree` ("": the index) as a checkout would write them, line ends and filters included.
+
+    Raises GitError when an object is missing or damaged.
+    """
+    names = list(paths)
+    if not names:
+        return {}
+    with temporary.folder("git") as folder:
+        own = {"GIT_INDEX_FILE": str(folder / "index")} if tree else {}
+        if tree:
+            _git(top, "read-tree", tree, env=own)
+        listing = b"".join(os.fsencode(name) + b"\0" for name in names)
+        _git(top, "checkout-index", "-z", "--stdin", f"--prefix={folder}/files/", env=own, stdin=listing)
+        return {name: (folder / "files" / name).read_bytes() for name in names}
+
+
+def known(top: Path, name: str) -> str:
+    """`name` where it is a commit, else the empty tree: that is what came before the first commit."""
     try:
-        return bool(_git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"))
+        return name if _git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") else EMPTY_TREE
     except GitError:
-        return False
+        return EMPTY_TREE
 
 
 def _changed(top: Path, *what: str) -> tuple[str, ...]:
     return tuple(
         _names(_git(top, "diff", "--name-only", "-z", "--diff-filter=ACMRT", "--ignore-submodules", *what, "--"))
     )
-
-
-def _hidden(top: Path, tree: str) -> dict[str, bytes | None]:
-    """Working-tree files that differ from the index (or from `tree`), with what stands there."""
-    against = (tree,) if tree else ()
-    raw = _git(top, "diff", "--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *against, "--")
-    fields = iter(_names(raw))
-    found: dict[str, bytes | None] = {}
-    for head in fields:
-        mode = head[1:].split(" ")[0]
-        path = next(fields)
-        if mode not in (LINK, MODULE):
-            found[path] = None if mode == "000000" else _git(top, "cat-file", "blob", f"{tree}:{path}")
-    if not tree:
-        found.update(dict.fromkeys(_gone(top)))
-    return found
 
 
 def _gone(top: Path) -> list[str]:
@@ -83,9 +131,10 @@ def _names(said: bytes) -> list[str]:
     return [os.fsdecode(name) for name in said.split(b"\0") if name]
 
 
-def _git(top: Path, *args: str) -> bytes:
-    """Output of a git command that only reads, with the hook's own index. Raises GitError."""
-    result = command.run(args, cwd=top, env={name: os.environ[name] for name in INDEX if name in os.environ})
+def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> bytes:
+    """Output of a git command that changes nothing, with the hook's own index. Raises GitError."""
+    hooked = {name: os.environ[name] for name in INDEX if name in os.environ}
+    result = command.run(args, cwd=top, env={**hooked, **(env or {})}, stdin=stdin)
     if result.returncode:
         raise command.complaint(result, top)
     return result.stdout

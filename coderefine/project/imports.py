@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
-from coderefine.import_graph import imported, reached, users_of, walk
+from coderefine.import_graph import imported, imports_of, reached, users_of, walk
 
 
-def affected(top: Path, files: Iterable[str], changed: Iterable[str], is_test: Callable[[str], bool]) -> list[str]:
+def affected(
+    top: Path,
+    files: Iterable[str],
+    changed: Iterable[str],
+    is_test: Callable[[str], bool],
+    hidden: Mapping[str, bytes | None] = MappingProxyType({}),
+) -> list[str]:
     """Test files among `files` (Python, repo-relative) that import a file of `changed`, directly or not, or are one.
 
     A changed conftest.py affects all tests beside and below it. Errs on the side of too many: a name may stand for
-    several files. What is only reached through data, plug-ins or other programs is not seen.
+    several files. What is only reached through data, plug-ins or other programs is not seen. `hidden`: contents to
+    read instead of those below `top`.
     """
     known = sorted(files)
-    found = reached(users_of({path: imported(str(top / path), path) for path in known}), changed)
+    texts = {path: hidden.get(path) for path in known}
+    imports = {
+        path: imported(str(top / path), path) if text is None else imports_of(text, path)
+        for path, text in texts.items()
+    }
+    found = reached(users_of(imports), changed)
     homes = {PurePosixPath(path).parent for path in found if PurePosixPath(path).name == "conftest.py"}
     return [path for path in known if is_test_file(path, is_test) and (path in found or _below(path, homes))]
 

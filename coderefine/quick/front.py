@@ -68,15 +68,17 @@ class Project:
 
 def _judged(project: Project, names: list[str], running: list[Child]) -> int:
     """`running` has git, looking; what is started here is added to it."""
-    staged = [] if names else _staged(running[0], project.deadline)
-    python = _python(names or staged)
+    looked = [] if names else [_looked(running[0], project.deadline)]
+    python = _python(names or looked[0][0])
     tests = _begun(project, python, running) if python else []
-    staged = staged or _staged(running[0], project.deadline)
+    staged, strangers = looked[0] if looked else _looked(running[0], project.deadline)
     if not python:
         return _unless_gone(staged)
     known = project.known
     same = _same(project, tests, python, staged)
     tests = [path for path in tests if path not in same]
+    if tests and strangers:
+        raise Unsure
     if tests:
         running.append(_pytest(known, tests))
     _linted(project, python, running)
@@ -114,11 +116,13 @@ def _linted(project: Project, python: list[str], running: list[Child]) -> None:
         raise Unsure
 
 
-def _staged(looking: Child, deadline: float) -> list[str]:
-    found = status.staged(looking.all(deadline) or b"?")
+def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
+    """What is staged, and whether untracked files lie beside it."""
+    said = looking.all(deadline) or b""
+    found = status.staged(said or b"?")
     if found is None:
         raise Unsure
-    return found
+    return found, status.strangers(said)
 
 
 def _python(names: list[str]) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 
 from coderefine.quick.children import Child, reading_env
+from coderefine.quick.ticket import NAMES
 
 ARGV = ["git", "status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=all", "--no-renames"]
 FILE = (b"100644", b"100755")
+SETTINGS = frozenset(os.fsencode(name) for name in NAMES)
 
 
 def asked() -> Child:
@@ -18,14 +20,14 @@ def asked() -> Child:
 def staged(said: bytes) -> list[str] | None:
     """Files added, changed or deleted in the index; None when the tree differs from it, or there is something unusual.
 
-    Untracked code differs too: tests would find what the commit will not have.
+    Untracked code differs too, and so does what configures the tools: they would find what the commit will not have.
     """
     found: list[str] = []
     for line in said.split(b"\0"):
         if not line:
             continue
         if line.startswith(b"? "):
-            if line.endswith((b".py", b".pyi", b"/")):
+            if line.endswith((b".py", b".pyi", b"/")) or os.path.basename(line[2:]) in SETTINGS:  # noqa: PTH119
                 return None
             continue
         path = _changed(line)
@@ -33,6 +35,11 @@ def staged(said: bytes) -> list[str] | None:
             return None
         found += path
     return found
+
+
+def strangers(said: bytes) -> bool:
+    """Whether there are untracked files: data that tests would find in the tree, and the commit will not have."""
+    return any(line.startswith(b"? ") for line in said.split(b"\0"))
 
 
 def _changed(line: bytes) -> list[str] | None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Patch
@@ -22,6 +22,18 @@ def lay(door: Path, patch: Patch) -> None:
     """Write `patch` into the tree at `door`. Raises WorkspaceError naming the path that would not go."""
     for path, content in patch.files.items():
         _written(door, path, content)
+
+
+def prune(door: Path, gone: Iterable[str]) -> None:
+    """Remove the folders of files that are `gone`, as far as nothing but forgotten bytecode is in them."""
+    folders = {parent for path in gone for parent in PurePosixPath(path).parents if parent.parts}
+    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+        with contextlib.suppress(OSError), _parent(door, f"{folder}/x", make=False) as (handle, _):
+            if os.listdir(handle) == ["__pycache__"]:  # noqa: PTH208
+                _forget_bytecode(handle)
+                os.rmdir("__pycache__", dir_fd=handle)
+        with contextlib.suppress(OSError), _parent(door, str(folder), make=False) as (handle, name):
+            os.rmdir(name, dir_fd=handle)
 
 
 def _written(door: Path, path: str, content: bytes | None) -> None:
@@ -56,13 +68,13 @@ def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) 
         os.utime(file.fileno(), (when, when))
 
 
-def _forget_bytecode(folder: int, stem: str) -> None:
-    """Also unchecked .pyc files (PEP 552) and pytest's rewritten ones must not hide a patch."""
+def _forget_bytecode(folder: int, stem: str = "") -> None:
+    """Also unchecked .pyc files (PEP 552) and pytest's rewritten ones must not hide a patch. No `stem`: all of them."""
     with contextlib.suppress(OSError):
         cache = os.open("__pycache__", os.O_RDONLY | os.O_DIRECTORY | NOFOLLOW, dir_fd=folder)
         try:
             for name in os.listdir(cache):  # noqa: PTH208
-                if name.startswith(f"{stem}.") and name.endswith(".pyc"):
+                if (not stem or name.startswith(f"{stem}.")) and name.endswith(".pyc"):
                     os.unlink(name, dir_fd=cache)
         finally:
             os.close(cache)

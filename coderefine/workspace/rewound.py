@@ -1,20 +1,29 @@
-"""Views of the tree as it was: every patch is laid over the same files of an earlier time."""
+"""Views of another tree than the one that lies there: every patch is laid over the same files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from coderefine.core import Patch, View, Views
+from coderefine.workspace.lay import prune
 
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """`views` with `then` (path -> content, None: no file) under every patch."""
+    """`views` with `then` (path -> content, None: no file) under every patch.
+
+    Folders that are empty without the files that are not there go too: git knows no empty folder, and Python would
+    import one as a namespace package.
+    """
 
     views: Views
     then: Mapping[str, bytes | None]
 
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> AbstractContextManager[View]:
-        return self.views.open(replace(patch, files={**self.then, **patch.files}), network=network)
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+        files = {**self.then, **patch.files}
+        with self.views.open(replace(patch, files=files), network=network) as view:
+            prune(view.door, [path for path, content in files.items() if content is None])
+            yield view
