@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +63,24 @@ class Delivery:
             raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
         if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
             raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is no folder to write to")
+
+    def under(self, repository: Repository) -> Mapping[str, bytes | None]:
+        """What the tree to prove holds where the working tree holds something else: a commit is HEAD plus the patch."""
+        from coderefine.git.staged import EMPTY_TREE, hidden
+
+        exact = self.commit or self.branch
+        return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}
+
+    def check_scope(self, repository: Repository, paths: Iterable[str]) -> None:
+        """Raises UsageError for one of `paths` that is here and not in HEAD: no commit can hold its repair alone."""
+        if not self.commit and not self.branch:
+            return
+        head = repository.resolve("HEAD")
+        for path in paths:
+            known = head and repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
+            if path != "." and (repository.top / path).exists() and not known:
+                way = "--commit" if self.commit else "--branch"
+                raise UsageError(f"{path} is not in HEAD, and {way} proves HEAD plus the patch: commit it first")
 
     def publisher(self, snapshot: Snapshot, config: Config) -> Publisher:
         """Who writes; `--diff` needs none."""

@@ -215,7 +215,7 @@ def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, mod
     repository = open_repository(parts)
     asked = Request(tuple(sys.argv[1:]), {}, Delivery(), model=model)
     with lock(repository):
-        journal = new_journal(repository, parts, asked)
+        journal = replace(new_journal(repository, parts, asked), under=what.hidden)
         originals = Originals(parts.place.top)
         with reachable(parts, asked, display, journal) as client:
             outcome = refine(assembled(parts, staged, client, journal, originals, under=what.hidden))
@@ -234,14 +234,12 @@ def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: S
         return Delivered()
     head = journal.repository.head()
     if what.commit and journal.repository.resolve(what.commit) != head.sha:
-        before = {path: what.hidden.get(path, originals[path]) for path in outcome.best.patch.files}
-        path = _keep(journal, diff := Diff(Snapshot(journal, head, before)).text(outcome))
+        path = _keep(journal, diff := Diff(Snapshot(journal, head, originals, what.hidden)).text(outcome))
         return Delivered(
             f"nothing: {what.commit[:10]} is not checked out; the patch for it is kept: git apply {path}", diff
         )
     if overlapping := sorted(set(outcome.best.patch.files) & set(what.hidden)):
-        staged = {path: what.hidden.get(path, originals[path]) for path in outcome.best.patch.files}
-        return _kept(journal, overlapping, Diff(Snapshot(journal, head, staged)).text(outcome))
+        return _kept(journal, overlapping, Diff(Snapshot(journal, head, originals, what.hidden)).text(outcome))
     snapshot = Snapshot(journal, head, originals)
     diff = Diff(snapshot).text(outcome)
     try:

@@ -218,11 +218,11 @@ def _words(done: Publication | None) -> str:
 
 
 def _diff(repository: Repository, journal: Journal) -> str:
-    """From the run's baseline to its best attempt."""
-    from coderefine.git import diff
+    """From the run's baseline to its best attempt; untracked files are in no commit, but in the journal."""
+    from coderefine.git import diff_files
 
-    ending = journal.ending()
-    before, after = journal.commit(0), journal.commit(ending.best) if ending else None
-    if not before or not after:
+    outcome = journal.outcome()
+    if outcome is None or not outcome.best.number:
         return ""
-    return diff(repository, repository.tree(before), repository.tree(after)).decode("utf-8", "replace")
+    files = outcome.best.patch.files
+    return diff_files(repository, journal.commit(0), journal.start(files), files).decode("utf-8", "replace")

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coderefine.cli.delivery import Delivery
@@ -15,7 +14,7 @@ from coderefine.cli.options import flags
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, advice, critics, proposers, views
 from coderefine.config import masked
-from coderefine.core import Attempt, Critic, Event, Outcome, Stop, Views
+from coderefine.core import EMPTY, Attempt, Critic, Event, Outcome, Stop, Views
 from coderefine.errors import PublishError, SurroundingsError
 
 if TYPE_CHECKING:
@@ -72,6 +71,7 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
 
     repository = open_repository(setup)
     asked.delivery.check(repository, setup.config)
+    asked.delivery.check_scope(repository, (*setup.place.scope, *setup.task.judged))
     with lock(repository):
         if said := recover(repository):
             screen.listen(Event("note", said))
@@ -142,21 +142,43 @@ def ran(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple
     from coderefine.workspace.originals import Originals
 
     originals = Originals(setup.place.top)
-    snapshot = Snapshot(journal, journal.repository.head(), originals)
+    under = asked.delivery.under(journal.repository)
+    journal = replace(journal, under=under)
+    snapshot = Snapshot(journal, journal.repository.head(), originals, under)
+    if under:
+        setup.listen(
+            Event("note", f"your working tree differs from HEAD in {_differing(under)}: HEAD is what is proved")
+        )
     with reachable(setup, asked, screen, journal) as client:
-        outcome, beside = refined(setup, client, journal, originals)
+        outcome, beside = refined(setup, client, journal, originals, under)
     journal.finish(outcome)
     return outcome, _delivered(setup, asked, outcome, beside, snapshot)
 
 
+def _differing(under: Mapping[str, bytes | None]) -> str:
+    """Files of the working tree that are otherwise, or not at all, in the tree that is judged."""
+    from coderefine.judge import listed
+
+    return listed(tuple(f"{path} (untracked)" if data is None else path for path, data in sorted(under.items())))
+
+
 def refined(
-    setup: Setup, client: Client | None, journal: Journal | None, originals: Originals
+    setup: Setup,
+    client: Client | None,
+    journal: Journal | None,
+    originals: Originals,
+    under: Mapping[str, bytes | None] = EMPTY,
 ) -> tuple[Outcome, Mapping[str, bytes]]:
-    """The loop from views to proof, and files that go with its patch; nothing is kept of it without a `journal`."""
+    """The loop from views to proof, and files that go with its patch; nothing is kept of it without a `journal`.
+
+    `under`: what the tree to judge holds where the working tree holds something else.
+    """
     from coderefine.loop.refine import refine
+    from coderefine.workspace.rewound import Rewound
 
     with views(setup) as opened:
-        parts = assembled(setup, opened, client, journal, originals)
+        judged = Rewound(opened, under) if under else opened
+        parts = assembled(setup, judged, client, journal, originals, under=under)
         if client is not None:
             client.preload()
         outcome = refine(parts)
@@ -177,14 +199,14 @@ def assembled(
     journal: Journal | None,
     originals: Originals,
     *,
-    under: Mapping[str, bytes | None] = MappingProxyType({}),
+    under: Mapping[str, bytes | None] = EMPTY,
 ) -> Parts:
     """What a run of the loop is made of. `under`: files that stand otherwise in the views than in the user's tree."""
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
 
     project = (setup.place, setup.interpreter, setup.config)
-    earlier = _earlier(journal, replayed=bool(under))
+    earlier = _earlier(journal, under)
 
     def original(path: str) -> bytes | None:
         return under[path] if path in under else originals[path]
@@ -208,14 +230,14 @@ def assembled(
     )
 
 
-def _earlier(journal: Journal | None, *, replayed: bool) -> tuple[Attempt, ...]:
+def _earlier(journal: Journal | None, under: Mapping[str, bytes | None]) -> tuple[Attempt, ...]:
     """What a recorded run found out, when it goes on, or again, on the tree it began on."""
     found = journal.attempts() if journal else ()
-    if journal is None or not found or replayed:
+    if journal is None or not found:
         return found
     from coderefine.journal.rewound import rewound
 
-    return () if rewound(journal) else found
+    return found if rewound(journal).items() <= under.items() else ()
 
 
 def _behaviour(setup: Setup, earlier: Sequence[Attempt]) -> Keeper:
@@ -260,7 +282,7 @@ def _delivered(
         return Delivered()
     outcome = _with(proved, beside)
     diff = Diff(snapshot).text(outcome)
-    before = {path: snapshot.originals[path] for path in proved.best.patch.files}
+    before = {path: snapshot.judged(path) for path in proved.best.patch.files}
     if outcome.stop is Stop.INTERRUPTED:
         again = f"coderefine resume {snapshot.journal.run}"
         said = f"nothing was written; the best patch so far is kept: {again} goes on with it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +84,6 @@ def _host() -> str:
 
 def _second(target: Target, folder: Path) -> int:
     """Post what another run proved: nothing is checked out, nothing of the pull request is run."""
-    from dataclasses import replace
-
     from coderefine.publishers.hosts.artifact import read
 
     bundle = read(folder)
@@ -109,18 +108,21 @@ def _first(target: Target, asked: Request, display: Screen) -> int:
 
 
 def _proved(target: Target, parts: Setup, asked: Request, display: Screen, commits: tuple[str, str]) -> int:
+    from coderefine.git.staged import hidden
     from coderefine.journal import lock, prune
     from coderefine.loop.refine import refine
     from coderefine.publishers import Diff, Snapshot
     from coderefine.workspace.originals import Originals
+    from coderefine.workspace.rewound import Rewound
 
     repository = open_repository(parts)
     with lock(repository):
-        journal = new_journal(repository, parts, asked)
+        under = hidden(repository.top, "HEAD")  # what earlier steps of the job left untracked is in no commit
+        journal = replace(new_journal(repository, parts, asked), under=under)
         originals = Originals(parts.place.top)
-        snapshot = Snapshot(journal, repository.head(), originals)
+        snapshot = Snapshot(journal, repository.head(), originals, under)
         with reachable(parts, asked, display, journal) as client, views(parts) as opened:
-            made = assembled(parts, opened, client, journal, originals)
+            made = assembled(parts, Rewound(opened, under), client, journal, originals, under=under)
             outcome = refine(made)
             journal.finish(outcome)
             diff = Diff(snapshot).text(outcome) if outcome.best.number else b""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from coderefine.git.commit import commit_with_hooks
 from coderefine.git.diff import diff, diff_files, stat
 from coderefine.git.mail import mail
-from coderefine.git.merge import merge
+from coderefine.git.merge import merge, merge_bytes
 from coderefine.git.objects import Entry, read_blobs, read_files
 from coderefine.git.repository import Head, Repository
-from coderefine.git.scratch import Scratch, entries_of, scratch, snapshot
+from coderefine.git.scratch import Scratch, copy_index, entries_of, scratch, snapshot, strangers
 
 __all__ = [
     "Entry",
@@ -16,14 +16,17 @@ __all__ = [
     "Repository",
     "Scratch",
     "commit_with_hooks",
+    "copy_index",
     "diff",
     "diff_files",
     "entries_of",
     "mail",
     "merge",
+    "merge_bytes",
     "read_blobs",
     "read_files",
     "scratch",
     "snapshot",
     "stat",
+    "strangers",
 ]

@@ -19,10 +19,11 @@ SAID = 6
 
 def commit_with_hooks(
     repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...] = ()
-) -> None:
-    """Commit `index` on HEAD as the user would. Raises PublishError with the hook's last lines when one says no.
+) -> bool:
+    """Commit `index` on HEAD as the user would; whether git says that it did.
 
-    `hold`: locks that git and its hooks keep until the last of them has ended, even when we are killed.
+    Raises PublishError with the hook's last lines when one refuses. `hold`: locks that git and its hooks keep until the
+    last of them has ended, even when we are killed.
     """
     before = repository.resolve("HEAD")
     with temporary.folder("message") as folder:
@@ -38,6 +39,7 @@ def commit_with_hooks(
         )
     if result.returncode and repository.resolve("HEAD") == before:
         raise _refusal(result.stdout + result.stderr, command.complaint(result, repository.top))
+    return result.returncode == 0
 
 
 def _refusal(said: bytes, complaint: GitError) -> PublishError:

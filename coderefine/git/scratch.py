@@ -14,10 +14,10 @@ from coderefine import temporary
 from coderefine.errors import GitError
 from coderefine.git.repository import Repository
 
-LARGEST = 5_000_000
-"""Bytes: an untracked file larger than this is data, not code, and stays out of the baseline."""
+LARGEST, IN_ALL = 5_000_000, 50_000_000
+"""Bytes: an untracked file larger than the first is data and is not recorded; nor are more than the second in all."""
 MOST = 2_000
-"""Untracked files beyond this number stay out of the baseline."""
+"""Untracked files beyond this number are not recorded."""
 
 EXECUTABLE = 0o100755
 
@@ -116,20 +116,21 @@ def scratch(repository: Repository, start: str | Path | None = None, *, keep: bo
             (objects / "info" / "alternates").write_bytes(os.fsencode(repository.common_dir / "objects") + b"\n")
         made = Scratch(repository, folder / "index", folder / "files", objects)
         if isinstance(start, Path):
-            _copy(start, made.index)
+            copy_index(start, made.index)
         elif start is not None:
             made.read_tree(start)
         yield made
 
 
 def snapshot(repository: Repository, index: Path) -> str:
-    """Write the user's files as they are now (tracked, dirty, untracked) into `index`; the tree's id.
+    """Write the tracked files as they are now, dirty or not, into `index`; the tree's id.
 
-    The user's own index is copied for its stat cache, so only what is dirty or untracked is read.
+    Untracked files have no place in it: what a ref leads to, `git push --mirror` publishes. The user's own index is
+    copied for its stat cache, so only what is dirty is read.
     """
     with contextlib.suppress(FileNotFoundError):
         index.unlink()
-    _copy(repository.git_dir / "index", index)
+    copy_index(repository.git_dir / "index", index)
     made = Scratch(repository, index, repository.top)
     if not index.exists():
         made.empty()
@@ -150,31 +151,33 @@ def entries_of(listing: bytes) -> dict[str, tuple[int, str]]:
 
 
 def _dirty(repository: Repository) -> list[str]:
-    """Paths whose content differs from the index, and untracked ones that look like code."""
+    """Tracked paths whose content differs from the index."""
     said = repository.git(
-        "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=dirty"
+        "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"
     )
-    paths: list[str] = []
-    strangers = 0
-    for line in said.split(b"\0"):
-        state, path = line[:2].decode(), os.fsdecode(line[3:])
-        if state == "??":
-            strangers += 1
-            if strangers <= MOST and _wanted(repository.top / path):
-                paths.append(path)
-        elif state and state[1] != " " and _readable(repository.top / path):
-            paths.append(path)
-    return paths
+    states = ((line[:2].decode(), os.fsdecode(line[3:])) for line in said.split(b"\0") if line)
+    return [path for state, path in states if state[1] != " " and _readable(repository.top / path)]
+
+
+def strangers(repository: Repository) -> dict[str, bytes]:
+    """Untracked files that look like code, with their content."""
+    said = repository.git("ls-files", "--others", "--exclude-standard", "-z")
+    names = [os.fsdecode(name) for name in said.split(b"\0") if name and not name.endswith(b"/")]
+    found: dict[str, bytes] = {}
+    room = IN_ALL
+    for name in names[:MOST]:
+        path = repository.top / name
+        if _wanted(path) and (room := room - path.lstat().st_size) >= 0:
+            found[name] = path.read_bytes()
+    return found
 
 
 def _wanted(path: Path) -> bool:
-    """An untracked file or link that is small enough; a nested repository (`name/`) is not ours to record."""
+    """An untracked file that is small enough."""
     try:
         found = path.lstat()
     except OSError:
         return False
-    if stat.S_ISLNK(found.st_mode):
-        return True
     return stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST and os.access(path, os.R_OK)
 
 
@@ -182,9 +185,15 @@ def _readable(path: Path) -> bool:
     return not path.exists() or os.access(path, os.R_OK)
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index, where there is one, with its time.
+
+    git takes a file whose time is that of the index, or later, for possibly changed and reads it (racy-git(7)). A
+    younger copy would have it take the user's edit of that very second, if the size is the same, for no edit at all.
+    """
     try:
         shutil.copyfile(source, target)
+        shutil.copystat(source, target)
     except FileNotFoundError:
         return
     except OSError as error:

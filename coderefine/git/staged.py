@@ -58,21 +58,20 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     Untracked files are in no tree. Ignored ones stay: build products (`_version.py`, compiled extensions) and local
     settings are what the tests always run with. Links and submodules are left as they are.
     """
-    raw = _git(
-        top, "diff", "--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--"
-    )
+    what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
+    raw = _git(top, "diff", *what, hooked=not tree)
     fields = iter(_names(raw))
     modes = {next(fields): head[1:].split(" ")[0] for head in fields}
     found: dict[str, bytes | None] = {path: None for path, mode in modes.items() if mode == ABSENT}
     found.update(contents(top, tree, [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]))
     if not tree:
         found.update(dict.fromkeys(_gone(top)))
-    return {**dict.fromkeys(path for path in untracked(top) if path not in modes), **found}
+    return {**dict.fromkeys(path for path in untracked(top, hooked=not tree) if path not in modes), **found}
 
 
-def untracked(top: Path) -> Iterator[str]:
+def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
     """Files that git neither tracks nor ignores; environments, caches and nested repositories are left out."""
-    names = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z"))
+    names = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z", hooked=hooked))
     environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
     for name in names:
         parts = PurePosixPath(name).parts
@@ -96,9 +95,10 @@ def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
     with temporary.folder("git") as folder:
         own = {"GIT_INDEX_FILE": str(folder / "index")} if tree else {}
         if tree:
-            _git(top, "read-tree", tree, env=own)
+            _git(top, "read-tree", tree, env=own, hooked=False)
         listing = b"".join(os.fsencode(name) + b"\0" for name in names)
-        _git(top, "checkout-index", "-z", "--stdin", f"--prefix={folder}/files/", env=own, stdin=listing)
+        argv = ("checkout-index", "-z", "--stdin", f"--prefix={folder}/files/")
+        _git(top, *argv, env=own, stdin=listing, hooked=not tree)
         return {name: (folder / "files" / name).read_bytes() for name in names}
 
 
@@ -131,10 +131,10 @@ def _names(said: bytes) -> list[str]:
     return [os.fsdecode(name) for name in said.split(b"\0") if name]
 
 
-def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> bytes:
-    """Output of a git command that changes nothing, with the hook's own index. Raises GitError."""
-    hooked = {name: os.environ[name] for name in INDEX if name in os.environ}
-    result = command.run(args, cwd=top, env={**hooked, **(env or {})}, stdin=stdin)
+def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", hooked: bool = True) -> bytes:
+    """Output of a git command that changes nothing, with the hook's own index if `hooked`. Raises GitError."""
+    told = {name: os.environ[name] for name in INDEX if hooked and name in os.environ}
+    result = command.run(args, cwd=top, env={**told, **(env or {})}, stdin=stdin)
     if result.returncode:
         raise command.complaint(result, top)
     return result.stdout

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import time
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from coderefine import __version__
-from coderefine.core import Attempt, Outcome, Patch
+from coderefine.core import EMPTY, Attempt, Outcome, Patch
 from coderefine.errors import JournalError
-from coderefine.git import Repository, scratch, snapshot
+from coderefine.git import Repository, copy_index, read_files, scratch, snapshot, strangers
 from coderefine.journal import durable, ledger
 from coderefine.journal.blobs import Blobs
 from coderefine.journal.codec import Json, decode, encode
@@ -27,11 +28,15 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The record of run `run`. Every method that writes returns once the words are on the disk."""
+    """The record of run `run`. Every method that writes returns once the words are on the disk.
+
+    `under`: what the judged tree holds where the working tree holds something else, see publishers.Snapshot.
+    """
 
     repository: Repository
     run: str
     folder: Path
+    under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
 
     @classmethod
     def create(cls, repository: Repository, meta: Meta) -> Journal:
@@ -93,8 +98,21 @@ class Journal:
         return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
     def commit(self, number: int) -> str | None:
-        """The commit of attempt `number`; 0 is the baseline it stands on."""
+        """The commit of attempt `number`; 0 is the baseline it stands on. Neither holds any untracked file."""
         return self.repository.resolve(f"refs/coderefine/{self.run}/{number}")
+
+    def untracked(self) -> Mapping[str, bytes]:
+        """The untracked files that the baseline has beside its commit; they are kept here, out of git's reach."""
+        last = self._last("untracked")
+        kept = last.body["files"] if last else {}
+        return {path: zlib.decompress(self._blobs.fetch(key)) for path, key in kept.items()}
+
+    def start(self, paths: Iterable[str]) -> Mapping[str, bytes | None]:
+        """What the baseline holds at `paths`, once there is one."""
+        wanted, beside = tuple(paths), self.untracked()
+        base = self.commit(0)
+        tracked = read_files(self.repository, base, wanted) if base else {}
+        return {path: entry.data if (entry := tracked.get(path)) else beside.get(path) for path in wanted}
 
     def recall(self, key: str) -> str | None:
         """The answer remembered for `key`, or None. Raises JournalError when it is damaged."""
@@ -213,21 +231,43 @@ class Journal:
     def _commit(self, attempt: Attempt) -> None:
         base = self._baseline()
         with scratch(self.repository, self.folder / "index") as made:
-            made.lay(attempt.patch.files)
+            tracked = made.entries(attempt.patch.files)
+            files = attempt.patch.files.items()
+            made.lay({path: data for path, data in files if path in tracked or not self._is_private(path)})
             tree = made.write()
         commit = self.repository.commit_tree(tree, base, _message(attempt))
         self._point(attempt.number, commit)
 
     def _baseline(self) -> str:
-        """The commit of the user's files as they are, made once: RUN/0."""
+        """The commit of the tracked files as they are judged, made once: RUN/0."""
         known = self.commit(0)
         if known and (self.folder / "index").exists():
             return known
-        tree = snapshot(self.repository, self.folder / "index")
+        tree = self._judged(snapshot(self.repository, self.folder / "index"))
+        beside = {path: data for path, data in strangers(self.repository).items() if path not in self.under}
+        if beside:
+            kept = {path: self._blobs.keep(zlib.compress(data)) for path, data in beside.items()}
+            self._add("untracked", {"files": kept})
         head = self.repository.resolve("HEAD")
         commit = self.repository.commit_tree(tree, head, f"baseline of run {self.run}\n")
         self._point(0, commit)
         return commit
+
+    def _judged(self, tree: str) -> str:
+        """`tree`, and the index it was written from, with `under` laid over it."""
+        if not self.under:
+            return tree
+        index = self.folder / "index"
+        with scratch(self.repository, index) as made:
+            known = made.entries(self.under)
+            made.lay({path: data for path, data in self.under.items() if data is not None or path in known})
+            tree = made.write()
+            copy_index(made.index, index)
+        return tree
+
+    def _is_private(self, path: str) -> bool:
+        """Whether the user has an untracked file there: a patch of it holds what no ref may lead to."""
+        return path not in self.under and os.path.lexists(self.repository.top / path)
 
     def _point(self, number: int, commit: str) -> None:
         self.repository.move_ref(f"refs/coderefine/{self.run}/{number}", commit, self.commit(number), "coderefine")

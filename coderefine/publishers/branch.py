@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
 from coderefine.journal import Publication
-from coderefine.publishers.graft import graft
 from coderefine.publishers.identity import author_env
 from coderefine.publishers.message import PLAIN, Wording
 from coderefine.publishers.snapshot import Snapshot
@@ -24,12 +23,12 @@ class Branch:
     name: str = "branch"
 
     def publish(self, outcome: Outcome) -> str:
-        """Raises PublishError when HEAD or a patched file moved, or the branch exists with something else."""
+        """Raises PublishError when HEAD moved, or the branch exists with something else."""
         repository, head = self.snapshot.repository, self.snapshot.head
         ref = self._ref()
         changes = self.snapshot.changes(outcome.best.patch)
-        self.snapshot.verify(changes)
-        done = graft(repository, head.sha, changes)
+        self.snapshot.check_head()
+        done = self.snapshot.graft(changes)
         if existing := repository.resolve(ref):
             return self._same(existing, done.tree)
         message = self.wording.full(outcome, self.snapshot.journal.run)

@@ -1,29 +1,33 @@
 """`--commit`: HEAD plus the patch becomes a commit on the current branch, with the user's hooks and nothing else.
 
 Order (steps 1-3 and the end are those of `swap`; inside its step 5):
-a. before anything: HEAD + patch as a tree, the user's next index made ready beside the old one
+a. before anything: HEAD + patch, which is the tree that was proved; the user's next index made ready beside the old one
 b. announced; then index.lock is taken, with that index in it: no other git command moves HEAD or the index now
 c. HEAD, files and index compared with the snapshot
 d. the files are swapped, so that hooks see the repaired tree
 e. `git commit` with an index of its own: the hooks run; what they stage is committed, what the user staged is not
 f. index.lock becomes the index: only the entries of committed paths differ
 Killed up to e: HEAD is old, so `recover` takes the files back and drops the lock. After: HEAD is ours, so it goes on.
+Hooks may reword the message and change what is committed, so the commit is known by its parent and its tree: the tree
+is the one planned, or the one that its own index, which outlives a kill, was left with.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
-from coderefine.git import Repository, commit_with_hooks, scratch
+from coderefine.git import Repository, commit_with_hooks
 from coderefine.journal import Change, Journal, Publication, Staged
+from coderefine.judge import listed
 from coderefine.publishers import disk
-from coderefine.publishers.graft import Graft, Item, graft, merged
+from coderefine.publishers.graft import Graft, Item, merged
 from coderefine.publishers.identity import author_env
 from coderefine.publishers.index import Index, digest, parsed, shown
-from coderefine.publishers.message import PLAIN, RUN, Wording
+from coderefine.publishers.message import PLAIN, Wording
 from coderefine.publishers.snapshot import Snapshot
 from coderefine.publishers.swap import Hold, publish
 from coderefine.publishers.wrote import wrote
@@ -41,8 +45,9 @@ class Commit:
         """Raises PublishError: something moved, a hook said no, uncommitted work overlaps; then nothing changed."""
         self._allowed()
         repository, head = self.snapshot.repository, self.snapshot.head
-        changes = self.snapshot.changes(outcome.best.patch)
-        grafted = graft(repository, head.sha, changes)
+        proved = self.snapshot.changes(outcome.best.patch)
+        grafted = self.snapshot.graft(proved)
+        changes = self.snapshot.laid(proved)
         index = Index(repository, digest(Index(repository).path))
         staged = _staged(index, grafted)
         plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, grafted.tree, staged)
@@ -57,7 +62,19 @@ class Commit:
             )
         finally:
             index.release(plan.lock)
-        return f"committed {(done.commit or '')[:10]}: {wrote(done.changes)}; undo: coderefine undo"
+        added = self._added(done)
+        return f"committed {(done.commit or '')[:10]}: {wrote(proved)}{added}; undo: coderefine undo"
+
+    def _added(self, done: Publication) -> str:
+        """What the user's hooks made of the tree that was proved."""
+        tree = self.snapshot.repository.tree(done.commit)
+        if tree == done.tree:
+            return ""
+        said = self.snapshot.repository.git(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", done.tree or "", tree
+        )
+        names = tuple(os.fsdecode(name) for name in said.split(b"\0") if name)
+        return f"; your hooks changed {listed(names)} after the proof"
 
     def _allowed(self) -> None:
         if words := self.snapshot.repository.under_way():
@@ -69,25 +86,24 @@ class Commit:
         self.snapshot.verify(changes)
 
     def _commit(self, plan: Publication, message: str, index: Index, lock: int, hold: Hold) -> Publication:
-        repository = self.snapshot.repository
+        repository, made = self.snapshot.repository, False
         try:
-            with scratch(repository, index.path) as made:
-                made.read_tree(plan.tree or "")
-                commit_with_hooks(repository, made.index, message, author_env(self.wording.author), (lock,))
+            own = index.own(plan.tree or "")
+            made = commit_with_hooks(repository, own, message, author_env(self.wording.author), (lock,))
             hold()
-            commit = our_commit(self.snapshot.journal, plan)
+            commit = our_commit(self.snapshot.journal, plan, made=made)
             if commit is None:
                 raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
             done = replace(plan, commit=commit, changes=_found(repository.top, plan.changes))
             return finish_index(self.snapshot.journal, index, done)
         except BaseException:
             hold()
-            self._uncommit(plan, lock)
+            self._uncommit(plan, lock, made=made)
             raise
 
-    def _uncommit(self, plan: Publication, lock: int) -> None:
+    def _uncommit(self, plan: Publication, lock: int, *, made: bool) -> None:
         """Interrupted after the commit was made: HEAD goes back, so that taking back the files is right."""
-        if commit := our_commit(self.snapshot.journal, plan):
+        if commit := our_commit(self.snapshot.journal, plan, made=made):
             self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 
 
@@ -98,7 +114,11 @@ def finish_index(journal: Journal, index: Index, done: Publication) -> Publicati
         done = replace(done, staged=staged, lock=index.compose(staged))
         journal.publishing(done)
         index.replace_lock()
-    index.commit()
+    try:
+        index.commit()
+    except PublishError:
+        index.release(done.lock)
+        raise
     return done
 
 
@@ -148,19 +168,20 @@ def _item(mode: str, blob: str) -> Item:
     return (int(mode, 8), blob) if int(mode, 8) else None
 
 
-def our_commit(journal: Journal, plan: Publication) -> str | None:
-    """The commit this run made on top of the old HEAD, if it did; a hook may have put others on top of it."""
+def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> str | None:
+    """The commit this run made on top of the old HEAD, if it did; a hook may have put others on top of it.
+
+    `made`: git has just said that it made one; then its parent is enough, since only we hold the index.
+    """
     repository = journal.repository
-    head = repository.resolve("HEAD")
-    if head in (None, plan.head):
+    if repository.resolve("HEAD") in (None, plan.head):
         return None
     new = ("HEAD", f"^{plan.head}") if plan.head else ("HEAD",)
-    trailer = f"--grep={RUN}: {journal.run}"
-    said = repository.git("log", "--no-show-signature", "-1", "--format=%H", "--fixed-strings", trailer, *new)
-    if commit := said.decode().strip():
-        return commit
-    on_top = repository.resolve("HEAD^") == plan.head and repository.tree("HEAD") == plan.tree
-    return head if on_top else None
+    first = repository.git("rev-list", "--first-parent", *new).decode().split()[-1:]
+    if not first or repository.resolve(f"{first[0]}^") != plan.head:
+        return None
+    known = made or repository.tree(first[0]) in (plan.tree, Index(repository).own_tree())
+    return first[0] if known else None
 
 
 def _found(top: Path, changes: tuple[Change, ...]) -> tuple[Change, ...]:

@@ -19,7 +19,7 @@ class Diff:
         return self.text(outcome).decode("utf-8", "surrogateescape")
 
     def text(self, outcome: Outcome) -> bytes:
-        """The diff against the working tree of the snapshot: `git apply` takes it there."""
+        """The diff against the tree that was judged: `git apply` takes it there."""
         files = outcome.best.patch.files
-        originals = {path: self.snapshot.originals[path] for path in files}
+        originals = {path: self.snapshot.judged(path) for path in files}
         return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, files)

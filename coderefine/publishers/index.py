@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import PublishError
-from coderefine.git import Repository, Scratch, entries_of
+from coderefine.git import Repository, Scratch, copy_index, entries_of
 from coderefine.journal import Staged, durable
 from coderefine.publishers.graft import Item
 
@@ -52,8 +51,7 @@ class Index:
         durable.make_folder(self.ready.parent)
         with contextlib.suppress(FileNotFoundError):
             self.ready.unlink()
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(self.path, self.ready)
+        copy_index(self.path, self.ready)
         made = Scratch(self.repository, self.ready, self.repository.top)
         if not self.ready.exists():
             made.empty()
@@ -77,6 +75,30 @@ class Index:
         if digest(self.path) != self.seen:
             raise PublishError("the index was changed by another git command this very moment: run again")
 
+    def own(self, tree: str) -> Path:
+        """An index of `tree` for `git commit`, at a place where `recover` finds it."""
+        self._drop_own()
+        durable.make_folder(self._own.parent)
+        copy_index(self.path, self._own)  # for what it knows of the files' times
+        Scratch(self.repository, self._own, self.repository.top).read_tree(tree)
+        return self._own
+
+    def own_tree(self) -> str | None:
+        """The tree of the index that `git commit` was given, with what hooks staged; None when there is none."""
+        if not self._own.exists():
+            return None
+        said = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})
+        return said.text.strip() if said.returncode == 0 else None
+
+    @property
+    def _own(self) -> Path:
+        return self.repository.git_dir / "coderefine" / "commit-index"
+
+    def _drop_own(self) -> None:
+        for path in (self._own, self._own.with_name("commit-index.lock")):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+
     def replace_lock(self) -> None:
         """Put a newer `ready` in place of the lock we hold."""
         self.ready.replace(self.lock)
@@ -96,7 +118,16 @@ class Index:
             self.lock.unlink()
         self.tidy()
 
+    def is_ready(self, sha256: str | None) -> bool:
+        """Whether the index with this content still waits to become the lock."""
+        return bool(sha256) and digest(self.ready) == sha256
+
+    def holds(self, sha256: str | None) -> bool:
+        """Whether the lock is ours. `sha256`: of the index announced last, in the lock or still ready for it."""
+        return self.lock.exists() and (self.is_ready(sha256) or digest(self.lock) == sha256)
+
     def tidy(self) -> None:
+        self._drop_own()
         with contextlib.suppress(FileNotFoundError):
             self.ready.unlink()
 

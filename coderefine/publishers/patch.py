@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.core import Outcome
 from coderefine.errors import JournalError, PublishError
 from coderefine.git import diff, mail, scratch, stat
-from coderefine.journal import durable
-from coderefine.publishers.graft import graft
+from coderefine.journal import Change, durable
+from coderefine.judge import listed
 from coderefine.publishers.identity import AUTHOR
 from coderefine.publishers.message import PLAIN, Wording
 from coderefine.publishers.snapshot import Snapshot
@@ -20,7 +21,7 @@ UNKNOWN = "coderefine <coderefine@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class PatchFile:
-    """The mail is against HEAD where the patch can stand on it alone, else against the dirty working tree."""
+    """The mail is for `git am` where HEAD was judged, else for the dirty working tree that was."""
 
     snapshot: Snapshot
     target: Path
@@ -29,7 +30,9 @@ class PatchFile:
 
     def publish(self, outcome: Outcome) -> str:
         """Raises PublishError when `target` cannot be written."""
-        before, after, base = self._trees(outcome)
+        changes = self.snapshot.changes(outcome.best.patch)
+        strayed = self.snapshot.strayed()
+        before, after = self._trees(changes, exact=not strayed)
         repository = self.snapshot.repository
         subject, _, rest = self.wording.full(outcome, self.snapshot.journal.run).partition("\n")
         text = mail(
@@ -44,21 +47,22 @@ class PatchFile:
             durable.write(self.target, text)
         except JournalError as error:
             raise PublishError(f"{self.target} cannot be written: {error.__cause__}") from error
-        return f"wrote {self.target}; apply it with: git {'am' if base == 'HEAD' else 'apply'} {self.target}"
+        if strayed:
+            said = f"it was proved on uncommitted work in {listed(strayed)}, apply it there with"
+            return f"wrote {self.target}; {said}: git apply {self.target}"
+        return f"wrote {self.target}; apply it with: git am {self.target}"
 
-    def _trees(self, outcome: Outcome) -> tuple[str, str, str]:
-        """Tree before, tree after, and what the first is: HEAD, or the working tree."""
-        repository, head = self.snapshot.repository, self.snapshot.head.sha
-        changes = self.snapshot.changes(outcome.best.patch)
-        start = repository.tree(head)
-        try:
-            return start, graft(repository, head, changes).tree, "HEAD"
-        except PublishError:
-            with scratch(repository, start) as made:
-                made.lay({change.path: change.before for change in changes})
-                before = made.write()
-                made.lay({change.path: change.after for change in changes})
-                return before, made.write(), "the working tree"
+    def _trees(self, changes: Sequence[Change], *, exact: bool) -> tuple[str, str]:
+        """Tree before and tree after: HEAD's and HEAD plus the patch, or those of the working tree."""
+        repository = self.snapshot.repository
+        start = repository.tree(self.snapshot.head.sha)
+        if exact:
+            return start, self.snapshot.graft(changes).tree
+        with scratch(repository, start) as made:
+            made.lay({change.path: change.before for change in changes})
+            before = made.write()
+            made.lay({change.path: change.after for change in changes})
+            return before, made.write()
 
     def _author(self) -> str:
         if self.wording.author and AUTHOR.match(self.wording.author):

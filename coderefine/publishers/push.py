@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
-from coderefine.publishers.graft import graft
 from coderefine.publishers.identity import author_env
 from coderefine.publishers.message import PLAIN, RUN, Wording
 from coderefine.publishers.snapshot import Snapshot
@@ -49,7 +48,7 @@ class Push:
                 f"{self.remote}/{self.branch} moved since the run began, so nothing was pushed: run again"
             )
         changes = self.snapshot.changes(outcome.best.patch)
-        tree = graft(repository, head.sha, changes).tree
+        tree = self.snapshot.graft(changes).tree
         if self.own and there and self._same(ref, there, tree):
             return Landed(there, f"{self.branch} holds this repair already ({there[:10]})")
         message = self.wording.full(outcome, self.snapshot.journal.run)

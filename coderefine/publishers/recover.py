@@ -9,7 +9,7 @@ from coderefine.git import Repository
 from coderefine.journal import Journal, Publication
 from coderefine.publishers import disk, swap
 from coderefine.publishers.commit import finish_index, our_commit
-from coderefine.publishers.index import Index, digest
+from coderefine.publishers.index import Index
 
 
 def recover(repository: Repository, *, patience: float = swap.ORPHANS) -> str | None:
@@ -45,10 +45,18 @@ def _mend(journal: Journal) -> str | None:
         _finish(journal, index, done, undoing)
         return said + "it is complete now"
     index.release(plan.lock)
-    left = swap.take_back(journal.repository.top, plan)
+    made_way: list[str] = []
+
+    def keep(data: bytes) -> str:
+        made_way.append(journal.keep(data))
+        return made_way[-1]
+
+    left = swap.take_back(journal.repository.top, plan, keep if plan.how == "commit" else None)
     swap.clean(journal.repository.top, plan)
     swap.give_up(journal, plan, undoing)
-    kept = f"; left as you changed them since: {', '.join(left)}" if left else ""
+    if left:
+        return said + f"what it wrote is taken back, but not in {', '.join(left)}, which you changed since"
+    kept = f"; what hooks made of the files is kept: {', '.join(made_way)}" if made_way else ""
     return said + f"everything is as it was before{kept}"
 
 
@@ -72,7 +80,9 @@ def _reached(journal: Journal, plan: Publication) -> Publication | None:
 
 def _finish(journal: Journal, index: Index, done: Publication, undoing: Publication | None) -> None:
     top = journal.repository.top
-    if done.lock and digest(index.lock) == done.lock:
+    if index.holds(done.lock):
+        if index.is_ready(done.lock):
+            index.replace_lock()
         if undoing:
             index.commit()
         else:

@@ -25,7 +25,7 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
         if wrote:
             yield f"{wrote}; undo: coderefine undo {run}"
     if best:
-        yield f"look      git diff refs/coderefine/{run}/0 refs/coderefine/{run}/{best}"
+        yield f"look      coderefine show {run} --diff"
 
 
 def _ending(outcome: Outcome) -> Iterator[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from coderefine.errors import CoderefineError, PublishError
 from coderefine.publishers import Commit, Wording, undo
-from tests.support.publishing import stage, state
+from tests.support import publishing
+from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
+stage = partial(publishing.stage, head=True)
 TEN = "".join(f"line{n} = {n}\n" for n in range(10))
 
 
@@ -75,9 +79,10 @@ def test_dirty_work_in_the_patched_file_stays_the_users(ten: Path, staged: tuple
         git(ten, "add", *staged)
     before = git(ten, "diff", "HEAD", "--", "src/a.py").splitlines()[-5:]
     status = git(ten, "status", "--porcelain")
-    prepared = stage(ten, {"src/a.py": mine.replace("line0 = 0", "line0 = 'fixed'")})
+    prepared = stage(ten, {"src/a.py": TEN.replace("line0 = 0", "line0 = 'fixed'")})
     Commit(prepared.snapshot).publish(prepared.outcome)
     assert git(ten, "show", "HEAD:src/a.py") + "\n" == TEN.replace("line0 = 0", "line0 = 'fixed'")
+    assert (ten / "src/a.py").read_text() == mine.replace("line0 = 0", "line0 = 'fixed'")
     assert git(ten, "diff", "HEAD", "--", "src/a.py").splitlines()[-5:] == before
     assert git(ten, "status", "--porcelain") == status
     undo(prepared.journal)
@@ -85,12 +90,34 @@ def test_dirty_work_in_the_patched_file_stays_the_users(ten: Path, staged: tuple
     assert git(ten, "status", "--porcelain") == status
 
 
+def test_an_edit_of_the_same_second_and_size_as_the_index_stays_an_edit(repo: Path) -> None:
+    """git knows it by reading the file as long as the index is no younger; so a copy of the index must not be."""
+    write(repo, {"src/b.py": "x = 1\n"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "again")
+    write(repo, {"src/b.py": "x = 2\n"})
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    time.sleep(1.1)
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "status", "--porcelain") == "M src/b.py"
+
+
+def test_a_patch_that_was_proved_on_other_files_than_heads_is_not_committed(repo: Path) -> None:
+    """What git shows as differing from HEAD was in front of the tests, and the commit would not have it."""
+    write(repo, {"src/b.py": "dirty = 1\n"})
+    prepared = publishing.stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"proved with src/b.py as it lies there, which is not in HEAD"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
 def test_partly_staged_work_is_kept_apart(ten: Path) -> None:
     write(ten, {"src/a.py": TEN.replace("line9 = 9", "line9 = 'staged'")})
     git(ten, "add", "src/a.py")
     mine = TEN.replace("line9 = 9", "line9 = 'staged'").replace("line5 = 5", "line5 = 'dirty'")
     write(ten, {"src/a.py": mine})
-    prepared = stage(ten, {"src/a.py": mine.replace("line0 = 0", "line0 = 'fixed'")})
+    prepared = stage(ten, {"src/a.py": TEN.replace("line0 = 0", "line0 = 'fixed'")})
     Commit(prepared.snapshot).publish(prepared.outcome)
     assert (
         git(ten, "diff", "HEAD^", "HEAD", "--stat").splitlines()[-1].strip().startswith("1 file changed, 1 insertion")
@@ -109,11 +136,11 @@ def test_partly_staged_work_is_kept_apart(ten: Path) -> None:
     ],
     ids=["overlap", "untracked", "deleted"],
 )
-def test_work_the_patch_builds_on_is_refused(repo: Path, mine: dict[str, str], patched: dict[str, str | None]) -> None:
+def test_work_that_overlaps_is_refused(repo: Path, mine: dict[str, str], patched: dict[str, str | None]) -> None:
     write(repo, mine)
     prepared = stage(repo, patched)
     before = state(repo)
-    with pytest.raises(PublishError, match=r"uncommitted work that the patch builds on.*--patch"):
+    with pytest.raises(PublishError, match=r"uncommitted work that overlaps the patch.*--branch"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
 

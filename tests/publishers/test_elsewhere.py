@@ -16,7 +16,7 @@ from tests.support.repo import git, make_repo, write
 def test_branch_holds_head_plus_the_patch(repo: Path) -> None:
     write(repo, {"notes.txt": "dirty\n", "stranger.py": "s\n"})
     git(repo, "add", "notes.txt")
-    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/new.py": "n = 1\n"})
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/new.py": "n = 1\n"}, head=True)
     before = state(repo)
     line = Branch(prepared.snapshot, "repair/one").publish(prepared.outcome)
     assert line.startswith(f"branch repair/one is {git(repo, 'rev-parse', 'repair/one')[:10]}: src/a.py +1 −1")
@@ -123,9 +123,9 @@ def test_the_mail_keeps_modes_and_the_users_work_out(repo: Path) -> None:
     prepared = stage(repo, {"run.sh": "#!/bin/sh\nexit 0\n", "src/b.py": "first\n" + body + "mine\n"})
     mail = repo.parent / "out.patch"
     PatchFile(prepared.snapshot, mail).publish(prepared.outcome)
-    git(repo, "checkout", "-q", "--", ".")
-    git(repo, "am", "-q", str(mail))
-    assert (repo / "src/b.py").read_text() == "first\n" + body
+    git(repo, "apply", str(mail))
+    assert "mine" not in git(repo, "apply", "--numstat", "-R", str(mail))
+    assert (repo / "src/b.py").read_text() == "first\n" + body + "mine\n"
     assert (repo / "run.sh").stat().st_mode & 0o111
 
 

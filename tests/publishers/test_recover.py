@@ -30,7 +30,7 @@ from coderefine.publishers import Commit, Files, undo
 from tests.support.publishing import stage
 top, how = Path(sys.argv[1]), sys.argv[2]
 files = {f"m{n}.py": f"new = {n}\\n" for n in range(FILES)} | {"m1.py": None, "fresh/x.py": "x = 1\\n"}
-prepared = stage(top, files)
+prepared = stage(top, files, head="commit" in how)
 print("ready", flush=True)
 sys.stdin.readline()
 publisher = Files(prepared.snapshot) if "files" in how else Commit(prepared.snapshot)

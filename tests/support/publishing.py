@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Patch, Stop
 from coderefine.git import Repository
+from coderefine.git.staged import hidden, known
 from coderefine.journal import Journal, Meta
 from coderefine.publishers import Snapshot
 from tests.support.repo import git
@@ -30,8 +31,10 @@ class Stage:
         return self.snapshot.journal.run
 
 
-def stage(top: Path, files: Mapping[str, str | bytes | None], summary: str = "swap the bounds") -> Stage:
-    """A run at `top` whose best patch is `files`, the snapshot taken now."""
+def stage(
+    top: Path, files: Mapping[str, str | bytes | None], summary: str = "swap the bounds", *, head: bool = False
+) -> Stage:
+    """A run at `top` whose best patch is `files`, the snapshot taken now. `head`: HEAD was judged, not the files."""
     repository = Repository.open(top)
     patch = Patch({path: data.encode() if isinstance(data, str) else data for path, data in files.items()}, "search")
     patch = Patch(patch.files, "search", summary)
@@ -46,8 +49,9 @@ def stage(top: Path, files: Mapping[str, str | bytes | None], summary: str = "sw
         attempts=(baseline, best),
         cost=Cost(2, 1000, 234, 0.0123),
     )
-    journal = Journal.create(repository, Meta(("fix",), head=repository.head().sha))
-    return Stage(Snapshot(journal, repository.head(), originals), outcome)
+    under = hidden(top, known(top, "HEAD")) if head else {}
+    journal = replace(Journal.create(repository, Meta(("fix",), head=repository.head().sha)), under=under)
+    return Stage(Snapshot(journal, repository.head(), originals, under), outcome)
 
 
 def state(top: Path, without: Iterable[str] = ()) -> dict[str, str]:

@@ -1,0 +1,130 @@
+"""Killed while the commit's own hooks run: afterwards it is all old or all new, and nothing is locked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from coderefine.git import Repository
+from coderefine.journal import Journal
+from coderefine.publishers import recover, undo
+from tests.publishers.test_commit import hook
+from tests.support.command import descendants
+from tests.support.publishing import state
+from tests.support.repo import git, write
+
+ROOT = Path(__file__).parents[2]
+CHILD = """
+import sys
+from pathlib import Path
+import git
+from coderefine.publishers import Commit
+from tests.support.publishing import stage
+files = {"src/a.py": "one = 10\\ntwo = 2\\n", "src/b.py": None, "src/c.py": "new = 1\\n"}
+prepared = stage(Path(sys.argv[1]), files, head=True)
+Commit(prepared.snapshot).publish(prepared.outcome)
+"""
+FORMATS = "echo '# formatted' >> src/a.py; echo 1 >> src/c.py; git add src/a.py; touch '{reached}'; sleep {seconds}"
+
+
+def begun(repo: Path, reached: Path) -> subprocess.Popen[bytes]:
+    """A commit under way whose hook has come to `reached`."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TEST_MARK": str(reached)}
+    child = subprocess.Popen((sys.executable, "-c", CHILD, str(repo)), cwd=ROOT, env=env, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while not reached.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert reached.exists()
+    return child
+
+
+def end(child: subprocess.Popen[bytes], mark: str) -> None:
+    """SIGKILL for it, git and the hooks that carry `mark` in their environment or command line."""
+    child.kill()
+    child.wait()
+    for line in descendants(mark):
+        with contextlib.suppress(OSError):
+            os.kill(int(line.split()[0]), signal.SIGKILL)
+    time.sleep(0.2)
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
+def test_killed_with_a_formatter_at_work_everything_is_as_it_was(repo: Path, name: str) -> None:
+    write(repo, {"notes.txt": "staged\n"})
+    git(repo, "add", "notes.txt")
+    before = state(repo)
+    hook(repo, name, FORMATS.format(reached=repo / ".git/reached", seconds=30))
+    end(begun(repo, repo / ".git/reached"), f"TEST_MARK={repo / '.git/reached'}")
+    said = recover(Repository.open(repo))
+    assert said
+    assert "everything is as it was" in said
+    assert state(repo) == before
+    kept = Path(said.rpartition("kept: ")[2].split(", ")[0])
+    assert kept.read_text() == "one = 10\ntwo = 2\n# formatted\n"
+    assert recover(Repository.open(repo)) is None
+
+
+def test_a_hook_that_outlives_the_kill_completes_the_commit(repo: Path) -> None:
+    hook(repo, "pre-commit", FORMATS.format(reached=repo / ".git/reached", seconds=2))
+    hook(repo, "commit-msg", 'echo plain > "$1"')
+    child = begun(repo, repo / ".git/reached")
+    child.kill()
+    child.wait()
+    said = recover(Repository.open(repo))
+    assert said
+    assert "it is complete now" in said
+    assert git(repo, "log", "-1", "--format=%B") == "plain"
+    assert git(repo, "show", "HEAD:src/a.py") == "one = 10\ntwo = 2\n# formatted"
+    assert not (repo / ".git/index.lock").exists()
+    assert git(repo, "status", "--porcelain") == "M src/c.py"
+    git(repo, "checkout", "-q", "--", "src/c.py")
+
+
+def test_a_kill_while_the_index_follows_the_hooks_leaves_no_lock(repo: Path) -> None:
+    """Between the record of the newer index and its being put in place of the lock."""
+    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; echo 1 > VERSION; git add src/a.py VERSION")
+    script = CHILD.replace(
+        "Commit(prepared",
+        "import os, signal\nfrom coderefine.publishers import index\n"
+        "index.Index.replace_lock = lambda self: os.kill(os.getpid(), signal.SIGKILL)\nCommit(prepared",
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run((sys.executable, "-c", script, str(repo)), cwd=ROOT, env=env, check=False)
+    assert done.returncode == -signal.SIGKILL
+    said = recover(Repository.open(repo))
+    assert said
+    assert "it is complete now" in said
+    assert not (repo / ".git/index.lock").exists()
+    assert git(repo, "status", "--porcelain") == ""
+    undo(Journal.load(Repository.open(repo)))
+    assert git(repo, "rev-list", "--count", "HEAD") == "1"
+
+
+def test_hooks_that_format_and_drop_the_trailers_do_not_hide_the_commit(repo: Path) -> None:
+    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; git add src/a.py")
+    hook(repo, "commit-msg", 'echo "plain words" > "$1"')
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run((sys.executable, "-c", CHILD, str(repo)), cwd=ROOT, env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert git(repo, "log", "--format=%s").split("\n") == ["plain words", "start"]
+    assert git(repo, "status", "--porcelain") == ""
+    undo(Journal.load(Repository.open(repo)))
+    assert git(repo, "rev-list", "--count", "HEAD") == "1"
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_what_a_message_hook_stages_too_late_does_not_hide_the_commit(repo: Path) -> None:
+    """git has written the tree by then; what is staged after that is in its index and not in the commit."""
+    hook(repo, "commit-msg", 'echo plain > "$1"; echo 1 > LATE; git add LATE')
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run((sys.executable, "-c", CHILD, str(repo)), cwd=ROOT, env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert git(repo, "log", "--format=%s").split("\n") == ["plain", "start"]
+    assert git(repo, "status", "--porcelain") == "?? LATE"
