@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
 
-UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance"})
-"""Settings that may hold secrets, or are tables of their own."""
+UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone"})
+"""Settings that may hold secrets, are tables of their own, or follow from others."""
 NO_KEYS = frozenset({"no_model", "show_prompts", *(item.name for item in fields(Delivery))})
 """Flags that are no key of the configuration."""
 EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
@@ -265,8 +265,11 @@ def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal | N
     if not wanted and not asked.show_prompts:
         yield None
         return
+    from coderefine.llm.access import check_price
     from coderefine.llm.client import Client
 
+    if wanted:
+        check_price(setup.config)
     show = screen.prompt if asked.show_prompts else None
     with Client(setup.config, memory=journal, listen=setup.listen, show=show, preview=not wanted) as client:
         yield client

@@ -41,6 +41,8 @@ POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Ways to spend the budget on a model (proposers/model/policies)."""
 ADDED = ("commands", "criteria", "protect")
 """What a task has besides what the user has, not instead of it."""
+NO_KEYS = frozenset({"cost_alone"})
+"""Fields of Config that are found out, not configured."""
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
 MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
@@ -56,6 +58,7 @@ class Config:
     `network`: the tests may use it; `pass_env`: names or globs of variables they see although they look like secrets.
     `test_timeout` is what one test may take as long as its usual time is not known.
     `task`: what "done" means: a name (tasks/) or a TOML file, from the project's root.
+    `cost_alone`, no key: max-cost was asked for, and neither max-tokens nor max-requests.
     `models`: from cheap to strong, when one is not enough; `samples`: answers per round, 0 as the policy has it.
     """
 
@@ -95,6 +98,7 @@ class Config:
     author: str | None = None
     message: str = "fix: {summary}"
     extra_headers: Mapping[str, str] = field(default_factory=dict)
+    cost_alone: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -122,7 +126,8 @@ def load(
             source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
     given |= {"models": (), **told} if "model" in told else told
     together = _together(base, given, gates_told="gates" in told)
-    return _with_model(_checked(replace(Config(), **together)), environ)
+    alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
+    return _with_model(_checked(replace(Config(), **together, cost_alone=alone)), environ)
 
 
 def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: bool) -> dict[str, Any]:
@@ -235,7 +240,7 @@ def _from_text(key: str, text: str) -> object:
 
 
 def _key(name: str, where: str) -> str:
-    known = {item.name for item in fields(Config)}
+    known = {item.name for item in fields(Config)} - NO_KEYS
     key = name.replace("-", "_")
     if key not in known or (name != key and "_" in name):
         spelled = {item.replace("_", "-") for item in known}

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from coderefine.config import Config, masked
 from coderefine.core import Verdict
+from coderefine.errors import UsageError
 from coderefine.proc import SECRET
 
 LONG = 12
@@ -28,6 +29,20 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
         return Verdict(ok=True)
     where = f"{config.api_key_env} in the environment"
     return Verdict(ok=False, reason=f"model {config.model!r} needs a key: set {where}, or base-url to a local server")
+
+
+def check_price(config: Config) -> None:
+    """Raises UsageError where dollars are the only limit asked for and nobody can count them."""
+    if not config.cost_alone:
+        return
+    from coderefine.llm.prices import price
+
+    for model in dict.fromkeys(filter(None, (config.model, *config.models, config.critic_model))):
+        if price(model, config.base_url, 1000, 1000) is None:
+            raise UsageError(
+                f"the price of {model!r} is not known, so --max-cost cannot be kept: give --max-tokens or "
+                "--max-requests beside it"
+            )
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:

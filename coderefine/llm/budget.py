@@ -28,7 +28,8 @@ class Grant:
 
     @property
     def worst(self) -> Cost:
-        return Cost(1, self.prompt_tokens, self.reply_tokens * self.samples, self.usd or 0.0)
+        """What the request may cost at most; its price stays unknown where it is."""
+        return Cost(1, self.prompt_tokens, self.reply_tokens * self.samples, self.usd)
 
 
 class Budget:
@@ -74,14 +75,24 @@ class Budget:
                 self._held.append(grant)
             return grant
 
+    @property
+    def used(self) -> Cost:
+        """Spent, and what is under way at its worst: an unanswered request costs its ceiling until more is known."""
+        with self._lock:
+            return self._used
+
     def settle(self, cost: Cost, grant: Grant | None = None) -> None:
         """Book what a request really cost, in place of what it was granted."""
         with self._lock:
             self.spent = self.spent + cost
             self._let_go(grant)
 
+    def lose(self, grant: Grant) -> None:
+        """Book a request whose answer was lost: the server may have written all of it."""
+        self.settle(grant.worst, grant)
+
     def release(self, grant: Grant) -> None:
-        """The request came to nothing."""
+        """The request came to nothing: the server did not answer it, or answered with an error."""
         with self._lock:
             self._let_go(grant)
 

@@ -103,8 +103,11 @@ class Client:
 
     @property
     def spent(self) -> Cost:
-        """What the run has cost so far; answers recalled from an interrupted run count as paid then."""
-        return self.budget.spent
+        """What the run has cost so far; answers recalled from an interrupted run count as paid then.
+
+        What is under way counts at its ceiling, for as long as the answer is not here.
+        """
+        return self.budget.used
 
     @property
     def ready(self) -> Verdict:
@@ -251,7 +254,7 @@ class Client:
                 self._note(f"the server does not take {outcome.part}; sent without")
                 continue
             failed += 1
-            self._wait(outcome, failed, request, model)
+            self._wait(outcome, failed)
 
     def _outcome(self, request: Request, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
         try:
@@ -274,18 +277,24 @@ class Client:
             wire = self._connected()
             self.sent += 1
             answer = wire.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
-        except BaseException:
-            self.budget.release(grant)
+        except BaseException as error:
+            self._unanswered(error, grant)
             raise
         usd = self._cost(model, answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens)
         return replace(answer, usd=usd), grant
 
-    def _wait(self, error: TransientError, failed: int, request: Request, model: str) -> None:
-        """Book what a broken answer may have cost, then pause. Raises ModelError when it has to be the end."""
+    def _unanswered(self, error: BaseException, grant: Grant) -> None:
+        """Book at its ceiling what the server may be paid for; nothing for what it refused or never got."""
+        refused = isinstance(error, (UnsupportedError, ModelError, BudgetError))
+        if refused or (isinstance(error, TransientError) and not error.billed):
+            self.budget.release(grant)
+        else:
+            self.budget.lose(grant)
+            self._listen(Event("spent", "answer lost", cost=self.spent))
+
+    def _wait(self, error: TransientError, failed: int) -> None:
+        """Pause before the next try. Raises ModelError when it has to be the end."""
         said = self._redactor.scrub(str(error))
-        if error.billed:
-            usd = self._cost(model, request.tokens, 0)
-            self._book(Cost(requests=1, prompt_tokens=request.tokens, usd=usd), "answer lost")
         pause = self._backoff.pause(failed, error.after)
         if self._closed:
             raise ModelError("the run is over")
@@ -301,7 +310,7 @@ class Client:
         usd = self._price(model, self._config.base_url, prompt, completion, cached)
         if usd is None and model not in self._priceless:
             self._priceless.add(model)
-            self._note(f"the price of {model!r} is unknown: max-cost cannot be watched, max-tokens is")
+            self._note(f"the price of {model!r} is unknown: max-cost cannot be watched, the other limits are")
         return usd
 
     def _settle(self, answer: Answer, text: str, grant: Grant | None = None) -> None:

@@ -19,11 +19,13 @@ OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_option
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
+UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
+"""What httpx raises before a request can have reached the server; after anything else it may be answered and billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 
 
 class TransientError(Exception):
-    """Worth another try. `after`: seconds the server asks to wait; `billed`: the answer was under way."""
+    """Worth another try. `after`: seconds the server asks to wait; `billed`: the answer may be under way."""
 
     def __init__(self, reason: str, after: float | None = None, *, billed: bool = False) -> None:
         super().__init__(reason)
@@ -55,12 +57,12 @@ def judge(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
     """
     import openai
 
+    cause = error.__cause__
     if isinstance(error, openai.APITimeoutError):
-        return TransientError("the server did not answer in time")
+        return TransientError("the server did not answer in time", billed=type(cause).__name__ not in UNSENT)
     if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__
-        broken = type(cause).__name__ in {"RemoteProtocolError", "ReadError"}
-        return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=broken)
+        billed = type(cause).__name__ not in UNSENT
+        return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=billed)
     if isinstance(error, openai.APIStatusError):
         return _by_status(error, target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):

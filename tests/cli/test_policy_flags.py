@@ -45,3 +45,15 @@ def test_an_unknown_policy_is_refused(shop: Path) -> None:
     said = coderefine("fix", cwd=shop)
     assert said.code == 2
     assert "policy must be one of coderefine, retry, warming, self-refine" in said.lines[0]
+
+
+def test_dollars_that_nobody_can_count_are_no_limit(repo: Path) -> None:
+    """A scripted server is in no price list: with --max-cost alone nothing would ever stop the run."""
+    with LlmServer([RIGHT]) as server:
+        ask = ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, "--max-cost", "0.5")
+        said = coderefine(*ask, cwd=repo)
+        assert (said.code, len(said.lines)) == (2, 1), said
+        assert "the price of 'scripted' is not known" in said.lines[0]
+        assert server.requests == []
+        for limit in ("--max-tokens", "--max-requests"):
+            assert coderefine(*ask, limit, "20000", "--diff", cwd=repo).code == 0

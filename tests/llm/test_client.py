@@ -15,7 +15,7 @@ from coderefine.llm.access import configured
 from coderefine.llm.client import Backoff, Client
 from coderefine.llm.request import Message, Request
 from coderefine.llm.structured import record
-from tests.support.clients import Notebook, line
+from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import LlmServer, Reply, Seen, error
 
 ASKED = Request("edit", (Message("system", "You repair."), Message("user", "Repair é this.")))
@@ -417,3 +417,55 @@ def test_not_configured_is_said_before_anything_is_imported() -> None:
     events: list[Event] = []
     with Client(Config(model="m"), environ={}, listen=events.append) as client, pytest.raises(ModelError, match="key"):
         client.ask(ASKED)
+
+
+CAP = 200
+SMALL = replace(ASKED, reply_tokens=CAP)
+
+
+def spent(it: Line) -> tuple[int, int, int]:
+    cost = it.client.spent
+    return cost.requests, cost.prompt_tokens, cost.completion_tokens
+
+
+def test_a_broken_stream_costs_the_whole_answer_it_may_have_been() -> None:
+    with line([Reply("half an answer", cut=5), Reply("x", usage=(7, 3))], Config(stream=True), price=dear) as it:
+        it.client.ask(SMALL)
+        assert spent(it) == (2, SMALL.tokens + 7, CAP + 3)
+        assert it.client.spent.usd == pytest.approx((SMALL.tokens + CAP + 7 + 3) / 10_000)
+
+
+def test_an_answer_that_did_not_come_in_time_costs_the_whole_answer_it_may_be() -> None:
+    with line([Reply("late", delay=5.0)], limits=Limits(seconds=0.6), price=dear) as it:
+        with pytest.raises((BudgetError, ModelError)):
+            it.client.ask(SMALL)
+        assert spent(it) == (1, SMALL.tokens, CAP)
+
+
+def test_a_server_that_is_not_there_and_one_that_refuses_cost_nothing() -> None:
+    with line([error(429), error(500), error(401)]) as it:
+        with pytest.raises(ModelError):
+            it.client.ask(SMALL)
+        assert spent(it) == (0, 0, 0)
+    with line(["x"]) as it:
+        it.server.__exit__(None, None, None)
+        with pytest.raises(ModelError, match="no connection"):
+            it.client.ask(SMALL)
+        assert spent(it) == (0, 0, 0)
+
+
+def test_samples_under_way_cost_their_ceiling_until_they_are_here() -> None:
+    """The iterator is closed after the first answer; nobody waits for the second, and it is paid all the same."""
+    script = [Reply("first", usage=(10, 5)), Reply("second", usage=(10, 5)), Reply("third", usage=(10, 5), delay=3.0)]
+    with line(script, price=dear) as it:
+        answers = it.client.sample(SMALL, 3)
+        assert next(answers).text == "first"
+        assert next(answers).text in ("second", "third")
+        answers.close()
+        requests, _, completion = spent(it)
+        assert requests == 3
+        assert completion in (5 + 5 + CAP, 5 + CAP + CAP, 15)
+
+
+def dear(_model: str, _url: str | None, prompt: int, completion: int, _cached: int) -> float | None:
+    return (prompt + completion) / 10_000
