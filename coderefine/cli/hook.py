@@ -302,8 +302,18 @@ def _line(name: str) -> str:
 
 
 def _hooks() -> Path:
-    """Where git looks for hooks here (core.hooksPath and linked worktrees included)."""
+    """Where git looks for hooks here (core.hooksPath and linked worktrees included).
+
+    Raises UsageError for a folder that all repositories of the user or the system share.
+    """
     from coderefine.git import Repository
 
     repository = Repository.open(Path.cwd())
+    told = repository.run("config", "--show-scope", "--get", "core.hooksPath").text.split("\t")
+    if len(told) == 2 and told[0] not in ("local", "worktree"):
+        raise UsageError(
+            f"core.hooksPath is {told[1].strip()} for every repository ({told[0]} configuration), and coderefine "
+            "writes hooks for this one only: run `git config core.hooksPath .git/hooks` here first, or add the line "
+            f"`{_line('pre-commit')}` there yourself"
+        )
     return Path(os.fsdecode(repository.git("rev-parse", "--path-format=absolute", "--git-path", "hooks").strip()))

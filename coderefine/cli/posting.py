@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.cli.pull import Pull, token
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked for. `distrust`: the bundle comes from a run we do not control."""
+    """What is asked for. `out`: the artifact's folder. `distrust`: the bundle comes from a run we do not control."""
 
     pull: Pull
     host: str
@@ -44,7 +45,10 @@ def post(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None
 def _posted(target: Target, bundle: Bundle) -> str:
     secret = token(os.environ, target.host)
     if not secret or not target.pull.repo:
-        return "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
+        said = "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
+        if target.distrust:  # posting is all that this run is for
+            raise UsageError(said)
+        return said
     if target.host == "gitlab":
         from coderefine.publishers.hosts.gitlab import GitLab, connect
 
@@ -62,14 +66,22 @@ def _github(target: Target, bundle: Bundle, secret: str) -> str:
         meant = replace(meant, number=find_pull(api, meant.repo, bundle.head, meant.label) or 0)
     if not meant.number:
         return f"nothing was posted: no open pull request has the head {bundle.head[:10]}"
-    fetch = (
-        f"gh run download {meant.run} -R {meant.repo} -n coderefine && git am --keep-cr coderefine.patch"
-        if meant.run
-        else ""
-    )
+    fetch = _fetch(target, bundle)
     return GitHub(api, meant.repo, meant.number, fetch=fetch, distrust=target.distrust, style=target.style).publish(
         bundle
     )
+
+
+def _fetch(target: Target, bundle: Bundle) -> str:
+    """A command that gets the very bytes looked at here, and no others, and applies them; "" where there are none."""
+    from coderefine.publishers.hosts.artifact import checked_file
+    from coderefine.publishers.hosts.bundle import PATCH
+
+    sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
+    if not sha256:
+        return ""
+    get = f"gh run download {target.pull.run} -R {target.pull.repo} -n coderefine"
+    return f"{get} && echo '{sha256}  {PATCH}' | sha256sum --check --quiet && git apply {PATCH}"
 
 
 def _api(secret: str) -> Api:

@@ -89,7 +89,7 @@ def _second(target: Target, folder: Path) -> int:
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
         raise PublishError(f"the artifact is about {bundle.head[:10]}, not {target.pull.head[:10]}: nothing was posted")
-    print(post(replace(target, distrust=True), bundle))
+    print(post(replace(target, distrust=True, out=str(folder)), bundle))
     return 0
 
 

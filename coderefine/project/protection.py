@@ -91,14 +91,8 @@ class Protection:
         return f"is outside the asked scope ({', '.join(self.scope)})"
 
     def _name(self, path: str) -> str | None:
-        parts = _folded(path).split("/")
-        for why, names in FOLDERS.items():
-            if any(part in names for part in parts[:-1]):
-                return why
-        for why, names in NAMES.items():
-            if any(fnmatchcase(parts[-1], name) for name in names):
-                return why
-        return "is a hook" if self.hooks and _holds(self.hooks, path) else None
+        why = protected_name(path)
+        return why or ("is a hook" if self.hooks and _holds(self.hooks, path) else None)
 
     def _test(self, path: str) -> str | None:
         return "is a test or test data" if self.is_test(path) else None
@@ -112,6 +106,18 @@ class Protection:
         if first in RUNNERS:
             return "would shadow the test runner"
         return "would shadow the standard library" if first in sys.stdlib_module_names else None
+
+
+def protected_name(path: str) -> str | None:
+    """Why `path` is protected by its name alone, whatever project it is in; None when it is not."""
+    parts = _folded(path).split("/")
+    for why, names in FOLDERS.items():
+        if any(part in names for part in parts[:-1]):
+            return why
+    for why, names in NAMES.items():
+        if any(fnmatchcase(parts[-1], name) for name in names):
+            return why
+    return None
 
 
 def _below(path: str, folder: str) -> str:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
+from io import FileIO
 from pathlib import Path
 
 from coderefine.errors import PublishError
+
+MANAGED = ("security.", "trusted.")
+UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
+"""What a file system without extended attributes answers."""
 
 
 def place_of(top: Path, path: str, *, remove: bool = False) -> str:
@@ -58,7 +64,62 @@ def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> N
         if mode is not None:
             (top / temp).chmod(mode)
             _own(top / path, top / temp)
+            _attribute(top / path, top / temp)
         os.fsync(file.fileno())
+
+
+def is_shared(path: Path) -> bool:
+    """Whether the file has other names (hard links), which a replacement would leave with the old content."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+
+
+def overwrite(path: Path, before: bytes, after: bytes) -> bool:
+    """Write `after` into the very file that holds `before`; False when it holds something else, and is left so.
+
+    A kill in between leaves a beginning of `after` and the rest of `before`: see `is_torn`.
+    """
+    handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    with os.fdopen(handle, "r+b", buffering=0) as file:
+        if file.read() != before:
+            return False
+        _fill(file, after)
+        replaced = _inode(path) != os.fstat(file.fileno()).st_ino
+        if replaced:
+            _fill(file, before)
+        os.fsync(file.fileno())
+    return not replaced
+
+
+def is_torn(found: bytes | None, before: bytes | None, after: bytes | None) -> bool:
+    """Whether `found` is what a kill leaves in the middle of `overwrite`, in either direction."""
+    if found is None or before is None or after is None:
+        return False
+    return _is_mixture(found, before, after) or _is_mixture(found, after, before)
+
+
+def _is_mixture(found: bytes, before: bytes, after: bytes) -> bool:
+    written = next((at for at, (one, two) in enumerate(zip(found, after, strict=False)) if one != two), None)
+    written = min(len(found), len(after)) if written is None else written
+    return found[written:] == before[written:]
+
+
+def _fill(file: FileIO, data: bytes) -> None:
+    file.seek(0)
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+    file.truncate(len(data))
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.lstat().st_ino
+    except OSError:
+        return 0
 
 
 def new_folders(top: Path, path: str) -> list[str]:
@@ -83,10 +144,34 @@ def refused(path: str, error: OSError) -> PublishError:
         "ENOSPC": "the disk is full",
         "EDQUOT": "the disk quota is used up",
     }
-    import errno
-
     said = reason.get(errno.errorcode.get(error.errno or 0, ""), (error.strerror or str(error)).lower())
     return PublishError(f"{path} cannot be written: {said}; nothing was changed")
+
+
+def _attribute(original: Path, copy: Path) -> None:
+    """Extended attributes and access lists as the original has them. Raises OSError when the user's own cannot be kept.
+
+    What the system manages (labels, capabilities) is copied where we may. A list that the folder gives every new file
+    is taken off where the original has none.
+    """
+    if not hasattr(os, "listxattr"):
+        return
+    try:
+        wanted = {name: os.getxattr(original, name) for name in os.listxattr(original)}
+        found = os.listxattr(copy)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno in UNKNOWN:
+            return
+        raise
+    for name in set(found) - wanted.keys():
+        with contextlib.suppress(OSError):
+            os.removexattr(copy, name)
+    for name, value in wanted.items():
+        managed = contextlib.suppress(OSError) if name.startswith(MANAGED) else contextlib.nullcontext()
+        with managed:
+            os.setxattr(copy, name, value)
 
 
 def _own(original: Path, copy: Path) -> None:

@@ -5,6 +5,7 @@ Order on the disk, and what `recover` finds when killed after each step:
 2. `publishing` in the journal: every content before and after  take back: nothing to do
 3. new folders, temporary files with the new content            take back: remove them
 4. per file: a hard link keeps the old file, a rename replaces  take back; or go on, if every file is new
+   (a file that has other names already is written in place     take back, from the journal)
 5. what `act` does (a commit: see there)                        decided by where HEAD is
 6. `published` in the journal                                   done: remove what is left
 7. links and `pending` removed
@@ -150,9 +151,10 @@ def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None 
         found = disk.current(top, change.path)
         if found == change.before:
             continue
-        if found != change.after and keep:
+        ours = found == change.after or disk.is_torn(found, change.before, change.after)
+        if not ours and keep:
             keep(found or b"")
-        elif found != change.after:
+        elif not ours:
             left.append(change.path)
             continue
         _restore(top, plan, number)
@@ -199,6 +201,9 @@ def _prepare(top: Path, temp: str, change: Change) -> None:
 def _replace(top: Path, temp: str, change: Change) -> None:
     """The swap of one file. The link is checked after it: an edit made in place meanwhile is not lost."""
     place, kept = top / change.path, top / f"{temp}.old"
+    if change.before is not None and change.after is not None and disk.is_shared(place):
+        _overwrite(place, change)
+        return
     linked = change.before is not None and _link(place, kept)
     if disk.current(top, change.path) != change.before:
         raise _raced(change.path)
@@ -210,6 +215,14 @@ def _replace(top: Path, temp: str, change: Change) -> None:
         (top / f"{temp}.new").replace(place)
     if linked and kept.read_bytes() != change.before:
         kept.replace(place)
+        raise _raced(change.path)
+
+
+def _overwrite(place: Path, change: Change) -> None:
+    """A file with several names keeps them: it is written in place, not replaced. The journal has what it held."""
+    assert change.before is not None
+    assert change.after is not None
+    if not disk.overwrite(place, change.before, change.after):
         raise _raced(change.path)
 
 
@@ -237,6 +250,8 @@ def _restore(top: Path, plan: Publication, number: int) -> None:
     place, kept = top / change.path, top / f"{temp}.old"
     if change.before is None:
         disk.remove(place)
+    elif not kept.exists() and disk.is_shared(place):
+        disk.overwrite(place, disk.current(top, change.path) or b"", change.before)
     elif kept.exists() and kept.read_bytes() == change.before:
         kept.replace(place)
     else:

@@ -194,6 +194,34 @@ def test_somebody_elses_hook_is_left_alone(repo: Path) -> None:
     assert path.read_text() == "#!/bin/sh\nexit 0\n"
 
 
+def test_a_folder_of_hooks_that_all_repositories_share_is_not_written_to(repo: Path, sealed: Path) -> None:
+    hook(repo, "uninstall")
+    shared = sealed / "hooks"
+    shared.mkdir()
+    git(repo, "config", "--global", "core.hooksPath", str(shared))
+    done = hook(repo, "install")
+    assert done.returncode == 2, done.stdout
+    assert "core.hooksPath" in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line]) == 1
+    assert list(shared.iterdir()) == []
+    (shared / "pre-commit").write_text("exec python -m coderefine hook run\n")
+    assert hook(repo, "uninstall").returncode == 2
+    assert (shared / "pre-commit").exists()
+    git(repo, "config", "core.hooksPath", ".git/hooks")
+    assert hook(repo, "install").returncode == 0
+    assert (repo / ".git/hooks/pre-commit").exists()
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "pre-push"])
+def test_without_coderefine_the_shell_hook_checks_nothing_and_fails(name: str, tmp_path: Path) -> None:
+    argv = ("/bin/sh", str(ROOT / "hooks" / name))
+    done = subprocess.run(argv, cwd=tmp_path, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "coderefine is not installed, so nothing was checked" in done.stderr
+
+
 def test_what_is_pushed_is_judged_as_it_was_committed(repo: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -14,12 +15,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.artifact import LARGEST, dump, load, read
-from coderefine.publishers.hosts.bundle import NAME, Bundle, Note, Suggestion
+from coderefine.git import Repository, diff, mail
+from coderefine.publishers.hosts.artifact import LARGEST, checked_file, dump, load, read
+from coderefine.publishers.hosts.bundle import NAME, PATCH, Bundle, Note, Suggestion
+from coderefine.publishers.hosts.patch_text import paths_of
 from coderefine.publishers.hosts.words import remark, summary
+from tests.support.repo import git, make_repo, write
 
 ONE = Suggestion("src/a.py", 3, 4, ("a = 1", "b = 2"), ("a = 2",), ("pytest/failed",), "mends test_a")
-GOOD = Bundle("a" * 40, "b" * 40, "x", "y", "diff", True, (ONE,), (Note("t.py", 1, 2, "ruff/F401", "unused"),))
+DIFF = """\
+diff --git a/src/a.py b/src/a.py
+index 1234567..89abcde 100644
+--- a/src/a.py
++++ b/src/a.py
+@@ -3,2 +3 @@ def f():
+-a = 1
+-b = 2
++a = 2
+"""
+GOOD = Bundle("a" * 40, "b" * 40, "x", "y", DIFF, True, (ONE,), (Note("t.py", 1, 2, "ruff/F401", "unused"),))
 Json = dict[str, Any]
 
 
@@ -30,6 +44,18 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def in_suggestion(**changes: object) -> Callable[[Json], object]:
     return lambda body: body["suggestions"][0].update(changes)
+
+
+EMPTY_FILE = "diff --git a/Jenkinsfile b/Jenkinsfile\nnew file mode 100644\n"
+RENAME = "rename from .github/x.yml\nrename to src/a.py"
+
+
+def in_patch(old: str, new: str) -> Callable[[Json], object]:
+    def change(body: Json) -> None:
+        assert old in body["patch"]
+        body["patch"] = body["patch"].replace(old, new)
+
+    return change
 
 
 ATTACKS: dict[str, Callable[[Json], object]] = {
@@ -63,6 +89,28 @@ ATTACKS: dict[str, Callable[[Json], object]] = {
     "too many notes": lambda body: body.update(notes=body["notes"] * 301),
     "a list for an object": lambda body: body.update(notes=[[]]),
     "behaviour in words": lambda body: body.update(behaviour="yes"),
+    "path of a workflow": in_suggestion(path=".github/workflows/ci.yml"),
+    "path of GitLab's pipeline": in_suggestion(path="sub/.gitlab-ci.yml"),
+    "patch of a workflow": in_patch("src/a.py", ".github/workflows/ci.yml"),
+    "patch of GitLab's pipeline": in_patch("src/a.py", ".gitlab-ci.yml"),
+    "patch of a lock file": in_patch("src/a.py", "uv.lock"),
+    "patch of a workflow, quoted": in_patch("b/src/a.py", '"b/.git\\150ub/ci.yml"'),
+    "patch that climbs": in_patch("b/src/a.py", "b/../../a.py"),
+    "patch of the git directory": in_patch("b/src/a.py", "b/.git/config"),
+    "patch with a second file": in_patch(
+        "+a = 2\n", "+a = 2\ndiff --git a/Jenkinsfile b/Jenkinsfile\nnew file mode 100644\n"
+    ),
+    "patch with a mode": in_patch("index 1234567..89abcde 100644", "old mode 100644\nnew mode 100755"),
+    "patch with a link": in_patch("index 1234567..89abcde 100644", "new file mode 120000"),
+    "patch that renames a workflow": in_patch(
+        "index 1234567..89abcde 100644", "rename from .github/x.yml\nrename to src/a.py"
+    ),
+    "patch with a binary": in_patch("@@ -3,2", "GIT binary patch\nliteral 3\n@@ -3,2"),
+    "patch with words before it": in_patch("diff --git", "Hello\ndiff --git"),
+    "patch with words behind it": in_patch("+a = 2\n", "+a = 2\nHello\n"),
+    "patch with a longer hunk than it says": in_patch("+a = 2\n", "+a = 2\n+import os\n"),
+    "patch with a shorter hunk than it says": in_patch("-b = 2\n", ""),
+    "patch that is none": lambda body: body.update(patch="rm -rf ~"),
     "patch of a megabyte": lambda body: body.update(patch="x" * 1_000_001),
 }
 
@@ -73,6 +121,48 @@ def test_attack(name: str) -> None:
     ATTACKS[name](body)
     with pytest.raises(PublishError, match="nothing was posted"):
         load(json.dumps(body).encode())
+
+
+def test_every_kind_of_diff_that_git_writes_is_read(tmp_path: Path) -> None:
+    """Names with blanks, quotes and umlauts; new, empty, deleted, renamed files; no final line end; CRLF."""
+    old = {
+        "a b.py": "x = 1\n" * 30,
+        'q"uo.py': "x = 1",
+        "gone.py": "x\n",
+        "moved.py": "y = 1\n" * 20,
+        "w.py": "a\r\nb\r\n",
+    }
+    new = {"a b.py": "x = 1\n" * 9 + "y\n" + "x = 1\n" * 12, 'q"uo.py': "x = 2\n", "na\u00efve.py": "n\n", "e.py": ""}
+    top = make_repo(tmp_path / "r", old)
+    write(top, {**new, "to/moved.py": old["moved.py"] + "z\n", "w.py": "a\r\nc\r\n"})
+    for name in ("gone.py", "moved.py"):
+        (top / name).unlink()
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "next")
+    text = diff(Repository.open(top), "HEAD~1", "HEAD").decode()
+    assert set(paths_of(text)) == {*new, "gone.py", "moved.py", "to/moved.py", "w.py"}
+
+
+def mailed(folder: Path, message: str = "What it does.", patch: str = DIFF, after: str = "") -> str:
+    text = mail(author="A <a@b>", subject="s", body=message, stat=" a.py | 3 +--", diff=patch.encode(), when=0.0)
+    (folder / PATCH).write_bytes(text + after.encode())
+    return checked_file(folder, DIFF)
+
+
+def test_a_patch_file_is_advertised_only_when_it_holds_the_patch_and_nothing_else(tmp_path: Path) -> None:
+    assert mailed(tmp_path) == hashlib.sha256((tmp_path / PATCH).read_bytes()).hexdigest()
+    other = DIFF.replace("src/a.py", ".github/workflows/ci.yml")
+    assert mailed(tmp_path, patch=other) == ""
+    assert mailed(tmp_path, patch=other + DIFF) == ""
+    assert mailed(tmp_path, patch=DIFF + other) == ""
+    assert mailed(tmp_path, after=other) == ""
+    assert mailed(tmp_path, patch=DIFF.replace("a = 2", "a = 2\r")) == ""
+    raw = (tmp_path / PATCH).read_bytes()
+    (tmp_path / PATCH).unlink()
+    assert checked_file(tmp_path, DIFF) == ""
+    (tmp_path / "real").write_bytes(raw)
+    (tmp_path / PATCH).symlink_to(tmp_path / "real")
+    assert checked_file(tmp_path, DIFF) == ""
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"null", b"\xff", b"[" * 100_000, b" " * (LARGEST + 1)], ids=range(6))

@@ -92,6 +92,17 @@ def test_the_artifact_of_one_run_is_posted_by_another(pull: Fake, tmp_path: Path
     assert green(pull.top)
 
 
+def test_posting_without_a_token_is_a_failure(pull: Fake, tmp_path: Path) -> None:
+    """It is all that this run was for; the run that proves may go without."""
+    out = tmp_path / "out"
+    assert suggest(pull, "--out", str(out), token="").code == 0
+    for host in ("github", "gitlab"):
+        words = ("suggest", "--from", str(out), "--host", host, "--repo", "o/r", "--pull", "1")
+        said = coderefine(*words, cwd=tmp_path)
+        assert (said.code, len(said.lines)) == (2, 1), said
+        assert "nothing was posted: no token" in said.lines[0]
+
+
 def test_nothing_is_posted_when_somebody_pushed_meanwhile(pull: Fake, tmp_path: Path) -> None:
     out = tmp_path / "out"
     suggest(pull, "--out", str(out), token="")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +112,68 @@ def test_the_job_that_may_write_runs_nothing_of_the_pull_request() -> None:
     gitlab = parsed("gitlab/coderefine.gitlab-ci.yml")
     assert gitlab["coderefine-post"]["variables"]["GIT_STRATEGY"] == "none"
     assert gitlab["coderefine-check"]["interruptible"]
-    assert "environment" not in gitlab["coderefine-check"], "its token belongs to the other job's environment"
+    for job in gitlab.values():
+        assert "environment" not in job, "any pusher can add a job of that environment, and read its token"
+    (rule,) = gitlab["coderefine-post"]["rules"]
+    assert '$CI_PIPELINE_SOURCE == "schedule" && $CI_COMMIT_REF_PROTECTED == "true"' in rule["if"]
+    assert gitlab["coderefine-check"]["rules"] == [{"if": '$CI_PIPELINE_SOURCE == "merge_request_event"'}]
+
+
+HEAD = "a" * 40
+ANSWERS = {
+    "/merge_requests?state=opened&order_by=updated_at&per_page=50": [
+        {"iid": 3, "sha": HEAD},
+        {"iid": 4, "sha": "b" * 40},
+        {"iid": 5, "sha": "c" * 40},
+    ],
+    "/merge_requests/3/pipelines": [
+        {"id": 30, "sha": "f" * 40, "project_id": 7},
+        {"id": 31, "sha": HEAD, "project_id": 7},
+    ],
+    "/merge_requests/4/pipelines": [{"id": 40, "sha": "b" * 40, "project_id": 8}],
+    "/merge_requests/5/pipelines": [{"id": 50, "sha": "c" * 40, "project_id": 7}],
+    "/pipelines/31/jobs?scope[]=success": [{"id": 1, "name": "build"}, {"id": 311, "name": "coderefine-check"}],
+    "/pipelines/50/jobs?scope[]=success": [{"id": 2, "name": "build"}],
+    "/jobs/311/artifacts/out/suggest.json": {"version": 1},
+}
+
+
+def test_the_posting_job_of_gitlab_takes_only_what_was_proved_here_of_this_very_head(tmp_path: Path) -> None:
+    """Not an older head's job, not a fork's (!4), not another job (!5)."""
+    script = parsed("gitlab/coderefine.gitlab-ci.yml")["coderefine-post"]["script"][1]
+    bot = tmp_path / "bin" / "coderefine"
+    bot.parent.mkdir()
+    bot.write_text('#!/bin/sh\necho "$@"\n')
+    bot.chmod(0o755)
+    tokens: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            tokens.append(self.headers["PRIVATE-TOKEN"])
+            body = ANSWERS.get(self.path.removeprefix("/api/v4/projects/7"))
+            self.send_response(404 if body is None else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps(body).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Not here."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        env = {
+            "PATH": f"{bot.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4",
+            "CI_PROJECT_ID": "7",
+            "GITLAB_TOKEN": "glpat-x",
+        }
+        argv = ("bash", "-e", "-c", script)
+        said = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        server.shutdown()
+    assert said.returncode == 0, said.stderr
+    words = f"suggest --host gitlab --from artifacts/3 --pull 3 --head {HEAD} --repo 7"
+    assert said.stdout.splitlines() == [words]
+    assert set(tokens) == {"glpat-x"}
+    assert (tmp_path / "artifacts/3/suggest.json").read_text() == '{"version": 1}'
 
 
 BOT = """#!/bin/sh

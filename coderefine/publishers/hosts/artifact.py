@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,7 +13,10 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from coderefine.errors import PublishError
+from coderefine.project.protection import protected_name
 from coderefine.publishers.hosts.bundle import NAME, VERSION, Bundle, Note, Suggestion
+from coderefine.publishers.hosts.bundle import PATCH as PATCH_FILE
+from coderefine.publishers.hosts.patch_text import paths_of
 
 LARGEST = 2_000_000
 """Bytes of the whole file."""
@@ -23,6 +27,9 @@ HIGHEST = 10_000_000
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters, and those that turn the direction of text: what is shown must be what is applied."""
+DIFFLIKE = re.compile(r"diff |Index: |--- .|\+\+\+ |@@ |GIT binary patch|Content-Transfer-Encoding: [^8]")
+"""Lines with which `git apply` begins to read, and what would have it read other bytes than are there."""
+END = "-- \ncoderefine\n"
 Noun = TypeVar("Noun")
 Object = dict[str, object]
 
@@ -53,7 +60,7 @@ def load(data: bytes) -> Bundle:
         base=_sha(body, "base"),
         summary=_line(body, "summary", WORDS),
         evidence=_line(body, "evidence", WORDS),
-        patch=_text(body, "patch", PATCH),
+        patch=_patch(body),
         behaviour=_flag(body, "behaviour"),
         suggestions=_list(body, "suggestions", SUGGESTIONS, _suggestion),
         notes=_list(body, "notes", NOTES, _note),
@@ -160,8 +167,39 @@ def _span(body: Object) -> tuple[int, int]:
     return first, last
 
 
+def _patch(body: Object) -> str:
+    """The whole patch: a diff and nothing else, of files that coderefine may change."""
+    found = _text(body, "patch", PATCH)
+    try:
+        for path in paths_of(found) if found else ():
+            _path({"path": path})
+    except ValueError as error:
+        raise _bad(f"has a patch that cannot be: {error}") from error
+    return found
+
+
+def checked_file(folder: Path, patch: str) -> str:
+    """SHA-256 of the patch file in `folder` when `git apply` takes exactly `patch` from it, else "".
+
+    It is a mail (git/mail.py): headers, a message, a diffstat, then the diff. Nothing before the diff may look like the
+    beginning of another one, and nothing may follow it.
+    """
+    try:
+        data = _bytes(folder / PATCH_FILE)
+        text = data.decode("utf-8")
+    except (PublishError, UnicodeDecodeError):
+        return ""
+    before = text.removesuffix(END)
+    if len(data) > LARGEST or before == text or not patch or not before.endswith(f"\n{patch}"):
+        return ""
+    rows = before.removesuffix(patch).split("\n")
+    return "" if any(map(DIFFLIKE.match, rows)) else hashlib.sha256(data).hexdigest()
+
+
 def _path(body: Object) -> str:
     found = _line(body, "path", 1_000)
+    if why := protected_name(found):
+        raise _bad(f"is about {found[:60]!r}, which {why}")
     parts = PurePosixPath(found).parts
     plain = bool(parts) and found == "/".join(parts) and not found.startswith("/") and "\\" not in found
     if not plain or any(part == ".." or part.lower().rstrip(". ") == ".git" for part in parts):

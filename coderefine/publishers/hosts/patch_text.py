@@ -1,0 +1,110 @@
+"""A foreign patch, read line by line: what `git apply` would do with it, and nothing that it could do besides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from coderefine.project.protection import protected_name
+
+HUNK = re.compile(r"@@ -(\d{1,7})(?:,(\d{1,7}))? \+(\d{1,7})(?:,(\d{1,7}))? @@( .*)?")
+EXTENDED = re.compile(
+    r"index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}( 100(644|755))?|(new file|deleted file) mode 100(644|755)"
+    r"|(dis)?similarity index \d{1,3}%"
+)
+"""Header lines of git's that change no modes, and make no links, submodules or binary files."""
+NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
+ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
+ESCAPED = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
+LOSSY = "\r"
+"""What ends the text of a patch whose bytes are no UTF-8 (cli/bundling): it is never shown."""
+
+
+def paths_of(text: str) -> tuple[str, ...]:
+    """The paths that the unified diff `text` touches. Raises ValueError for anything that is no part of one."""
+    rows = text.removesuffix(LOSSY).removesuffix("\n").split("\n")
+    found: dict[str, None] = {}
+    at = 0
+    while at < len(rows):
+        if not rows[at].startswith("diff --git "):
+            raise ValueError("it has lines outside of any file")
+        named = set(re.findall(r'"?[ab]/.*?"?(?= "?b/|$)', rows[at].removeprefix("diff --git ")))
+        at, headers = _headers(rows, at + 1)
+        touched = [path for path in map(_path, headers) if path]
+        if not touched and len({_stripped(name) for name in named}) == 1:
+            touched = [_stripped(named.pop())]  # an empty file: it is named nowhere else
+        if not touched:
+            raise ValueError("it names no file")
+        found.update(dict.fromkeys(touched))
+        at = _hunks(rows, at)
+    for path in found:
+        if why := protected_name(path):
+            raise ValueError(f"{path} {why}, which coderefine never changes")
+    return tuple(found)
+
+
+def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
+    """Where a file's hunks begin, and the header lines that name paths."""
+    named = []
+    while at < len(rows) and not rows[at].startswith(("@@ ", "diff --git ")):
+        if rows[at].startswith(NAMES):
+            named.append(rows[at])
+        elif not EXTENDED.fullmatch(rows[at]):
+            raise ValueError(f"it has a header that coderefine never writes ({rows[at][:40]!r})")
+        at += 1
+    return at, named
+
+
+def _hunks(rows: Sequence[str], at: int) -> int:
+    """Where the next file begins: every hunk has exactly as many lines as it says."""
+    while at < len(rows) and not rows[at].startswith("diff --git "):
+        head = HUNK.fullmatch(rows[at])
+        if head is None:
+            raise ValueError("it has lines outside of any hunk")
+        old, new = int(head[2] or 1) if head[2] != "0" else 0, int(head[4] or 1) if head[4] != "0" else 0
+        at += 1
+        for row in _body(rows, at, old, new):
+            at += bool(row)
+        while at < len(rows) and rows[at].startswith("\\ "):
+            at += 1
+    return at
+
+
+def _body(rows: Sequence[str], at: int, old: int, new: int) -> Iterator[str]:
+    while old > 0 or new > 0:
+        row = rows[at] if at < len(rows) else ""
+        if row[:1] not in (" ", "+", "-", "\\"):
+            raise ValueError("it has a hunk that ends too early")
+        old -= row[0] in " -"
+        new -= row[0] in " +"
+        yield row
+        at += 1
+    if old or new:
+        raise ValueError("it has a hunk with other lines than it says")
+
+
+def _path(header: str) -> str:
+    """The path in a header; "" for /dev/null."""
+    name = next(header.removeprefix(start) for start in NAMES if header.startswith(start)).removesuffix("\t")
+    if name == "/dev/null":
+        return ""
+    return _unquoted(name) if header.startswith("rename") else _stripped(name)
+
+
+def _stripped(name: str) -> str:
+    """Without git's a/ or b/."""
+    plain = _unquoted(name)
+    if not plain.startswith(("a/", "b/")):
+        raise ValueError(f"it names a path without a/ or b/ ({plain[:60]!r})")
+    return plain[2:]
+
+
+def _unquoted(name: str) -> str:
+    """A path as git writes it when it has quotes around (core.quotePath)."""
+    if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
+        return name
+    data = ESCAPE.sub(lambda found: chr(ESCAPED.get(found[1]) or int(found[1], 8)), name[1:-1])
+    try:
+        return data.encode("latin-1").decode("utf-8")
+    except (UnicodeEncodeError, UnicodeDecodeError) as error:
+        raise ValueError("it names a path that is no text") from error
