@@ -21,7 +21,7 @@ class Ask:
     `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
     `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is ended as if it
     would never end, unless others took nearly as long (None: only wall time counts); what is ended so has to be
-    confirmed (see loop/hangs.py).
+    confirmed (see loop/confirmation.py).
     `freedom`: how far tests are let loose, as an index into runner.sandbox.STEPS; None: nothing but the view
     confines them, as befits the user's own code.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Check, Critic, Patch, Views
+from coderefine.core import Ask, Attempt, Patch
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.loop.state import State, tests
@@ -17,26 +17,6 @@ from coderefine.runner.sandbox import LOOSEST
 
 MOST = 20
 """Tests that are asked whether the sandbox is to blame: what one project's tests need is mostly alike."""
-
-
-def fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, int]:
-    """The check of `ask` on the untouched tree at the tightest step where tests fail as they do outside, and the step.
-
-    A test that hits the sandbox before it comes to the fault would be red however right the patch. When it is
-    another way at every step, the sandbox is not to blame. Raises CriticError when pytest gives no verdict at all.
-    """
-    found: list[tuple[Check, int]] = []
-    for step in range(LOOSEST + 1):
-        try:
-            (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=step))
-        except CriticError:
-            if step == LOOSEST and not found:
-                raise
-            continue
-        found.append((check, step))
-        if not _odd(baseline, check, ask.tests or ()):
-            return check, step
-    return found[0]
 
 
 def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
@@ -91,11 +71,3 @@ def _pass(state: State, ask: Ask) -> bool:
     except CriticError:
         return False
     return not check.failing and all(name in check.cases for name in ask.tests or ())
-
-
-def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
-    """Whether some test of `names` did not run, or failed in another way than at the baseline."""
-    if any(name not in check.cases for name in names):
-        return True
-    both = ((baseline.cases[name].failure, check.cases[name].failure) for name in names)
-    return any(before and after and before.exception != after.exception for before, after in both)

@@ -11,9 +11,9 @@ from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
+from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import critique
-from coderefine.loop.flaky import fails_anyway
-from coderefine.loop.hangs import SUSPECT
+from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.runner.nearness import nearest
 
@@ -25,9 +25,11 @@ STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
 
 
 def settle(state: State) -> None:
-    """Wait for the confirmation that tests hang; where they do not, run the baseline again, patiently."""
-    if ended := state.hangs.settled():
-        state.say("note", f"{ended[0].id} is slow, and ends: the tests are run once more with patience")
+    """Wait for the confirmation of the baseline; where a test only is slow, run the baseline again, patiently."""
+    found = state.confirmation.settled()
+    state.flaky |= found.flaky
+    if found.slow:
+        state.say("note", f"{found.slow} is slow, and ends: the tests are run once more with patience")
         ask = _baseline_ask(state)
         fresh = replace(state.baseline, checks=critique(state.parts.views, state.parts.critics, Patch(), ask))
         state.best = fresh if state.best.number == 0 else state.best
@@ -106,7 +108,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         follow=state.follow,
         seed=PROOF_SEED,
         timeout=state.patience,
-        computing=SUSPECT if state.hangs.real else None,
+        computing=None if state.confirmation.patient else SUSPECT,
     )
 
     def look(view: View, checks: list[Check]) -> None:
@@ -174,9 +176,9 @@ def _digest(data: bytes | None) -> str:
 
 
 def _excuse(state: State, attempt: Attempt, ask: Ask) -> None:
-    """Tests lost in the proof that fail on the untouched baseline too, under this seed, are flaky."""
+    """Tests lost in the proof by chance, or that fail on the untouched baseline too under this seed, are flaky."""
     lost = judge.lost(attempt, state.baseline, state.flaky)
     suite = tests(state.baseline)
     if lost and suite:
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
-        state.flaky |= fails_anyway(state.parts.views, critic, lost, replace(ask, coverage=False))
+        state.flaky |= broken_by_chance(state.parts.views, critic, lost, replace(ask, coverage=False), attempt.patch)

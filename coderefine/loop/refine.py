@@ -9,9 +9,9 @@ from dataclasses import replace
 from coderefine.core import Ask, Attempt, Cost, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
+from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import rerun_failing
-from coderefine.loop.hangs import SUSPECT
 from coderefine.loop.ladder import Ladder
 from coderefine.loop.proof import prove, settle
 from coderefine.loop.state import SEED, Parts, State, tests
@@ -41,7 +41,7 @@ def refine(parts: Parts) -> Outcome:
                 why = "interrupted during the final proof"
         return _unproved(state, why)
     finally:
-        state.hangs.close()
+        state.confirmation.close()
 
 
 def _judge_baseline(state: State) -> None:
@@ -58,7 +58,8 @@ def _judge_baseline(state: State) -> None:
         again = rerun_failing(state.parts.views, critic, suite, ask)
         state.flaky, state.freedom = again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
-        state.hangs.begin(state.parts.views, critic, suite, ask)
+        ask = replace(ask, freedom=state.freedom)
+        state.confirmation.begin(state.parts.views, critic, suite, again.steady, ask)
     state.keep(state.best)
 
 

@@ -32,7 +32,7 @@ from coderefine.core import (
     Views,
 )
 from coderefine.loop.behaviour import Keeper
-from coderefine.loop.hangs import Hangs
+from coderefine.loop.confirmation import Confirmation
 from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
@@ -91,7 +91,7 @@ class State:
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
     `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
-    `hangs`: whether tests that were ended at the start would indeed not end.
+    `confirmation`: whether failing tests always fail, and those that were ended would indeed not end.
     `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
     `examined`: by the number of an attempt, digests of the test files after its tests had run.
     """
@@ -107,7 +107,7 @@ class State:
     freedom: int = 0
     held: dict[int, str] = field(default_factory=dict)
     bears: set[str] = field(default_factory=set)
-    hangs: Hangs = field(default_factory=Hangs)
+    confirmation: Confirmation = field(default_factory=Confirmation)
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)

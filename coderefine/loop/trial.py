@@ -9,8 +9,8 @@ from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
+from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import RUNS_THE_PROJECT, critique
-from coderefine.loop.hangs import SUSPECT
 from coderefine.loop.proof import examined
 from coderefine.loop.state import SEED, State, advice_on, tests
 

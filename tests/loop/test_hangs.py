@@ -52,7 +52,7 @@ def test_again():
 
 def test_a_loop_that_never_ends_is_repaired(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", {"seq.py": LOOP.format(operator="-"), "test_seq.py": FOUND})
-    done = coderefine("fix", "--no-model", "--search-time", "200", "--format", "json", cwd=top)
+    done = coderefine("fix", "--no-model", "--search-time", "90", "--format", "json", cwd=top)
     assert (top / "seq.py").read_text() == LOOP.format(operator="+"), done.err
     assert json.loads(done.out)["clean"]
 

@@ -1,0 +1,110 @@
+"""A test that fails one time in four is told apart from one that always does, and from one that never does."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from coderefine.core import Ask, Case, Check, Patch, Status, View, Views
+from coderefine.loop.confirmation import FAILED
+from coderefine.loop.flaky import broken_by_chance, rerun_failing, unsteady
+from tests.loop.test_refine import RIGHT, SUM, TESTS
+from tests.support.loop import Script, run
+from tests.support.repo import make_repo
+
+Test = Callable[[Ask], bool]
+
+
+class Nowhere:
+    """Views of nothing: the critic of these tests looks at none."""
+
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+        yield cast("View", None)
+
+
+@dataclass
+class Dice:
+    """A critic whose tests pass as their functions say. `runs`: how many were asked for, by how many tests each had."""
+
+    tests: dict[str, Test]
+    name: str = "pytest"
+    gate: bool = True
+    runs: list[int] = field(default_factory=list)
+
+    def check(self, view: View, ask: Ask) -> Check:
+        names = self.tests if ask.tests is None else ask.tests
+        self.runs.append(len(names))
+        found = {name: Status.PASSED if self.tests[name](ask) else Status.FAILED for name in names}
+        return Check("pytest", cases={name: Case(name, status) for name, status in found.items()})
+
+
+def one_in_four(chance: random.Random) -> Test:
+    return lambda _: chance.random() >= 0.25
+
+
+def baseline(critic: Dice) -> Check:
+    return critic.check(cast("View", None), Ask(seed=0))
+
+
+VIEWS = cast("Views", Nowhere())
+
+
+def named_flaky(critic: Dice, before: Check) -> frozenset[str]:
+    """As a run does: at once, and then beside the search."""
+    again = rerun_failing(VIEWS, critic, before, Ask(seed=0))
+    return again.flaky | unsteady(VIEWS, critic, again.steady, Ask(seed=1), failed=FAILED)
+
+
+MANY = 600
+
+
+def test_a_failure_by_chance_is_named_with_the_certainty_that_is_promised() -> None:
+    chance = random.Random(1)
+    known = failed = 0
+    while failed < MANY:
+        critic = Dice({"t::luck": one_in_four(chance), "t::always": lambda _: False})
+        before = baseline(critic)
+        if not before.cases["t::luck"].status.bad:
+            continue
+        flaky = named_flaky(critic, before)
+        assert "t::always" not in flaky
+        known += "t::luck" in flaky
+        failed += 1
+    assert known >= 0.985 * MANY
+
+
+def test_a_pass_by_chance_is_named_with_the_certainty_that_is_promised() -> None:
+    chance = random.Random(2)
+    critic = Dice({"t::luck": one_in_four(chance), "t::fine": lambda _: True})
+    found = [broken_by_chance(VIEWS, critic, ("t::luck", "t::fine"), Ask(seed=2), Patch()) for _ in range(MANY)]
+    assert not any("t::fine" in names for names in found)
+    assert sum("t::luck" in names for names in found) >= 0.985 * MANY
+
+
+def test_what_depends_on_order_or_seed_is_a_real_failure() -> None:
+    company = Dice({"t::company": lambda ask: ask.tests is not None})
+    assert named_flaky(company, baseline(company)) == frozenset()
+    seeded = Dice({"t::seed": lambda ask: ask.seed != 0})
+    assert named_flaky(seeded, baseline(seeded)) == frozenset()
+    alone = Dice({"t::alone": lambda ask: ask.tests is None})
+    assert unsteady(VIEWS, alone, ("t::alone",), Ask(seed=0)) == frozenset()
+
+
+def test_a_sure_failure_costs_few_runs() -> None:
+    critic = Dice({"t::always": lambda _: False, "t::fine": lambda _: True})
+    named_flaky(critic, baseline(critic))
+    assert critic.runs == [2, 1, 1, 1, 1]
+
+
+def test_a_right_patch_is_not_refused_for_a_test_that_fails_by_chance_in_the_proof(tmp_path: Path) -> None:
+    """In the proof alone, and there one time in four; it is an honest test's timing, say."""
+    luck = "import os\n\n\ndef test_luck():\n    assert os.environ['PYTHONHASHSEED'] != '2' or os.urandom(1)[0] >= 64\n"
+    top = make_repo(tmp_path / "luck", {"shop.py": SUM, "test_shop.py": TESTS, "test_luck.py": luck})
+    for _ in range(2):
+        outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
+        assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
