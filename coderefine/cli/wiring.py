@@ -145,4 +145,5 @@ def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | N
 def model(parts: Setup, client: Client, under: Mapping[str, bytes | None]) -> Proposer:
     from coderefine.proposers.model import Model
 
-    return Model(parts.place, parts.config, client, parts.protection, parts.listen, under=under, task=parts.task)
+    where = (parts.place, parts.config, client, parts.protection, parts.listen)
+    return Model(*where, under=under, task=parts.task, interpreter=parts.interpreter)

@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding
-from coderefine.llm.evidence import MOST, Witness, leading, tell
-from coderefine.llm.excerpt import excerpt, imports
+from coderefine.llm.code import Code
+from coderefine.llm.evidence import MOST, Witness, leading, near_tests, tell
+from coderefine.llm.excerpt import excerpt, joined
 from coderefine.llm.fixtures import shared
-from coderefine.llm.outline import at_lines, called, narrow, outline, used
+from coderefine.llm.folding import MARKED, RAN
+from coderefine.llm.missing import Failed, Missing, missing, users
+from coderefine.llm.modules import Definition, Project, Read, dotted_names
+from coderefine.llm.outline import parsed
+from coderefine.llm.selection import Trace
 from coderefine.llm.steady import cut
 from coderefine.source import decode
 
-WHOLE = 3_000
-"""Characters up to which a file is shown whole."""
+TESTS = 2_000
+"""Characters of failing tests."""
 
-CODE = 14_000
-TESTS = 4_000
-FILES = 6
+USERS = 6_500
+"""Characters of tests that use what does not exist yet: they are what is asked for."""
+
+SAID = 4_000
+"""Characters of each part of a failure that are searched for what is missing."""
+
+WIDER = 1.6
+"""How much more of tests and results is shown once there is progress: all that is left, then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
     """How to look at the tree under repair: `text` gives a file (None: no such text), `prefix` is the project's
-    folder in it ("." for the top), `is_test` and `writable` answer for a path. `always`: files shown in any case."""
+    folder in it ("." for the top), `is_test` and `writable` answer for a path. `always`: files shown in any case.
+    `listing`: the files in a folder. `needed`: (path, name) of definitions that the model asked for; without a name
+    the file."""
 
     top: Path
     prefix: str
-    text: Callable[[str], str | None]
+    text: Read
     is_test: Callable[[str], bool]
     writable: Callable[[str], bool]
     always: tuple[str, ...] = ()
+    listing: Callable[[str], Sequence[str]] = lambda _: ()
+    needed: tuple[tuple[str, str], ...] = ()
+
+    def is_code(self, path: str) -> bool:
+        """Whether `path` is the project's own code, which may be shown and edited."""
+        return _relative(path) and not self.is_test(path) and self.writable(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,122 +69,114 @@ class Context:
 
 
 def gather(
-    findings: Sequence[Finding], cases: Mapping[str, Case], repository: Repository, room: float = 1.0
+    findings: Sequence[Finding],
+    cases: Mapping[str, Case],
+    repository: Repository,
+    room: float = 1.0,
+    trace: Callable[[], Trace | None] = lambda: None,
+    *,
+    wide: bool = False,
 ) -> Context:
     """The context for clearing `findings`. Only the last part depends on anything but source text.
 
-    `room`: the share of the usual size that there is room for, at most 1.
+    `room`: the share of the usual size that there is room for, at most 1. `trace` gives what the failing tests
+    executed (None: not known); it costs a run and is asked only where not all code is shown anyway.
+    `wide`: show all remaining failures.
     """
     witness = Witness(repository.top, cases, repository.text)
-    sources = _sources(leading(findings, witness), cases, repository)
+    project = Project(repository.text, repository.prefix, repository.listing)
+    tests = [finding for finding in findings if finding.critic == "pytest"]
+    things = missing((_failed(finding, cases) for finding in tests), project)
+    share = room * (WIDER if wide else 1.0)
+    told = leading(findings, witness, wide=wide)
+    sources = _sources(told, cases, repository, things, int((USERS if things else TESTS) * share))
     sources |= shared(sources, repository.text)
-    clues = _clues(findings, cases, sources)
-    files = _files(findings, cases, sources, repository)
-    sign = mark((*files.values(), *sources.values()))
-    shown = {path: _shown(path, text, clues, room) for path, text in files.items()}
-    code = _fit((fenced("file", path, text, sign) for path, text in shown.items()), int(CODE * room))
-    tests = _fit((fenced("tests", path, text, sign) for path, text in sources.items() if text), int(TESTS * room))
-    evidence = fenced("result", "", cut(tell(findings, witness), int(MOST * room)), sign)
-    return Context(code, tests, evidence, tuple(files))
+    sources |= _helpers(sources, project, repository)
+    chooser = Code(project, repository, trace if tests else lambda: None, room)
+    code = chooser.texts(_pointed(findings, cases), sources, things)
+    sign = mark((*code.values(), *sources.values()))
+    legend = LEGEND if any(MARKED.search(text) for text in code.values()) else ""
+    parts = [legend, *(fenced("file", path, text, sign) for path, text in code.items())]
+    shown_tests = "\n".join(fenced("tests", path, text, sign) for path, text in sources.items() if text)
+    said = [thing.said for thing in things] + [tell(findings, witness, int(MOST * share), wide=wide)]
+    said += near_tests(chooser.trace, cases, told)
+    evidence = fenced("result", "", "\n".join(filter(None, said)), sign)
+    if room < 1:
+        shown_tests, evidence = (
+            cut(text, int(most * share)) for text, most in ((shown_tests, TESTS), (evidence, MOST))
+        )
+    return Context("\n".join(filter(None, parts)), shown_tests, evidence, tuple(code))
 
 
-@dataclass(frozen=True, slots=True)
-class _Clues:
-    """What points at functions: lines by path, and names that the tests use."""
-
-    lines: Mapping[str, frozenset[int]]
-    names: frozenset[str]
+LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave that mark out of edits."
 
 
-def _clues(findings: Sequence[Finding], cases: Mapping[str, Case], sources: Mapping[str, str]) -> _Clues:
-    lines: dict[str, set[int]] = {}
-    for path, line in (*_frames(findings, cases), *_spans(findings)):
-        lines.setdefault(path, set()).add(line)
-    names = frozenset[str]().union(*(used(text) for text in sources.values()))
-    return _Clues({path: frozenset(found) for path, found in lines.items()}, names)
+def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
+    """The finding's test, with all that is known of its failure."""
+    case = cases.get(finding.symbol)
+    failure = case.failure if case else None
+    said = [finding.message, finding.evidence]
+    frames: tuple[str, ...] = ()
+    if failure:
+        said += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
+        frames = tuple(frame.path for frame in failure.frames if _relative(frame.path))
+    path = case.path if case and case.path else finding.path
+    return Failed(path, "\n".join(cut(text, SAID) for text in said), "::" not in finding.symbol, frames)
 
 
-def _frames(findings: Iterable[Finding], cases: Mapping[str, Case]) -> Iterator[tuple[str, int]]:
-    """(path, line) of the frames of all failures, innermost first."""
+def _pointed(findings: Sequence[Finding], cases: Mapping[str, Case]) -> tuple[tuple[str, int], ...]:
+    """(path, line) of the frames of all failures, innermost first, then of the other findings."""
+    found: dict[tuple[str, int], None] = {}
     for finding in findings:
         case = cases.get(finding.symbol)
         if case and case.failure:
-            yield from ((frame.path, frame.line) for frame in reversed(case.failure.frames))
+            found |= dict.fromkeys((frame.path, frame.line) for frame in reversed(case.failure.frames))
+        elif finding.span:
+            found |= dict.fromkeys((finding.path, line) for line in (finding.span.first, finding.span.last))
+        elif finding.critic != "pytest":
+            found[finding.path, 1] = None
+    return tuple(found)
 
 
-def _spans(findings: Iterable[Finding]) -> Iterator[tuple[str, int]]:
-    for finding in findings:
-        if finding.span:
-            yield from ((finding.path, line) for line in (finding.span.first, finding.span.last))
-
-
-def _sources(failing: Iterable[Finding], cases: Mapping[str, Case], repository: Repository) -> dict[str, str]:
-    """The failing tests' source by test file."""
+def _sources(
+    failing: Iterable[Finding],
+    cases: Mapping[str, Case],
+    repository: Repository,
+    things: Sequence[Missing],
+    most: int,
+) -> dict[str, str]:
+    """The failing tests' source by test file, and tests that use what is missing."""
     ids: dict[str, list[str]] = {}
+    lines: dict[str, set[int]] = {}
     for finding in failing:
         case = cases.get(finding.symbol)
-        ids.setdefault(case.path if case and case.path else finding.path, []).append(finding.symbol)
+        path = case.path if case and case.path else finding.path
+        ids.setdefault(path, []).append(finding.symbol)
+        frames = case.failure.frames if case and case.failure else ()
+        lines.setdefault(path, set()).update(frame.line for frame in frames if frame.path == path)
     texts = {path: repository.text(path) for path in ids if repository.is_test(path)}
-    return {path: excerpt(text, ids[path]) for path, text in texts.items() if text}
+    return {
+        path: excerpt(text, ids[path], also=users(text, things), lines=lines[path], most=max(300, most // len(texts)))
+        for path, text in texts.items()
+        if text
+    }
 
 
-def _files(
-    findings: Sequence[Finding], cases: Mapping[str, Case], sources: Mapping[str, str], repository: Repository
-) -> dict[str, str]:
-    """The files worth showing, sorted by path so that the prompt's start is stable: where findings and frames
-    point, then what the failing tests import."""
-    pointed = [path for path, _ in _frames(findings, cases)]
-    pointed += [finding.path for finding in findings]
-    imported = [path for test in sources for path in _imported(test, repository)]
-    found: dict[str, str] = {}
-    for path in dict.fromkeys((*repository.always, *pointed, *imported)):
-        text = repository.text(path) if _relative(path) and not repository.is_test(path) else None
-        if text is not None and repository.writable(path):
-            found[path] = text
-    return dict(sorted(list(found.items())[:FILES]))
+def _helpers(sources: Mapping[str, str], project: Project, repository: Repository) -> dict[str, str]:
+    """Functions and constants of other test modules that the shown tests use."""
+    wanted: dict[str, set[ast.stmt]] = {}
+    for path, source in sources.items():
+        tree = parsed(source)
+        for name in sorted(dotted_names(tree)) if tree else ():
+            found = project.locate(name, path)
+            away = isinstance(found, Definition) and found.path not in sources and repository.is_test(found.path)
+            if isinstance(found, Definition) and away and not isinstance(found.node, ast.ClassDef):
+                wanted.setdefault(found.path, set()).add(found.node)
+    return {path: joined(project.read(path) or "", nodes) for path, nodes in sorted(wanted.items())}
 
 
 def _relative(path: str) -> bool:
     return bool(path) and not Path(path).is_absolute() and ".." not in PurePosixPath(path).parts
-
-
-def _imported(test: str, repository: Repository) -> Iterator[str]:
-    """Files of the repository that the test file imports; through a package's `__init__.py` one step further."""
-    for path in _modules(test, repository):
-        yield path
-        if path.endswith("/__init__.py"):
-            yield from _modules(path, repository)
-
-
-def _modules(path: str, repository: Repository) -> Iterator[str]:
-    text = repository.text(path)
-    for name in imports(text) if text else ():
-        found = next((file for file in _candidates(name, path, repository.prefix) if repository.text(file)), None)
-        if found and found != path:
-            yield found
-
-
-def _candidates(name: str, path: str, prefix: str) -> Iterator[str]:
-    """Where the module `name`, imported in `path`, may lie."""
-    here = PurePosixPath(path).parent
-    level = len(name) - len(name.lstrip("."))
-    tail = name.lstrip(".").replace(".", "/")
-    if level:
-        bases = [[here, *here.parents][min(level, len(here.parts) + 1) - 1]]
-    else:
-        bases = [PurePosixPath(prefix) / "src", PurePosixPath(prefix), here, here.parent]
-    for base in bases:
-        for ending in (".py", "/__init__.py") if tail else ("__init__.py",):
-            yield (base / f"{tail}{ending}").as_posix()
-
-
-def _shown(path: str, text: str, clues: _Clues, room: float) -> str:
-    """`text` whole when it is short, else outlined around what the clues point at."""
-    if len(text) <= WHOLE * room:
-        return text
-    keep = at_lines(text, clues.lines.get(path, frozenset())) | called(text, clues.names)
-    drawn = outline(text, keep)
-    return drawn if len(drawn) <= CODE * room / 2 else narrow(text, keep)
 
 
 def mark(texts: Iterable[str]) -> str:
@@ -177,15 +188,6 @@ def fenced(kind: str, path: str, text: str, mark: str) -> str:
     """`text` between lines that say what it is and bear `mark`."""
     head = f"=== {kind} {path}".rstrip()
     return f"{head} [{mark}]\n{text.rstrip()}\n=== end [{mark}]"
-
-
-def _fit(parts: Iterable[str], most: int) -> str:
-    """The parts one after the other, each cut to what its share of `most` characters allows."""
-    listed = list(parts)
-    whole = sum(map(len, listed))
-    if whole <= most:
-        return "\n".join(listed)
-    return "\n".join(cut(part, max(400, most * len(part) // whole)) for part in listed)
 
 
 def text_of(data: bytes | None) -> str | None:

@@ -7,16 +7,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine.core import Case, Failure, Finding, Frame
+from coderefine.core import Case, Failure, Finding, Frame, Status
+from coderefine.llm.selection import Trace
 from coderefine.llm.steady import cut, steady, steady_output
 
 IN_FULL = 4
 """Failures told in full; the others of the same kind get a line."""
 
-LINES = 25
-"""Lines for findings that are not told in full."""
+WIDE = 12
+"""Failures told in full once there is progress."""
 
-MOST = 9_000
+LINES = 8
+"""Lines for failing tests that are not told in full."""
+
+REMARKS = 25
+"""Lines for findings of other gates."""
+
+MOST = 3_000
+"""Characters of failing tests told in full, the first one whatever its length."""
+
+NEAR = 5
+"""Passing tests that are named."""
 
 EACH = 1_600
 OUTPUT = 600
@@ -38,24 +49,46 @@ class Witness:
         return _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
 
 
-def tell(findings: Sequence[Finding], witness: Witness) -> str:
-    """All `findings` as text, failing tests first, at most about `MOST` characters."""
+def tell(findings: Sequence[Finding], witness: Witness, most: int = MOST, *, wide: bool = False) -> str:
+    """All `findings` as text, failing tests first, about `most` characters of them in full."""
     tests = [finding for finding in findings if finding.critic == "pytest"]
     others = [finding for finding in findings if finding.critic != "pytest"]
-    chosen = leading(tests, witness)
+    chosen: list[Finding] = []
+    told: list[str] = []
+    for finding in leading(tests, witness, wide=wide):
+        text = _failed(finding, witness)
+        if not told or sum(map(len, told)) + len(text) <= most:
+            chosen.append(finding)
+            told.append(text)
     rest = [finding for finding in tests if finding not in chosen]
-    told = [_failed(finding, witness) for finding in chosen]
-    told += _lines("also FAILED", rest, witness)
-    told += _lines("", others, witness)
-    return cut("\n".join(told), MOST)
+    told += _lines("also FAILED", rest, witness, LINES)
+    told += _lines("", others, witness, REMARKS)
+    return "\n".join(told)
 
 
-def leading(findings: Iterable[Finding], witness: Witness) -> list[Finding]:
+def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool = False) -> list[Finding]:
     """The few test failures worth telling in full: one of each kind first, then one of each test function."""
     tests = [finding for finding in findings if finding.critic == "pytest"]
     kinds = _firsts(tests, lambda finding: _kind(finding, witness))
     functions = _firsts(tests, lambda finding: finding.symbol.split("[", maxsplit=1)[0] or finding.path)
-    return _firsts((*kinds, *functions), lambda finding: finding.identity)[:IN_FULL]
+    return _firsts((*kinds, *functions), lambda finding: finding.identity)[: WIDE if wide else IN_FULL]
+
+
+def near_tests(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
+    """A line that names passing tests near the edit: those that execute the same code, else those called alike."""
+    passing = [test for test, case in cases.items() if case.status is Status.PASSED]
+    near = list(trace.near) if trace else []
+    if not near:
+        files = {finding.symbol.partition("::")[0] for finding in failing}
+        names = " ".join(finding.symbol for finding in failing)
+        beside = [test for test in passing if test.partition("::")[0] in files]
+        near = sorted(beside, key=lambda test: -len(_words(test) & _words(names)))
+    named = list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]
+    return [f"passing now, to be kept: {', '.join(named)}"] if named else []
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def _firsts(findings: Iterable[Finding], key: Callable[[Finding], object]) -> list[Finding]:
@@ -123,8 +156,8 @@ def _short(value: str, most: int = 80) -> str:
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"
 
 
-def _lines(word: str, findings: Sequence[Finding], witness: Witness) -> list[str]:
-    told = [_line(word, finding, witness) for finding in findings[:LINES]]
+def _lines(word: str, findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
+    told = [_line(word, finding, witness) for finding in findings[:most]]
     missing = len(findings) - len(told)
     return [*told, f"… and {missing} more"] if missing > 0 else told
 
@@ -134,4 +167,5 @@ def _line(word: str, finding: Finding, witness: Witness) -> str:
     said = case.failure.message if case and case.failure else finding.message
     where = finding.symbol if word else f"{finding.where} {finding.rule}"
     advice = f" ({finding.instruction})" if finding.instruction and not word else ""
-    return steady(f"{word} {where}: {_short(said, 160)}{_short(advice, 160)}".strip(), witness.top)
+    told = _short(said, 160) if word else said
+    return steady(f"{word} {where}: {told}{advice}".strip(), witness.top)

@@ -25,8 +25,17 @@ def steady_output(text: str, top: Path) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most about `most` characters: a third from the head, the rest from the tail, and how much is missing."""
+    """At most about `most` characters: a third from the head, the rest from the tail, and how much is missing.
+
+    Lines stay whole where they are not too long, words in any case.
+    """
     if len(text) <= most:
         return text
-    head, tail = most // 3, most - most // 3
-    return f"{text[:head].rstrip()}\n… {len(text) - most} characters cut …\n{text[-tail:].lstrip()}"
+    head, tail = _head(text, most // 3), _head(text[::-1], most - most // 3)[::-1]
+    return f"{head.rstrip()}\n… {len(text) - len(head) - len(tail)} characters cut …\n{tail.lstrip()}"
+
+
+def _head(text: str, most: int) -> str:
+    """About the first `most` characters, up to the end of a line or else of a word."""
+    ends = [text.rfind(end, 0, most + 1) for end in ("\n", " ")]
+    return text[: next((end for end in ends if end > most // 2), most)]

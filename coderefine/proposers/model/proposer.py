@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 
 from coderefine.config import Config
 from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Proposals, Situation, Task, Views
 from coderefine.llm.client import Client
-from coderefine.project import Place, Protection
+from coderefine.llm.selection import Trace
+from coderefine.project import Interpreter, Place, Protection
+from coderefine.proposers.model.ground import Ground
 from coderefine.proposers.model.policies import policy
 from coderefine.proposers.model.question import Asking
 from coderefine.proposers.model.talk import Talk
+from coderefine.proposers.model.tracing import cold_tracer, traced
 
 
 class Model:
@@ -29,8 +33,13 @@ class Model:
         *,
         under: Mapping[str, bytes | None] = EMPTY,
         task: Task = FIX,
+        interpreter: Interpreter | None = None,
     ) -> None:
-        """`under`: files as they were at the run's start, where the user's tree has others by now."""
+        """`under`: files as they were at the run's start, where the user's tree has others by now.
+
+        `interpreter`: the project's, for tracing what its failing tests execute (None: not traced).
+        """
+        self._interpreter = interpreter
         self._asking = Asking(place, config, protection, under, task=task)
         self._config = config
         self._client = client
@@ -45,9 +54,9 @@ class Model:
 
         Raises BudgetError before a limit is crossed and ModelError for a server's final no.
         """
-        del views  # text is read from the user's tree and laid under the patch in memory; nothing is run
         chosen = policy(self._config.policy)
-        talk = Talk(self._asking, self._client, chosen)
+        asking = replace(self._asking, trace=self._tracing(situation, views))
+        talk = Talk(asking, self._client, chosen)
         while True:
             best = situation.best.number
             talk.forget()
@@ -62,3 +71,21 @@ class Model:
                     break
             else:
                 return
+
+    def _tracing(self, situation: Situation, views: Views) -> Callable[[Ground], Trace | None]:
+        """Traces each tree once. Its text is read from the user's tree, with the patch laid over it in memory."""
+        if self._interpreter is None:
+            return lambda _: None
+        tracer = cold_tracer(views, self._asking.place, self._interpreter, self._config)
+        known: dict[tuple[object, ...], Trace | None] = {}
+
+        def trace(ground: Ground) -> Trace | None:
+            key = tuple(sorted(ground.patch.files.items()))
+            if key not in known:
+                self._listen(Event("stage", "trace"))
+                overlay = self._asking.tree(ground.patch)
+                cases = {test: case for test, case in ground.cases.items() if test not in situation.flaky}
+                known[key] = traced(tracer, ground.patch, cases, overlay.read, self._asking.is_code)
+            return known[key]
+
+        return trace

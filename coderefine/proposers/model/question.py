@@ -10,6 +10,7 @@ from coderefine.core import EMPTY, FIX, Patch, Situation, Task
 from coderefine.llm.context import Context, Repository, gather
 from coderefine.llm.prompts import render
 from coderefine.llm.request import Message, Request
+from coderefine.llm.selection import Trace
 from coderefine.llm.steady import cut
 from coderefine.llm.task import given, system
 from coderefine.project import Place, Protection
@@ -58,7 +59,8 @@ class Past:
 @dataclass(frozen=True, slots=True)
 class Asking:
     """How questions about one project are put. `under`: files that the user's tree has otherwise by now.
-    `room`: the share of the usual size that the model can read."""
+    `room`: the share of the usual size that the model can read. `trace`: what the failing tests execute on a tree.
+    `needed`: (path, name) of what the model has asked for."""
 
     place: Place
     config: Config
@@ -66,6 +68,8 @@ class Asking:
     under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     room: float = 1.0
     task: Task = FIX
+    trace: Callable[[Ground], Trace | None] = lambda _: None
+    needed: tuple[tuple[str, str], ...] = ()
 
     @property
     def start(self) -> Overlay:
@@ -78,6 +82,10 @@ class Asking:
     @property
     def writable(self) -> Callable[[str], bool]:
         return lambda path: self.protection.reason(path) is None
+
+    def is_code(self, path: str) -> bool:
+        """Whether `path` is no test and may be written."""
+        return not self.protection.is_test(path) and self.writable(path)
 
     def edit(
         self, move: Move, ground: Ground, situation: Situation, past: Past, together: int = 1
@@ -100,8 +108,9 @@ class Asking:
         overlay = self.tree(ground.patch)
         always = tuple(path for pattern in self.task.files for path in self._matching(pattern))
         answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
+        repository = Repository(self.place.top, self.place.prefix, *answers, overlay.listing, self.needed)
         found = gather(
-            ground.findings, ground.cases, Repository(self.place.top, self.place.prefix, *answers), self.room
+            ground.findings, ground.cases, repository, self.room, lambda: self.trace(ground), wide=bool(ground.patch)
         )
         code = "\n".join(part for part in (given(self.task, overlay.text), found.code) if part)
         return replace(found, code=code)

@@ -1,0 +1,100 @@
+"""Shows chosen lines of a file, and long functions as the branches that ran."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from coderefine.llm.modules import Definition, Module
+
+RAN = "  #>"
+"""What follows a line that the failing tests executed; it is no part of the file."""
+
+MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
+
+LONG = 120
+"""Lines from which a function is shown as the branches that ran."""
+
+WINDOW = 12
+"""Lines kept on each side of a line that matters, where even the executed branches are too long."""
+
+MOST = 4_500
+"""Characters from which executed branches are reduced to what is around the lines that matter."""
+
+
+def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -> str:
+    """The lines `numbers` of the file, `ran` ones marked, and for each run of others how many they are."""
+    return "\n".join(_with_gaps(module.lines, numbers, frozenset(ran) - inside_strings(module.tree)))
+
+
+def _with_gaps(lines: Sequence[str], chosen: Collection[int], ran: Collection[int]) -> Iterator[str]:
+    missing: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if number not in chosen:
+            missing.append(line)
+            continue
+        yield from _gap(missing)
+        missing = []
+        yield f"{line}{RAN}" if number in ran and line.strip() else line
+    yield from _gap(missing)
+
+
+def _gap(missing: Sequence[str]) -> Iterator[str]:
+    """One line for lines left out; blank ones are shown as they are."""
+    if any(line.strip() for line in missing):
+        indent = min(len(line) - len(line.lstrip()) for line in missing if line.strip())
+        yield f"{' ' * indent}... {len(missing)} line{'s' if len(missing) > 1 else ''}"
+    elif missing:
+        yield ""
+
+
+def inside_strings(tree: ast.AST) -> frozenset[int]:
+    """Lines that end within a string: nothing can be written behind them."""
+    return frozenset(
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno
+        for line in range(node.lineno, node.end_lineno or 0)
+    )
+
+
+def folded(module: Module, item: Definition, ran: Collection[int], telling: Collection[int]) -> frozenset[int]:
+    """The lines of `item` to show: all, or for a long one its executed branches, with every line in `telling`.
+
+    `ran`: executed lines, none when it is not known.
+    """
+    whole = frozenset(item.lines)
+    if len(whole) < LONG and module.size(whole) <= MOST:
+        return whole
+    inside = frozenset(telling) & whole
+    kept = whole - frozenset(_untaken(item.node, frozenset(ran))) if whole & frozenset(ran) else whole
+    kept |= _around(inside, 2) & whole
+    if module.size(kept) <= MOST:
+        return kept
+    near = _around(inside or {min(kept)}, WINDOW)
+    return frozenset(item.head) | (kept & near) | inside
+
+
+def _around(lines: Collection[int], distance: int) -> frozenset[int]:
+    return frozenset(near for line in lines for near in range(line - distance, line + distance + 1))
+
+
+def _untaken(node: ast.AST, ran: frozenset[int]) -> Iterator[int]:
+    """Lines of blocks in which nothing ran."""
+    for block in _blocks(node):
+        lines = range(block[0].lineno, (block[-1].end_lineno or block[-1].lineno) + 1)
+        if ran.isdisjoint(lines):
+            yield from lines
+        else:
+            for inner in block:
+                yield from _untaken(inner, ran)
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block:
+            yield block
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield part.body

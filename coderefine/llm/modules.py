@@ -1,0 +1,222 @@
+"""Project modules as syntax trees: definitions by name, imports, and the files that imports lead to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from coderefine.llm.outline import Function, parsed
+
+Read = Callable[[str], "str | None"]
+
+DEPTH = 4
+"""Re-exports that are followed from an import to the definition."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function, method, class or assignment. `first` counts decorators in; `owner`: the class around a method."""
+
+    path: str
+    name: str
+    node: ast.stmt
+    first: int
+    last: int
+    owner: ast.ClassDef | None = None
+
+    @property
+    def is_function(self) -> bool:
+        return isinstance(self.node, Function)
+
+    @property
+    def lines(self) -> range:
+        return range(self.first, self.last + 1)
+
+    @property
+    def body(self) -> int:
+        """The line where the body of a function or class starts; the first line of anything else."""
+        body = self.node.body if isinstance(self.node, Function | ast.ClassDef) else []
+        return max(first_line(body[0]), self.first) if body else self.first
+
+    @property
+    def head(self) -> range:
+        """Decorators and signature, all of it where the body is on the same line."""
+        return range(self.first, max(self.body, self.first + 1))
+
+
+class Module:
+    """One file of the project. Its tree is empty when Python cannot read it."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.tree = parsed(text) or ast.Module([], [])
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def definitions(self) -> tuple[Definition, ...]:
+        """Functions, methods, classes and assignments of the module, in file order; not what functions hold."""
+        return tuple(self._defined(self.tree.body, "", None))
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Definition]:
+        """The last definition of each qualified name."""
+        return {item.name: item for item in self.definitions}
+
+    @cached_property
+    def functions(self) -> tuple[Definition, ...]:
+        return tuple(item for item in self.definitions if item.is_function)
+
+    @cached_property
+    def imports(self) -> Mapping[str, Import]:
+        """What each imported name stands for."""
+        return {item.local: item for node in ast.walk(self.tree) for item in _imported(node)}
+
+    def at(self, line: int) -> Definition | None:
+        """The function or method around `line`, else the assignment or class head that holds it."""
+        found = [item for item in self.definitions if item.first <= line <= item.last]
+        return min(found, key=lambda item: (not item.is_function, item.last - item.first), default=None)
+
+    def size(self, numbers: Iterable[int]) -> int:
+        """Characters of the lines `numbers`."""
+        return sum(len(self.lines[number - 1]) + 1 for number in numbers if number <= len(self.lines))
+
+    def _defined(self, body: Iterable[ast.stmt], prefix: str, owner: ast.ClassDef | None) -> Iterator[Definition]:
+        for node in body:
+            last = node.end_lineno or node.lineno
+            if isinstance(node, Function):
+                yield Definition(self.path, prefix + node.name, node, first_line(node), last, owner)
+            elif isinstance(node, ast.ClassDef):
+                yield Definition(self.path, prefix + node.name, node, first_line(node), last, owner)
+                yield from self._defined(node.body, f"{prefix}{node.name}.", node)
+            elif isinstance(node, ast.If | ast.Try | ast.With):
+                yield from self._defined(_inner(node), prefix, owner)
+            else:
+                yield from (
+                    Definition(self.path, prefix + name, node, node.lineno, last, owner) for name in bound(node)
+                )
+
+
+@dataclass(frozen=True)
+class Import:
+    """`local` stands for `name` of `module` (dotted, relative ones with their dots); without `name` for the module."""
+
+    local: str
+    module: str
+    name: str
+    node: ast.stmt
+
+
+@dataclass
+class Project:
+    """The modules of a project, read when they are asked for. `prefix`: the project's folder ("." for the top).
+
+    `listing`: the files that lie in a folder.
+    """
+
+    read: Read
+    prefix: str = "."
+    listing: Callable[[str], Sequence[str]] = lambda _: ()
+    _known: dict[str, Module | None] = field(default_factory=dict)
+
+    def module(self, path: str) -> Module | None:
+        if path not in self._known:
+            text = self.read(path) if path.endswith(".py") else None
+            self._known[path] = Module(path, text) if text is not None else None
+        return self._known[path]
+
+    def find(self, dotted: str, path: str) -> str | None:
+        """The file of module `dotted` as it is imported in the file `path`."""
+        return next((file for file in candidates(dotted, path, self.prefix) if self.read(file) is not None), None)
+
+    def locate(self, name: str, path: str, depth: int = DEPTH) -> Definition | str | None:
+        """What `name` (dots for attributes of modules) means in `path`: a definition, or the path of a module."""
+        module = self.module(path)
+        head, _, rest = name.partition(".")
+        if module is None:
+            return None
+        if name in module.by_name:
+            return module.by_name[name]
+        found = module.imports.get(head)
+        if head in module.by_name or found is None or not depth:
+            return module.by_name.get(head)
+        target = self._target(found, path, depth)
+        if isinstance(target, str) and rest:
+            return self.locate(rest, target, depth - 1)
+        if isinstance(target, Definition) and rest:
+            return self.locate(f"{target.name}.{rest}", target.path, depth - 1) or target
+        return target
+
+    def _target(self, found: Import, path: str, depth: int) -> Definition | str | None:
+        file = self.find(found.module, path)
+        if not found.name or file is None:
+            return self.find(_joined(found.module, found.name), path) if found.name else file
+        inside = self.locate(found.name, file, depth - 1) if file != path else None
+        return inside or self.find(_joined(found.module, found.name), path)
+
+
+def candidates(dotted: str, path: str, prefix: str) -> Iterator[str]:
+    """Where the module `dotted`, imported in `path`, may lie."""
+    here = PurePosixPath(path).parent
+    level = len(dotted) - len(dotted.lstrip("."))
+    tail = dotted.lstrip(".").replace(".", "/")
+    if level:
+        bases = [[here, *here.parents][min(level, len(here.parts) + 1) - 1]]
+    else:
+        bases = [PurePosixPath(prefix) / "src", PurePosixPath(prefix), here, here.parent]
+    for base in bases:
+        for ending in (".py", "/__init__.py") if tail else ("__init__.py",):
+            yield (base / f"{tail}{ending}").as_posix()
+
+
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement, decorators included."""
+    decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
+    return min([node.lineno, *(item.lineno for item in decorators)])
+
+
+def bound(node: ast.stmt) -> Iterator[str]:
+    """Names that an assignment binds."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AnnAssign | ast.AugAssign):
+        targets = [node.target]
+    for target in targets:
+        yield from (item.id for item in ast.walk(target) if isinstance(item, ast.Name))
+
+
+def dotted_names(node: ast.AST) -> frozenset[str]:
+    """Names that `node` reads, attributes of plain names with their dots (`rules.TABLE`, `self.total`)."""
+    found: set[str] = set()
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name):
+            found.add(item.id)
+        elif isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
+            found.add(f"{item.value.id}.{item.attr}")
+    return frozenset(found)
+
+
+def _inner(node: ast.If | ast.Try | ast.With) -> Iterator[ast.stmt]:
+    yield from node.body
+    yield from getattr(node, "orelse", ())
+    yield from (item for handler in getattr(node, "handlers", ()) for item in handler.body)
+    yield from getattr(node, "finalbody", ())
+
+
+def _imported(node: ast.AST) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            top = alias.name if alias.asname else alias.name.partition(".")[0]
+            yield Import(alias.asname or top, top, "", node)
+    elif isinstance(node, ast.ImportFrom):
+        base = "." * node.level + (node.module or "")
+        yield from (Import(alias.asname or alias.name, base, alias.name, node) for alias in node.names)
+
+
+def _joined(module: str, name: str) -> str:
+    return f"{module}{'' if module.endswith('.') else '.'}{name}"

@@ -1,0 +1,143 @@
+"""Which lines failing tests execute, for the choice of what a model is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from coderefine.config import Config
+from coderefine.core import Ask, Case, Coverage, Patch, Status, Views
+from coderefine.errors import CriticError, RunnerError
+from coderefine.llm.selection import Trace
+from coderefine.project import Interpreter, Place
+from coderefine.proposers.search.localise import suspects, test_sources
+from coderefine.proposers.search.syntax import Module
+from coderefine.runner.cold import HANG, run_tests
+
+Tracer = Callable[[Patch, Sequence[str], Sequence[str]], Coverage]
+"""Executed lines of tests on the tree that the patch makes: failing tests, then passing ones to compare with.
+
+This is the place where another way of tracing goes.
+"""
+
+FAILING = 12
+"""Failing tests that are traced, one of each test function first."""
+
+PASSING = 20
+"""Passing tests that are traced: those nearest to the failing ones by file and name."""
+
+SECONDS = 30.0
+"""Wall seconds that a trace may take."""
+
+NEAR = 5
+FREEDOM = 0
+"""How far traced tests are let loose: they may run a patch that nobody has judged yet (see Ask)."""
+
+DEADLY = (HANG, "Exit", "Crash")
+
+
+def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config) -> Tracer:
+    """A tracer that runs the tests once more in a fresh process."""
+
+    def trace(patch: Patch, failing: Sequence[str], passing: Sequence[str]) -> Coverage:
+        tests = (*failing, *passing)
+        freedom = FREEDOM if patch.files else None
+        ask = Ask(tests=tests, coverage=True, rich=False, seed=0, timeout=SECONDS, freedom=freedom)
+        try:
+            with views.open(patch) as view:
+                return run_tests(view, place, interpreter, config, ask, limit=SECONDS / 3).coverage or {}
+        except (CriticError, RunnerError):
+            return {}
+
+    return trace
+
+
+def traced(
+    tracer: Tracer,
+    patch: Patch,
+    cases: Mapping[str, Case],
+    read: Callable[[str], bytes | None],
+    usable: Callable[[str], bool],
+) -> Trace | None:
+    """What the failing tests among `cases` execute and how suspicious it is; None when nothing was recorded.
+
+    `read` gives a file of the tree that `patch` makes; `usable`: whether a path is code that may be edited.
+    """
+    bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
+    failing = [case for case in _apart(bad) if not _deadly(case)][:FAILING]
+    if not failing:
+        return None
+    coverage = tracer(patch, [case.id for case in failing], nearest(failing, cases))
+    paths = {path for lines in coverage.values() for path in lines}
+    paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
+    modules = {path: module for path, module in _modules(paths, read).items() if usable(path)}
+    tests = _modules({case.path for case in failing}, read)
+    found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests)
+    weights: dict[str, dict[int, float]] = {}
+    for path, module in modules.items():
+        weighed = {stmt.lineno: found.weights[stmt] for stmt in module.statements if stmt in found.weights}
+        if weighed:
+            weights[path] = weighed
+    if not weights:
+        return None
+    ran = _together(coverage[case.id] for case in failing if case.id in coverage)
+    return Trace({path: ran[path] for path in ran if path in modules}, weights, _near(coverage, failing, weights))
+
+
+def nearest(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
+    """Passing tests of the same files that are called most like the failing ones, one of each function first."""
+    files = {case.path for case in failing}
+    passing = [case for case in cases.values() if case.status is Status.PASSED and case.path in files]
+    words = [_words(case.id) for case in failing]
+    like = {case.id: max(len(_words(case.id) & word) for word in words) for case in passing}
+    passing.sort(key=lambda case: -like[case.id])
+    return [case.id for case in _apart(passing)][:PASSING]
+
+
+def _words(test: str) -> frozenset[str]:
+    return frozenset(test.rpartition("::")[2].split("[")[0].lower().split("_"))
+
+
+def _apart(cases: Iterable[Case]) -> list[Case]:
+    """One case of each test function first, then the others, in order."""
+    listed = list(cases)
+    first: dict[str, Case] = {}
+    for case in listed:
+        first.setdefault(case.id.split("[")[0], case)
+    front = list(first.values())
+    chosen = {case.id for case in front}
+    return [*front, *(case for case in listed if case.id not in chosen)]
+
+
+def _deadly(case: Case) -> bool:
+    return case.failure is not None and case.failure.exception in DEADLY
+
+
+def _modules(paths: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, Module]:
+    texts = {path: read(path) for path in sorted(paths) if path.endswith(".py")}
+    parsed = {path: Module.of(path, data) for path, data in texts.items() if data is not None}
+    return {path: module for path, module in parsed.items() if module is not None}
+
+
+def _together(traces: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
+    for trace in traces:
+        for path, lines in trace.items():
+            found[path] = found.get(path, frozenset()) | lines
+    return found
+
+
+def _near(coverage: Coverage, failing: Sequence[Case], weights: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:
+    """Passing tests by how much of what is suspicious they execute, those that execute none of it left out."""
+    bad = {case.id for case in failing}
+    worth = {
+        test: sum(
+            weight
+            for path, by_line in weights.items()
+            for line, weight in by_line.items()
+            if line in lines.get(path, ())
+        )
+        for test, lines in coverage.items()
+        if test and test not in bad
+    }
+    ranked = sorted((test for test in worth if worth[test]), key=lambda test: (-worth[test], test))
+    return tuple(ranked[:NEAR])
