@@ -21,6 +21,7 @@ KEYS: tuple[tuple[str, object, str], ...] = (
 )
 LATER = (
     'task = "readability"  # what done means: fix, readability, performance, types, docs, or a TOML file',
+    "request-timeout = 600.0  # seconds of silence of the model's server that end a request",
     "search-time = 30.0  # seconds of the offline search (8 when a model comes after it)",
     'python = ".venv/bin/python"  # the project\'s interpreter, when it is not found',
     'model = "gpt-5-mini"  # asked only when a key or a base-url is there',

@@ -53,7 +53,8 @@ DEFAULT_MODEL = "gpt-5-mini"
 class Config:
     """Everything a user can choose. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    `timeout`, `test_timeout` and `search_time` are seconds; `max_cost` is dollars. None means no limit, or "find out";
+    `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds, the last one of silence of the model's
+    server; `max_cost` is dollars. None means no limit, or "find out";
     a search without a time of its own takes 30 s, or 8 s where a model can take over.
     `network`: the tests may use it; `pass_env`: names or globs of variables they see although they look like secrets.
     `test_timeout` is what one test may take as long as its usual time is not known.
@@ -90,6 +91,7 @@ class Config:
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float = 0.2
+    request_timeout: float = 600.0
     stream: bool = False
     view: str = "auto"
     network: bool = False

@@ -135,7 +135,7 @@ def _emptied(case: _Case) -> Iterator[str]:
 def _face(case: _Case) -> Iterator[str]:
     for change in case.changed:
         yield from surface.removed(change, case.findings)
-        yield from surface.narrowed(change, case.findings)
+        yield from surface.narrowed(change, case.findings, case.tests)
 
 
 def _documented(case: _Case) -> Iterator[str]:

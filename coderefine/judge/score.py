@@ -22,7 +22,8 @@ class Score:
 
     `silent`: gates of the baseline that gave no answer. `lost`: tests that passed and no longer do,
     vanished ones included. `asked`: what has yet to be written; it goes before the failing tests, because a module
-    that cannot be imported fails once, and one that is half right as often as it has tests. `bad`: tests failing or
+    that cannot be imported fails once, and one that is half right as often as it has tests. So do test modules that
+    cannot be collected (`blocked`): they hide all their tests. `bad`: tests failing or
     in error, plus failing ones that vanished. `command`, `ruff`: hard findings. `radon`: sum of the hard findings'
     weights. `review`: points lost in the advisers' totals. `remarks`: their findings. `size`: lines.
     """
@@ -30,6 +31,7 @@ class Score:
     silent: int
     lost: int
     asked: int
+    blocked: int
     bad: int
     command: int
     ruff: int
@@ -56,6 +58,7 @@ def score(
         silent=len(silent(attempt, baseline)),
         lost=len(lost(attempt, baseline, flaky)),
         asked=sum(finding.critic == ASKED for finding in counted),
+        blocked=sum(_blocks(case) and id not in flaky for id, case in attempt.cases.items()),
         bad=len(bad(attempt, baseline, flaky)),
         command=sum(finding.critic not in (LINT, COMPLEXITY, ASKED) for finding in counted),
         ruff=sum(finding.critic == LINT for finding in counted),
@@ -146,6 +149,11 @@ def flipped(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozens
         for id, case in baseline.cases.items()
         if case.status.bad and id not in flaky and (_passes(now.get(id)) or (id not in now and _passes_inside(id, now)))
     )
+
+
+def _blocks(case: Case) -> bool:
+    """Whether it is a module that could not be collected, not a test."""
+    return case.status is Status.ERROR and case.id.endswith(".py")
 
 
 def _passes(case: Case | None) -> bool:

@@ -10,6 +10,7 @@ from coderefine.core import Finding
 from coderefine.judge.change import Change
 from coderefine.judge.names import text
 from coderefine.judge.normal import Function
+from coderefine.judge.parameters import demanded, dropped
 
 TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
 RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")
@@ -154,8 +155,11 @@ def _star(tree: ast.Module) -> bool:
     return any("__all__" in _assigned(node) for node in _statements(tree.body))
 
 
-def narrowed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
-    """Parameters of public functions that can no longer be passed."""
+def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str] = ()) -> Iterator[str]:
+    """Parameters of public functions that can no longer be passed, unless what the failing tests call decides so.
+
+    `tests`: source texts of the failing tests.
+    """
     if change.old is None or change.new is None:
         return
     allowed = _named(change.path, findings)
@@ -163,7 +167,7 @@ def narrowed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
     now = _functions(change.new)
     for name, old in _functions(change.old).items():
         new = now.get(name)
-        if new is not None and not _renamed(old, new, evidence):
+        if new is not None and not _renamed(old, new, evidence) and not demanded(name, old, new, evidence, tests):
             for parameter in sorted(dropped(old, new) - allowed):
                 yield f"{name} in {change.path} no longer takes {parameter!r}"
 
@@ -173,27 +177,6 @@ def _functions(tree: ast.Module) -> Mapping[str, Function]:
     for node in _statements(tree.body):
         found.update({node.name: node} if isinstance(node, Function) else _methods(node))
     return {name: node for name, node in found.items() if not re.search(r"(^|\.)_(?!_(init|call|new)__)", name)}
-
-
-def dropped(old: Function, new: Function) -> set[str]:
-    """Names that `old` accepts and `new` does not; `*args` and `**kwargs` accept what they can."""
-    was, now = old.args, new.args
-    gone = {name for star, name in _catch_alls(was).items() if star not in _catch_alls(now)}
-    if not now.kwarg:
-        fewer = not now.vararg and len(was.posonlyargs) > len((*now.posonlyargs, *now.args))
-        passed = _names(*was.args, *was.kwonlyargs, *(was.posonlyargs if fewer else ()))
-        gone |= passed - _names(*now.posonlyargs, *now.args, *now.kwonlyargs)
-    return {name for name in gone if name not in ("self", "cls") and not name.startswith("_")}
-
-
-def _catch_alls(args: ast.arguments) -> Mapping[str, str]:
-    """`*args` by `*` and `**kwargs` by `**`, where the function has them."""
-    both = {"*": args.vararg, "**": args.kwarg}
-    return {star: star + item.arg for star, item in both.items() if item}
-
-
-def _names(*parameters: ast.arg) -> set[str]:
-    return {item.arg for item in parameters}
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from coderefine.core import EMPTY, Attempt, Verdict
+from coderefine.core import EMPTY, Attempt, Case, Verdict
 from coderefine.judge.score import Score, lost, score, silent
+
+UNFOUND = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "NotImplementedError")
+"""Exceptions that say that something is not there yet."""
+BEFORE = ("silent", "lost", "asked", "blocked", "bad")
+"""Fields of the score that decide before how far a test came."""
 
 WORDS = {
     "asked": "parts of what is asked for still missing",
+    "blocked": "test modules that cannot be collected",
     "bad": "failing tests",
     "command": "findings of command gates",
     "ruff": "ruff findings",
@@ -40,7 +46,32 @@ def weigh(
     if broken:
         return Verdict(ok=False, reason=f"breaks {listed(broken)}")
     new, old = (score(item, baseline, scope=scope, flaky=flaky, originals=originals) for item in (candidate, best))
-    return _compared(new, old, candidate, best)
+    moved = _moved(new, old, candidate, best)
+    return _compared(new, old, candidate, best) if moved is None else moved
+
+
+def _moved(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict | None:
+    """The verdict where the same tests fail as in `best`, and some fail later (or earlier), none the other way."""
+    if any(getattr(new, name) != getattr(old, name) for name in BEFORE):
+        return None
+    now, was = ({id: _depth(case) for id, case in item.cases.items() if case.status.bad} for item in (candidate, best))
+    if now.keys() != was.keys():
+        return None
+    later = tuple(id for id in now if now[id] > was[id])
+    earlier = tuple(id for id in now if now[id] < was[id])
+    if bool(later) == bool(earlier):
+        return None
+    said = "the failure has moved on" if later else "fails earlier"
+    return Verdict(ok=bool(later), reason=f"{said}: {listed(later or earlier)}")
+
+
+def _depth(case: Case) -> tuple[int, bool]:
+    """How far a failing test came: its line that failed, and whether that found what it calls."""
+    failure = case.failure
+    frames = failure.frames if failure else ()
+    lines = [frame.line for frame in frames if frame.path == case.path]
+    unfound = failure is not None and failure.exception.rpartition(".")[2] in UNFOUND
+    return (lines[0] if lines else 0, not unfound)
 
 
 def _compared(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict:

@@ -18,7 +18,14 @@ from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongE
 from coderefine.llm import prices
 from coderefine.llm.access import configured, known_secrets
 from coderefine.llm.budget import Budget, Grant
-from coderefine.llm.failures import Target, TransientError, UnsupportedError, check_filter
+from coderefine.llm.failures import (
+    LateAnswerError,
+    OutOfTimeError,
+    Target,
+    TransientError,
+    UnsupportedError,
+    check_filter,
+)
 from coderefine.llm.redact import Redactor
 from coderefine.llm.request import Answer, Memory, Message, Request
 
@@ -285,7 +292,8 @@ class Client:
 
     def _unanswered(self, error: BaseException, grant: Grant) -> None:
         """Book at its ceiling what the server may be paid for; nothing for what it refused or never got."""
-        refused = isinstance(error, (UnsupportedError, ModelError, BudgetError))
+        late = isinstance(error, (LateAnswerError, OutOfTimeError))
+        refused = isinstance(error, (UnsupportedError, ModelError, BudgetError)) and not late
         if refused or (isinstance(error, TransientError) and not error.billed):
             self.budget.release(grant)
         else:
@@ -330,7 +338,7 @@ class Client:
             if self._wire is None:
                 config = self._config
                 whom = Target(config.model or "", masked(config.base_url or prices.OPENAI), config.api_key_env)
-                server = Server(config.base_url, self._key, config.extra_headers)
+                server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
                 self._wire = Wire(server, whom, stream=config.stream)
             return self._wire
 

@@ -86,7 +86,7 @@ class Code:
 
     def _small(self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str]) -> list[str] | None:
         """All files that the tests import, directly or not, when they can be shown whole; None otherwise."""
-        paths = [path for path, _ in pointed]
+        paths = [path for path, _ in (*pointed, *self._tree.needed)]
         paths += [path for test in tests for path in reachable(test, self._project)]
         found = sorted({path for path in paths if self._tree.is_code(path) and self._project.module(path)})
         named = [path for path in found if not _only_exports(self._project.module(path))]
@@ -123,7 +123,8 @@ class Code:
         for path in dict.fromkeys(path for path in paths if self._tree.is_code(path)):
             module = self._project.module(path)
             line = _error(module.text) if module and not module.tree.body else 0
-            selection.add_lines(path, range(line - BROKEN, line + BROKEN + 1) if line else ())
+            if line:
+                selection.add_lines(path, range(line - BROKEN, line + BROKEN + 1))
 
     def _add_place(self, selection: Selection, thing: Missing, tests: Mapping[str, str]) -> None:
         """The place where something missing belongs, and how its neighbours are written."""
@@ -177,8 +178,7 @@ def _heads(module: Module, most: int, whole: Iterable[Definition] = ()) -> list[
     """Imports, short constants and signatures of a module, and the functions `whole`, in about `most` characters."""
     numbers = {line for item in whole for line in item.lines}
     left = most - module.size(numbers)
-    imports = {item.node for item in module.imports.values() if item.node in module.tree.body}
-    spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in imports]
+    spans = [range(node.lineno, (node.end_lineno or node.lineno) + 1) for node in module.import_statements]
     spans += [
         item.head if isinstance(item.node, Function | ast.ClassDef) else item.lines for item in module.definitions
     ]

@@ -21,7 +21,7 @@ from coderefine.llm.selection import Trace
 from coderefine.llm.steady import cut
 from coderefine.source import decode
 
-TESTS = 2_000
+TESTS = 1_500
 """Characters of failing tests."""
 
 USERS = 6_500

@@ -9,8 +9,10 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
+from coderefine.llm.folding import MARKED
 from coderefine.llm.nearest import nearest
-from coderefine.llm.reply import Block, NothingToApplyError
+from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError
+from coderefine.llm.spacing import Spaced, spaced
 from coderefine.source import Source, decode
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
@@ -45,8 +47,9 @@ class Place:
 def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
     """New bytes by path.
 
-    Raises ReplyError naming the first block that has no single place, with what is really there; it can be
-    sent back to the model. Raises NothingToApplyError when the files would stay as they are.
+    Raises ReplyError naming each block that has no single place, with what is really there; it can be
+    sent back to the model (a PartlyUsableError, which has the other blocks, where some are fine). Raises
+    NothingToApplyError when the files would stay as they are.
     """
     grouped: dict[str, list[Block]] = {}
     for block in blocks:
@@ -54,7 +57,10 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
     results = [_file(path, group, tree) for path, group in grouped.items()]
     faults = [fault for result in results for fault in result.faults]
     if faults:
-        raise ReplyError(_verdict(faults, len(blocks)))
+        wrong = {number for result in results for number in result.wrong}
+        fine = tuple(block for block in blocks if block.number not in wrong)
+        verdict = _verdict(faults, fine)
+        raise PartlyUsableError(verdict, fine) if fine else ReplyError(verdict)
     changed = {result.path: result.data for result in results if result.data != tree.read(result.path)}
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
@@ -63,17 +69,20 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """One file after its blocks, or what is wrong with them."""
+    """One file after its blocks, or what is wrong with them; `wrong`: the numbers of the blocks at fault."""
 
     path: str
     data: bytes = b""
     faults: tuple[str, ...] = ()
+    wrong: frozenset[int] = frozenset()
 
 
-def _verdict(faults: list[str], blocks: int) -> str:
-    rest = blocks - len(faults)
-    fine = f" The other {rest} {'block was' if rest == 1 else 'blocks were'} fine." if rest > 0 else ""
-    return "\n".join(faults) + f"\nNothing was applied.{fine} Send all blocks again, corrected."
+def _verdict(faults: list[str], fine: Sequence[Block]) -> str:
+    said = "\n".join(faults)
+    if not fine:
+        return f"{said}\nNothing was applied. Send all blocks again, corrected."
+    kept = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
+    return f"{said}\n{kept} fine and will be applied with it: send only what is corrected."
 
 
 def _resolve(block: Block, tree: Tree) -> str:
@@ -105,7 +114,7 @@ def _file(path: str, blocks: Sequence[Block], tree: Tree) -> _Result:
         data = tree.read(path)
         return _Result(path, _created(path, blocks, tree)) if data is None else _edited(path, data, blocks)
     except ReplyError as fault:
-        return _Result(path, faults=(str(fault),))
+        return _Result(path, faults=(str(fault),), wrong=frozenset(block.number for block in blocks))
 
 
 def _edited(path: str, data: bytes, blocks: Sequence[Block]) -> _Result:
@@ -114,9 +123,9 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block]) -> _Result:
         raise ReplyError(f"{path} is no text file and cannot be edited.")
     lines = tuple(LINE.findall(source.text))
     found = [_tried(block, path, lines) for block in blocks]
-    faults = tuple(item for item in found if isinstance(item, str))
+    faults = {block.number: item for block, item in zip(blocks, found, strict=True) if isinstance(item, str)}
     if faults:
-        return _Result(path, faults=faults)
+        return _Result(path, faults=tuple(faults.values()), wrong=frozenset(faults))
     places = sorted((item for item in found if isinstance(item, Place)), key=lambda place: place.first)
     _check_apart(places, path)
     for place in reversed(places):
@@ -150,7 +159,7 @@ def _place(block: Block, path: str, lines: Lines) -> Place:
 
     Where code holds divider lines, the reading with the longest search that occurs in the file is meant.
     """
-    readings = sorted(_readings(block), key=lambda reading: -len(reading[0]))
+    readings = sorted(_readings(block, lines), key=lambda reading: -len(reading[0]))
     found = ((search, new, _matches(search, lines)) for search, new in readings)
     search, new, at = next((item for item in found if item[2]), ((), (), []))
     if len(at) == 1:
@@ -163,6 +172,9 @@ def _place(block: Block, path: str, lines: Lines) -> Place:
         )
     if block.creates:
         return _whole(block, path, lines)
+    loose: Spaced | None = next(filter(None, (spaced(old, want, _bare(lines)) for old, want in readings)), None)
+    if loose:
+        return Place(block, loose.first, loose.last, _ended(loose.lines, lines[loose.first : loose.last]))
     raise ReplyError(_missing(block, path, lines))
 
 
@@ -175,8 +187,15 @@ def _whole(block: Block, path: str, lines: Lines) -> Place:
     return Place(block, 0, len(lines), tuple(_split(block.splits[0][1], keep=True)))
 
 
-def _readings(block: Block) -> list[tuple[Lines, Lines]]:
-    return [(_split(search), _split(new)) for search, new in block.splits if search.strip()]
+def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
+    """Every way to read the block; the mark of executed lines is taken off, unless it is in the file itself."""
+    marked = not any(MARKED.search(line) for line in lines)
+    splits = [tuple(MARKED.sub("", part) if marked else part for part in split) for split in block.splits]
+    return [(_split(search), _split(new)) for search, new in splits if search.strip()]
+
+
+def _bare(lines: Lines) -> Lines:
+    return tuple(line.rstrip("\r\n") for line in lines)
 
 
 def _split(text: str, *, keep: bool = False) -> Lines:
@@ -216,6 +235,7 @@ def _missing(block: Block, path: str, lines: Lines) -> str:
     wanted = _split(new)
     if wanted and any(line.strip() for line in wanted) and _matches(wanted, lines):
         return f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out."
+    search = MARKED.sub("", search)
     found = nearest(_split(search), _split("".join(lines)))
     if found is None:
         return f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown."

@@ -23,8 +23,11 @@ LINES = 8
 REMARKS = 25
 """Lines for findings of other gates."""
 
-MOST = 3_000
+MOST = 1_600
 """Characters of failing tests told in full, the first one whatever its length."""
+
+BRIEF = 800
+"""Characters up to which a failure is brief: those come first."""
 
 NEAR = 5
 """Passing tests that are named."""
@@ -69,9 +72,16 @@ def tell(findings: Sequence[Finding], witness: Witness, most: int = MOST, *, wid
 def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool = False) -> list[Finding]:
     """The few test failures worth telling in full: one of each kind first, then one of each test function."""
     tests = [finding for finding in findings if finding.critic == "pytest"]
+    tests.sort(key=lambda finding: _size(finding, witness) > BRIEF)
     kinds = _firsts(tests, lambda finding: _kind(finding, witness))
     functions = _firsts(tests, lambda finding: finding.symbol.split("[", maxsplit=1)[0] or finding.path)
     return _firsts((*kinds, *functions), lambda finding: finding.identity)[: WIDE if wide else IN_FULL]
+
+
+def _size(finding: Finding, witness: Witness) -> int:
+    """Characters of what the failure says: a short one tells more in less."""
+    case = witness.cases.get(finding.symbol)
+    return len(_said(case.failure)) if case and case.failure else 0
 
 
 def near_tests(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
@@ -83,8 +93,11 @@ def near_tests(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence
         names = " ".join(finding.symbol for finding in failing)
         beside = [test for test in passing if test.partition("::")[0] in files]
         near = sorted(beside, key=lambda test: -len(_words(test) & _words(names)))
-    named = list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]
-    return [f"passing now, to be kept: {', '.join(named)}"] if named else []
+    named: dict[str, list[str]] = {}
+    for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
+        path, _, name = test.partition("::")
+        named.setdefault(path, []).append(name)
+    return [f"passing now, to be kept: {path}: {', '.join(names)}" for path, names in named.items()]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -129,6 +142,9 @@ def _failure(failure: Failure, test_path: str, witness: Witness) -> str:
 def _said(failure: Failure) -> str:
     """Exception, message and assertion, each thing once."""
     message = failure.message.strip()
+    bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ") if failure.exception else message
+    if bare and bare in failure.assertion:
+        message = bare
     kind = failure.exception if failure.exception and failure.exception not in message else ""
     said = f"{kind}: {message}" if kind and message else kind or message
     detail = failure.assertion.strip()

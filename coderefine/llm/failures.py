@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coderefine.errors import ModelError, TooLongError
+from coderefine.errors import BudgetError, ModelError, TooLongError
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -31,6 +31,14 @@ class TransientError(Exception):
         super().__init__(reason)
         self.after = after
         self.billed = billed
+
+
+class LateAnswerError(ModelError):
+    """A request that was sent and not answered in time: it may have to be paid for."""
+
+
+class OutOfTimeError(BudgetError):
+    """The run's time was over before a request that was sent was answered: it may have to be paid for."""
 
 
 class UnsupportedError(Exception):
@@ -58,8 +66,6 @@ def judge(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
     import openai
 
     cause = error.__cause__
-    if isinstance(error, openai.APITimeoutError):
-        return TransientError("the server did not answer in time", billed=type(cause).__name__ not in UNSENT)
     if isinstance(error, openai.APIConnectionError):
         billed = type(cause).__name__ not in UNSENT
         return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=billed)

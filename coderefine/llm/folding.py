@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from coderefine.llm.modules import Definition, Module
+from coderefine.llm.outline import Function
 
 RAN = "  #>"
 """What follows a line that the failing tests executed; it is no part of the file."""
@@ -15,6 +16,9 @@ MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
 
 LONG = 120
 """Lines from which a function is shown as the branches that ran."""
+
+DOCSTRING, BEGINNING = 40, 10
+"""Lines from which a docstring is shown by its beginning, and lines of that."""
 
 WINDOW = 12
 """Lines kept on each side of a line that matters, where even the executed branches are too long."""
@@ -64,7 +68,7 @@ def folded(module: Module, item: Definition, ran: Collection[int], telling: Coll
 
     `ran`: executed lines, none when it is not known.
     """
-    whole = frozenset(item.lines)
+    whole = frozenset(item.lines) - (_long_docstring(item.node) - frozenset(telling))
     if len(whole) < LONG and module.size(whole) <= MOST:
         return whole
     inside = frozenset(telling) & whole
@@ -74,6 +78,16 @@ def folded(module: Module, item: Definition, ran: Collection[int], telling: Coll
         return kept
     near = _around(inside or {min(kept)}, WINDOW)
     return frozenset(item.head) | (kept & near) | inside
+
+
+def _long_docstring(node: ast.stmt) -> frozenset[int]:
+    """Lines of a long docstring that are left out: all but its beginning and its last one."""
+    first = node.body[0] if isinstance(node, Function) else node
+    text = first.value if isinstance(first, ast.Expr) else None
+    last = first.end_lineno or first.lineno
+    if not isinstance(text, ast.Constant) or not isinstance(text.value, str) or last - first.lineno < DOCSTRING:
+        return frozenset()
+    return frozenset(range(first.lineno + BEGINNING, last))
 
 
 def _around(lines: Collection[int], distance: int) -> frozenset[int]:

@@ -78,6 +78,11 @@ class Module:
         """What each imported name stands for."""
         return {item.local: item for node in ast.walk(self.tree) for item in _imported(node)}
 
+    @cached_property
+    def import_statements(self) -> tuple[ast.stmt, ...]:
+        """The imports of the module itself, those of its functions left out."""
+        return tuple(node for node in _own(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
+
     def at(self, line: int) -> Definition | None:
         """The function or method around `line`, else the assignment or class head that holds it."""
         found = [item for item in self.definitions if item.first <= line <= item.last]
@@ -199,6 +204,14 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
         elif isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
             found.add(f"{item.value.id}.{item.attr}")
     return frozenset(found)
+
+
+def _own(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, those under `if`, `try` and `with` included."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try | ast.With):
+            yield from _own(_inner(node))
 
 
 def _inner(node: ast.If | ast.Try | ast.With) -> Iterator[ast.stmt]:

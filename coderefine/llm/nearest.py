@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+HEAD = re.compile(r"(?:async def|def|class) (\w+)")
+"""A line that names a function or class."""
 
 AROUND = 2
 """Lines of context shown on both sides."""
@@ -29,15 +33,31 @@ def nearest(search: Sequence[str], lines: Sequence[str]) -> Near | None:
     """The window of `lines` most like `search`, with a little context; None when nothing is."""
     wanted = [line.strip() for line in search]
     real = [line.strip() for line in lines]
-    best = max(_likely(wanted, real), key=lambda at: _likeness(wanted, real[at : at + len(wanted)]), default=None)
+    named = _named(wanted, real)
+    likely = named or _likely(wanted, real)
+    best = max(likely, key=lambda at: _likeness(wanted, real[at : at + len(wanted)]), default=None)
     if best is None:
         return None
     window = real[best : best + len(wanted)]
-    if _likeness(wanted, window) < ENOUGH:
+    if not named and _likeness(wanted, window) < ENOUGH:
         return None
     first, last = max(0, best - AROUND), min(len(lines), best + len(wanted) + AROUND)
     shown = lines[first:last][:MOST]
     return Near(first + 1, "\n".join(shown), _squeezed(wanted) == _squeezed(window))
+
+
+def _named(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
+    """Where a `def` or `class` line of the search stands in the file: no similar one can be meant then."""
+    heads = [(at, line) for at, line in enumerate(wanted) if HEAD.match(line)]
+    names = ((at, HEAD.match(line)) for at, line in heads)
+    exact = [(at, number) for at, line in heads for number, other in enumerate(real) if other == line]
+    alike = [
+        (at, number)
+        for at, head in names
+        for number, other in enumerate(real)
+        if head and (found := HEAD.match(other)) and found[1] == head[1]
+    ]
+    return [max(0, number - at) for at, number in exact or alike]
 
 
 def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:

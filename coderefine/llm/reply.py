@@ -15,6 +15,14 @@ FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 PREFIX = re.compile(r"^(?:#+ |// |[-*] |\d+[.)] )?(?:(?:file|path)(?:name)?: ?)?", re.IGNORECASE)
 
+NO_REPAIR = re.compile(r"^\W*NO REPAIR\b[\s*:.–—-]*(.*(?:\n(?!\s*\n).*)*)", re.MULTILINE)
+NEED = re.compile(r"^[-*>\s`]*NEED:?\s+(\S.*)$", re.MULTILINE)
+MENTIONED = re.compile(
+    r"`([\w./]+(?:\(\))?)`|\b([\w/]+\.\w{1,4})\b(?!\()|\b(\w+)\(\)|\b([A-Za-z]\w*_\w+)\b"
+    r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
+)
+"""What looks like code in prose: in backticks, a file name, a call, a name with an underscore, `the function f`."""
+
 FORMAT = (
     "Answer with one sentence of diagnosis and then edits, each exactly so:\n"
     "path/to/file.py\n<<<<<<< SEARCH\nlines as they are\n=======\nlines as they should be\n>>>>>>> REPLACE"
@@ -35,6 +43,14 @@ class NothingToApplyError(ReplyError):
     """The reply holds no edit at all: empty, prose only, or a block that changes nothing."""
 
 
+class PartlyUsableError(ReplyError):
+    """Some blocks of the reply have no place; `fine` are the others, in order."""
+
+    def __init__(self, reason: str, fine: tuple[Block, ...]) -> None:
+        super().__init__(reason)
+        self.fine = fine
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """One edit. `splits` has every way to read it as (search, replace): code may hold a divider line too."""
@@ -47,6 +63,40 @@ class Block:
     def creates(self) -> bool:
         """Whether it asks for a new file: an empty search."""
         return not self.splits[0][0].strip()
+
+
+def refused(text: str) -> str | None:
+    """The reason of a reply that says NO REPAIR and edits nothing; None for any other."""
+    said = THOUGHT.sub("", text)
+    found = None if SEARCHED.search(said) else NO_REPAIR.search(said)
+    return " ".join(found[1].split()) or "no reason given" if found else None
+
+
+def needs(text: str) -> tuple[tuple[str, str], ...]:
+    """(path, symbol) of each `NEED path:symbol` line in a reply without edits; either may be empty."""
+    said = THOUGHT.sub("", text)
+    if SEARCHED.search(said):
+        return ()
+    return tuple(dict.fromkeys(_need(line) for line in NEED.findall(said)))
+
+
+def _need(line: str) -> tuple[str, str]:
+    """`path:symbol`, or one of both alone."""
+    word = line.strip().strip("`'\"*. ")
+    path, _, symbol = word.partition("::" if "::" in word else ":")
+    symbol = symbol.strip("`'\"() ")
+    if not symbol and "/" not in path and not re.search(r"\.\w{1,4}$", path):
+        return "", path.strip("()")
+    return path.strip("`'\" "), symbol
+
+
+def mentioned(text: str) -> tuple[str, ...]:
+    """Files and names that the prose of a reply without edits writes as code, in order."""
+    said = THOUGHT.sub("", text)
+    if SEARCHED.search(said):
+        return ()
+    found = (next(filter(None, match)) for match in MENTIONED.findall(said))
+    return tuple(dict.fromkeys(name.strip("()") for name in found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from coderefine.llm.folding import folded, shown
 from coderefine.llm.modules import Definition, Module, Project, dotted_names
 from coderefine.llm.outline import Function
 
-ENOUGH = 2_600
+ENOUGH = 2_000
 """Characters of functions after which only what is nearly as suspicious as the first one is still shown."""
 
-LIMIT = 4_600
+LIMIT = 3_600
 """Characters of functions in any case; the first one is shown however long it is."""
 
 NEARLY = 0.9
-SUPPORT = 1_400
+SUPPORT = 900
 """Characters of constants, tables, fields and signatures that the shown functions use."""
 
 SHORT = 3
@@ -167,11 +167,10 @@ class Selection:
             if isinstance(outer.node, ast.ClassDef) and outer.first < item.first <= outer.last:
                 chosen.update(range(outer.first, min(outer.body, item.first)))
         names = {name.partition(".")[0] for name in dotted_names(item.node)}
-        imports = {found.node: _span(found.node) for found in module.imports.values()}
-        few = sum(map(module.size, imports.values())) <= IMPORTS
-        for found in module.imports.values():
-            if few or found.local in names:
-                chosen.update(imports[found.node])
+        few = sum(module.size(_span(node)) for node in module.import_statements) <= IMPORTS
+        for node in module.import_statements:
+            if few or any(found.node is node and found.local in names for found in module.imports.values()):
+                chosen.update(_span(node))
 
     def _used(self, item: Definition) -> Iterator[Use]:
         for name in sorted(dotted_names(item.node)):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from coderefine.errors import BudgetError
 from coderefine.llm import prices
-from coderefine.llm.failures import Target, TransientError, judge
+from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, judge
 from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
 
 if TYPE_CHECKING:
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How to reach it. `timeout`: seconds of silence that end a request."""
+    """How to reach it. `timeout`: seconds of silence that end a request; reasoning models are silent for minutes."""
 
     base_url: str | None
     key: str
     headers: Mapping[str, str]
-    timeout: float = 120.0
+    timeout: float = 600.0
 
+
+CONNECT = 15.0
+"""Seconds that a connection may take."""
 
 CAPS = ("max_completion_tokens", "max_tokens")
 """Names of the reply's cap: OpenAI's reasoning models refuse the second, most other servers know only that."""
@@ -56,13 +59,16 @@ class Wire:
         import openai
 
         arguments = self._arguments(request, model, reply_tokens, samples)
-        arguments["timeout"] = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
+        patience = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
+        arguments["timeout"] = openai.Timeout(patience, connect=min(CONNECT, patience))
         try:
             with self._ending(seconds):
                 result = self._client.chat.completions.create(**arguments)
             if self._stream:
                 return _gather(cast("Stream[ChatCompletionChunk]", result), request, seconds)
             return _read(cast("ChatCompletion", result), request)
+        except openai.APITimeoutError as error:
+            raise _too_late(error, patience, self._timeout) from error
         except (openai.OpenAIError, ValueError) as error:
             raise judge(error, replace(self._target, model=model), frozenset(arguments)) from error
         except RuntimeError as error:
@@ -120,6 +126,15 @@ class Wire:
         if self._stream:
             given |= {"stream": True, "stream_options": {"include_usage": True}}
         return {name: value for name, value in given.items() if name not in self._left_out}
+
+
+def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
+    """A connection that was not made may be tried again; a request that is being answered is not sent twice."""
+    if type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
+        return TransientError("the server could not be reached in time")
+    if waited < timeout:
+        return OutOfTimeError("seconds", "the time limit passed before the answer came")
+    return LateAnswerError(f"the server did not answer within {waited:g} s; request-timeout allows more")
 
 
 def _is_openai(base_url: str | None) -> bool:

@@ -26,6 +26,11 @@ class Ladder:
         return tuple(proposer.name for proposer in self._proposers)
 
     @property
+    def reason(self) -> str:
+        """Why a proposer gave up, in its own words; empty when none says so."""
+        return next((reason for one in self._proposers if (reason := getattr(one, "reason", ""))), "")
+
+    @property
     def spent(self) -> Cost:
         return sum((proposer.spent for proposer in self._proposers), Cost())
 

@@ -126,6 +126,8 @@ LIMITS: tuple[Callable[[State], End | None], ...] = (_iterations, _seconds, _tes
 
 
 def _gave_up(state: State, ladder: Ladder) -> End:
+    if ladder.reason:
+        return Stop.UNFIXABLE, ladder.reason
     if len(state.attempts) == 1 and not ladder.spent.requests:
         return Stop.UNFIXABLE, _no_idea(state, ladder)
     if any("seen before" in attempt.verdict.reason for attempt in state.attempts[-2:]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import GOOD, SUM, Deed, finding, refused
+from coderefine.core import Finding
+from tests.support.judging import GOOD, SUM, Deed, finding, passed, refused
 
 FACE = [
     Deed("function-gone", SUM + "\n\ndef other(x):\n    return x\n", GOOD, "removes other"),
@@ -60,3 +61,47 @@ FACE = [
 @pytest.mark.parametrize("deed", FACE, ids=str)
 def test_narrowing_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+def failed(message: str) -> list[Finding]:
+    return [finding("failed", "tests/test_core.py", critic="pytest", message=f"TypeError: {message}")]
+
+
+VISIT = (
+    "def show(node, depth):\n    return node\n\n\ndef walk(all_, visit=show):\n    return [visit(n, 1) for n in all_]\n"
+)
+VISITED = "def show(node):\n    return node\n\n\ndef walk(all_, visit=show):\n    return [visit(n) for n in all_]\n"
+CLICK = "class Button:\n    def press(self, event, times):\n        return times\n"
+CLICKED = "class Button:\n    def press(self, times):\n        return times\n"
+ASKED_FOR = [
+    Deed(
+        "a-callback-of-the-tests-takes-fewer",
+        VISIT,
+        VISITED,
+        tests="def test_walk():\n    assert walk([1], lambda node: node) == [1]\n",
+        findings=failed("test_walk.<locals>.<lambda>() takes 1 positional argument but 2 were given"),
+    ),
+    Deed(
+        "the-tests-do-not-pass-it",
+        CLICK,
+        CLICKED,
+        tests="def test_press():\n    assert Button().press(2) == 2\n",
+        findings=failed("Button.press() missing 1 required positional argument: 'times'"),
+    ),
+    Deed(
+        "the-message-names-it",
+        "def f(a, b):\n    return a - b\n",
+        "def f(a):\n    return a\n",
+        findings=failed("f() missing 1 required positional argument: 'b'"),
+    ),
+]
+
+
+@pytest.mark.parametrize("deed", ASKED_FOR, ids=str)
+def test_a_parameter_may_go_when_what_the_failing_tests_call_has_none(deed: Deed) -> None:
+    passed(deed)
+
+
+def test_a_parameter_that_the_failing_tests_pass_stays() -> None:
+    tests = "def test_press():\n    assert Button().press(None, 2) == 2\n"
+    refused(Deed("passed", CLICK, CLICKED, "no longer takes 'event'", tests=tests, findings=failed("no")))

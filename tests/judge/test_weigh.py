@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coderefine.core import Attempt
+from coderefine.core import Attempt, Case, Failure, Frame, Status
 from coderefine.judge import score, weigh
 from tests.support.judging import attempt, finding, soft
 
@@ -62,6 +62,38 @@ def test_worse_step(name: str, step: Attempt, says: str) -> None:
 def test_a_collapsed_module_is_no_progress() -> None:
     start = attempt({"t.py::a": F, "t.py::b": F, "u::c": P}, number=0)
     assert not weigh(attempt({"t.py": "error", "u::c": P}), start, start)
+
+
+def test_a_module_that_can_be_collected_now_is_progress_however_many_of_its_tests_fail() -> None:
+    start = attempt({"t.py": "error", "u::c": P}, number=0)
+    tests = {f"t.py::{name}": F for name in "abcdef"}
+    verdict = weigh(attempt({**tests, "u::c": P}), start, start)
+    assert verdict
+    assert verdict.reason == "test modules that cannot be collected 1 → 0"
+
+
+def failing_at(line: int, exception: str = "AssertionError", number: int = 1) -> Attempt:
+    """An attempt whose test `t.py::a` fails at that line of the test."""
+    failure = Failure("no", exception, frames=(Frame("t.py", line, "a"), Frame("app/core.py", 3, "f")))
+    one = attempt({"t.py::a": F, "u::c": P}, number=number)
+    cases = {**one.cases, "t.py::a": Case("t.py::a", Status.FAILED, path="t.py", failure=failure)}
+    return replace(one, checks=(replace(one.checks[0], cases=cases), *one.checks[1:]))
+
+
+def test_a_failure_that_has_moved_on_in_its_test_is_progress() -> None:
+    start = failing_at(7, number=0)
+    verdict = weigh(failing_at(9), start, start)
+    assert verdict
+    assert verdict.reason == "the failure has moved on: t.py::a"
+    assert not weigh(failing_at(7), start, start)
+    assert not weigh(failing_at(5), start, start)
+    assert not weigh(start, failing_at(9), start)
+
+
+def test_a_name_that_is_found_now_is_progress() -> None:
+    start = failing_at(7, "AttributeError", number=0)
+    assert weigh(failing_at(7), start, start)
+    assert not weigh(failing_at(7, "AttributeError"), failing_at(7), start)
 
 
 def test_flaky_tests_count_neither_way() -> None:

@@ -469,3 +469,22 @@ def test_samples_under_way_cost_their_ceiling_until_they_are_here() -> None:
 
 def dear(_model: str, _url: str | None, prompt: int, completion: int, _cached: int) -> float | None:
     return (prompt + completion) / 10_000
+
+
+@STREAMS
+def test_a_slow_model_is_waited_for_and_never_asked_twice(stream: bool) -> None:
+    config = Config(stream=stream, request_timeout=0.3)
+    with line([Reply("late", delay=1.0)], config) as it:
+        with pytest.raises(ModelError, match=r"did not answer within 0\.3 s; request-timeout allows more"):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == 1
+    assert Config().request_timeout >= 600
+
+
+def test_the_runs_own_limit_ends_a_slow_answer_as_a_limit() -> None:
+    with (
+        line([Reply("late", delay=1.5)], Config(), limits=Limits(seconds=0.4)) as it,
+        pytest.raises(BudgetError),
+    ):
+        it.client.ask(ASKED)
+    assert len(it.server.requests) == 1

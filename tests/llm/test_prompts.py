@@ -16,6 +16,7 @@ EXPECTED = {
     "feedback": set(),
     "first": set(),
     "fresh": set(),
+    "given": {"code"},
     "goal": set(),
     "improve": set(),
     "other": set(),

@@ -213,7 +213,7 @@ USELESS = {
     "prose": "I think the discount is wrong.",
     "empty": "",
     "fence": f"```python\n{CART}```",
-    "near miss": edit("    return 1\n", "    return amount - amount*percent\n"),
+    "near miss": edit("    return 1\n", "    return amount - amount * percentage\n"),
     "ambiguous": edit("        x\n", "\n"),
     "no-op": edit("    return amount - amount * percent\n"),
     "same wrong edit": WRONG,
@@ -247,6 +247,101 @@ def test_the_next_call_knows_why_the_last_one_was_unusable(opened: Open) -> None
         assert bench.drive(model).number == 1
         assert [len(seen.messages) for seen in it.server.requests] == [2, 4, 2]
         assert "an earlier reply was unusable: Block 1 (cart.py): SEARCH was not found" in it.server.requests[2].prompt
+
+
+def test_a_corrected_single_block_is_enough_when_the_others_were_fine(opened: Open) -> None:
+    other = edit("    return total(items) / (len(items) or 1)\n", "    return total(items) / len(items)\n")
+    miss = edit("    return amount - amount * percent / 100\n", "    return amount - price * percentage\n")
+    with opened([other + miss, RIGHT]) as (bench, model, it):
+        best = bench.drive(model)
+        assert b"percent / 100" in (best.patch.files["cart.py"] or b"")
+        assert b"or 1)" in (best.patch.files["cart.py"] or b"")
+        assert "send only what is corrected" in it.server.requests[1].prompt
+
+
+def test_a_correction_that_repeats_the_fine_blocks_is_applied_once(opened: Open) -> None:
+    other = edit("    return total(items) / (len(items) or 1)\n", "    return total(items) / len(items)\n")
+    miss = edit("    return amount - amount * percent / 100\n", "    return amount - price * percentage\n")
+    with opened([other + miss, other + RIGHT]) as (bench, model, it):
+        best = bench.drive(model)
+        assert (best.patch.files["cart.py"] or b"").count(b"or 1)") == 1
+        assert len(it.server.requests) == 2
+
+
+HIDDEN = {**PROJECT, "rates.py": "def percent_of(amount, percent):\n    return amount * percent\n"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["NEED rates.py:percent_of", "I have to see it first.\n\n- NEED `rates.py`", "Please show me `percent_of`."],
+    ids=["symbol", "file", "words"],
+)
+def test_code_that_the_model_asks_for_is_given_once_and_costs_no_attempt(opened: Open, asked: str) -> None:
+    with opened([asked, RIGHT], files=HIDDEN) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert "def percent_of" not in it.server.requests[0].prompt
+        assert [role for role, _ in it.server.requests[1].messages] == ["system", "user", "assistant", "user"]
+        assert "    return amount * percent" in it.server.requests[1].messages[3][1]
+        assert "SEARCH/REPLACE block" not in it.server.requests[1].messages[3][1]
+
+
+def test_what_was_asked_for_is_in_the_questions_that_follow(opened: Open) -> None:
+    with opened(["NEED rates.py:percent_of", WRONG, RIGHT], files=HIDDEN) as (bench, model, it):
+        assert bench.drive(model).number == 2
+        assert "def percent_of" in it.server.requests[2].messages[1][1]
+
+
+def test_asking_for_ever_ends(opened: Open) -> None:
+    with opened(["NEED rates.py:percent_of"], files=HIDDEN) as (bench, model, it):
+        assert bench.drive(model).number == 0
+        assert len(it.server.requests) <= 5
+
+
+def test_code_that_is_not_there_is_said_not_to_be(opened: Open) -> None:
+    with opened(["NEED prices.py:table", RIGHT], files=HIDDEN) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert "there is no prices.py:table" in it.server.requests[1].prompt
+
+
+def test_an_honest_refusal_ends_it_with_its_reason(opened: Open) -> None:
+    reply = "The tests contradict each other.\n\nNO REPAIR: test_total and test_average\ndisagree on an empty cart."
+    with opened([reply]) as (bench, model, it):
+        assert bench.drive(model).number == 0
+        assert len(it.server.requests) == 1
+        assert model.reason == "the model sees no repair: test_total and test_average disagree on an empty cart."
+
+
+def test_a_stronger_model_is_asked_when_a_weak_one_sees_no_repair(opened: Open) -> None:
+    def script(seen: Seen) -> str:
+        return RIGHT if seen.body["model"] == "large" else "NO REPAIR: too hard"
+
+    with opened(script, Config(models=("small", "large"))) as (bench, model, _):
+        assert bench.drive(model).number == 1
+        assert model.reason == ""
+
+
+def test_a_fresh_start_keeps_what_was_proved(opened: Open) -> None:
+    broken = CART.replace("/ len(items)", "/ 1")
+    fix_average = edit("    return total(items) / len(items)\n", "    return total(items) / 1\n")
+
+    def script(seen: Seen) -> Reply:
+        if "response_format" in seen.body:
+            return Reply('{"cause": "c", "mistake": "m", "plan": "p"}')
+        if len(it.server.requests) == 1:
+            return Reply(fix_average)
+        return Reply(RIGHT if "Start afresh" in seen.prompt else wrong(len(it.server.requests)))
+
+    with opened(script, files={**PROJECT, "cart.py": broken}) as (bench, model, it):
+        assert bench.drive(model).patch.files == {"cart.py": CART.replace("percent\n", "percent / 100\n").encode()}
+        assert "Start afresh" in it.server.requests[-1].prompt
+        assert "return total(items) / len(items)" in it.server.requests[-1].prompt
+
+
+def test_the_summary_keeps_underscores_and_asterisks(opened: Open) -> None:
+    prose = "**`parse_duration`** in `__init__` takes a literal `**` or *one* `*args`. More."
+    with opened([prose + RIGHT.partition(".")[2]]) as (bench, model, _):
+        summary = bench.drive(model).patch.summary
+        assert summary == "parse_duration in __init__ takes a literal ** or one *args"
 
 
 def test_a_cut_reply_is_asked_again_shorter(opened: Open) -> None:

@@ -38,7 +38,7 @@ def _ground(move: Move, situation: Situation, start: Overlay, writable: Callable
         # Nothing fails: what an adviser remarked is about the best tree, and no earlier one will do.
         return _upon_best(situation, "improve" if failed(situation) else "quality")
     if move.base is Base.START:
-        return begun(situation)
+        return _upon_best(situation, "fresh")
     lineage = _promising(situation) if move.base is Base.FAILED else None
     if lineage:
         ask = render("repair", number=str(lineage.number), reason=outcome(lineage, start))

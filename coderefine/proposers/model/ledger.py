@@ -53,13 +53,14 @@ def _line(attempt: Attempt, start: Overlay, known: frozenset[str]) -> str:
 
 
 def outcome(attempt: Attempt, start: Overlay) -> str:
-    """Why the attempt failed, with the words of the first test that fails in it."""
-    reason = attempt.verdict.reason or "no better than before"
+    """Why the attempt failed, whole, with the words of the first test that fails in it."""
+    reason = " ".join((attempt.verdict.reason or "no better than before").split())
     case = next((case for case in attempt.cases.values() if case.status.bad), None)
     if case and case.failure:
         test = case.id.rsplit("::", 1)[-1]
-        reason = f"{reason}; {test}: {case.failure.message}"
-    return cut(steady_output(" ".join(reason.split()), start.top), REASON).replace("\n", " ")
+        said = steady_output(" ".join(case.failure.message.split()), start.top)
+        reason = f"{reason}; {test}: {cut(said, REASON)}"
+    return steady_output(reason, start.top).replace("\n", " ")
 
 
 def _changes(patch: Patch, start: Overlay) -> Iterator[str]:

@@ -8,8 +8,8 @@ from enum import Enum
 
 
 class Base(Enum):
-    """The tree that a move edits: the best so far, a failed attempt that got part of the way, the untouched one,
-    or what the last answer left behind, good or bad."""
+    """The tree that a move edits: the best so far, a failed attempt that got part of the way, the start (with what was
+    proved since), or what the last answer left behind, good or bad."""
 
     BEST = "best"
     FAILED = "failed"

@@ -40,6 +40,8 @@ class Model:
         `interpreter`: the project's, for tracing what its failing tests execute (None: not traced).
         """
         self._interpreter = interpreter
+        self.reason = ""
+        """Why the model gave up, in its own words."""
         self._asking = Asking(place, config, protection, under, task=task)
         self._config = config
         self._client = client
@@ -65,7 +67,8 @@ class Model:
                     for patch in patches:
                         situation = yield patch
                 if talk.hopeless and not talk.escalated(move):
-                    self._listen(Event("note", "the model has nothing usable to say"))
+                    self.reason = f"the model sees no repair: {talk.refusal}" if talk.refusal else ""
+                    self._listen(Event("note", self.reason or "the model has nothing usable to say"))
                     return
                 if situation.best.number != best:
                     break

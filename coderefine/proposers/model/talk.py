@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import replace
+from itertools import count
 
 from coderefine.core import Patch, Situation
 from coderefine.errors import ReplyError, TooLongError
 from coderefine.llm.client import Client
-from coderefine.llm.context import Context
+from coderefine.llm.context import Context, fenced, mark
 from coderefine.llm.edits import Tree, apply
+from coderefine.llm.folding import MARKED
 from coderefine.llm.prompts import render
-from coderefine.llm.reply import NothingToApplyError, candidates, parse_reply
+from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError, candidates, needs, parse_reply, refused
 from coderefine.llm.request import Answer, Message, Request
 from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
 from coderefine.llm.task import system
 from coderefine.proposers.model.ground import Ground, begun, ground, standing
 from coderefine.proposers.model.ledger import ORIGIN, failed, ledger, outcome
+from coderefine.proposers.model.needs import Answers, Need
 from coderefine.proposers.model.plan import History, Move, Policy
 from coderefine.proposers.model.question import Asking, Past, section
 
@@ -35,8 +38,8 @@ BARREN = 12
 ECHO = 3_000
 """Characters of a faulty reply that go back with the request to correct it."""
 
-LESSON = 160
-"""Characters of what was wrong with an unusable reply that the next question repeats."""
+NEEDS = 3
+"""Times that one question is answered with code that the model asks for."""
 
 NARROWEST = 0.15
 """Share of the usual prompt below which there is nothing left to cut."""
@@ -58,18 +61,19 @@ class Talk:
         self._same = 0
         self._barren = 0
         self._least = 0
+        self.refusal = ""
 
     @property
     def hopeless(self) -> bool:
-        """Whether the model has shown that it has nothing usable to say."""
-        return self._same >= PARROT or self._barren >= BARREN
+        """Whether the model has shown that it has nothing usable to say, or says itself that there is no repair."""
+        return bool(self.refusal) or self._same >= PARROT or self._barren >= BARREN
 
     def escalated(self, move: Move) -> bool:
         """Whether a stronger model than the one `move` asked is asked from now on: what one cannot, the next may."""
         tier = max(move.tier, self._least) + 1
         if tier >= len(self._config.models):
             return False
-        self._least, self._said, self._same, self._barren = tier, "", 0, 0
+        self._least, self._said, self._same, self._barren, self.refusal = tier, "", 0, 0, ""
         return True
 
     def forget(self) -> None:
@@ -83,7 +87,8 @@ class Talk:
         base = ground(move, situation, self._asking.start, self._asking.writable, self._asking.task)
         known = [attempt.patch.files for attempt in situation.attempts]
         faulty: list[tuple[Request, Answer, ReplyError]] = []
-        for request, answer, shown in self._answers(move, base, situation):
+        for asked, said, shown in self._answers(move, base, situation):
+            request, answer = self._informed(asked, said, base)
             try:
                 patch = self._accepted(answer, self._read(answer, base, shown, situation))
             except ReplyError as fault:
@@ -138,16 +143,32 @@ class Talk:
             again = self._client.ask(_again(request, answer, fault))
         except TooLongError:
             return
+        kept = fault.fine if isinstance(fault, PartlyUsableError) else ()
         try:
-            yield self._accepted(again, self._read(again, base, self._asking.context(base), situation))
+            yield self._accepted(again, self._read(again, base, self._asking.context(base), situation, kept))
         except ReplyError as second:
             self._unusable(again, second)
+
+    def _informed(self, request: Request, answer: Answer, base: Ground) -> tuple[Request, Answer]:
+        """The answer once the model has seen the code that it asks for, and the request that it answers."""
+        answers = Answers(self._asking.tree(base.patch), self._place.prefix)
+        for _ in range(0 if refused(answer.text) else NEEDS):
+            fresh = [need for need in answers.wanted(answer.text) if not _is_shown(answers.code(need), request)]
+            if not fresh:
+                break
+            self._asking = replace(self._asking, needed=(*self._asking.needed, *fresh))
+            try:
+                longer = _given(request, answer, {need: answers.code(need) for need in fresh})
+                request, answer = longer, self._client.ask(longer)
+            except TooLongError:
+                break
+        return request, answer
 
     def _unusable(self, answer: Answer, fault: ReplyError) -> None:
         self._same = self._same + 1 if answer.text == self._said else 1
         self._said = answer.text
         self._barren += 1
-        lesson = f"an earlier reply was unusable: {cut(str(fault), LESSON)}"
+        lesson = f"an earlier reply was unusable: {str(fault).splitlines()[0]}"
         versions = self._past.versions
         if self._past.history is History.TRANSCRIPT:
             versions = (*versions, f"A reply: {cut(answer.text, ECHO)}\nFeedback: {lesson}")
@@ -158,13 +179,20 @@ class Talk:
         self._past = replace(self._past, fault="")
         return patch
 
-    def _read(self, answer: Answer, base: Ground, shown: Context, situation: Situation) -> Patch:
-        """The patch in `answer`. Raises ReplyError with what to tell the model."""
+    def _read(
+        self, answer: Answer, base: Ground, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
+    ) -> Patch:
+        """The patch in `answer`, with the blocks `kept` of the one before. Raises ReplyError with what to tell the
+        model; a reply that there is no repair is remembered."""
         if answer.finish == "length":
             raise ReplyError(render("cut"))
-        reply = parse_reply(answer.text)
+        self.refusal = self._client.redact(refused(answer.text) or "")
         overlay = self._asking.tree(base.patch)
-        files = apply(reply.blocks, Tree(overlay.read, self._outside, shown.shown))
+        if asked := needs(answer.text):
+            unknown = Answers(overlay, self._place.prefix).unknown(answer.text)
+            raise ReplyError(f"there is no {', '.join(unknown)}" if unknown else f"{_named(asked)} is shown above")
+        reply = parse_reply(answer.text)
+        files = _applied(reply.blocks, kept, Tree(overlay.read, self._outside, shown.shown))
         summary = self._client.redact(_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = base.patch.then(files, origin=ORIGIN, summary=summary)
         for attempt in situation.attempts:
@@ -222,15 +250,59 @@ def _apart(answer: Answer, number: int) -> Iterator[Answer]:
         yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
 
 
+def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: Tree) -> Mapping[str, bytes]:
+    """The files with `blocks`, and with those of `kept` that they do not replace. Raises what `apply` raises."""
+    searched = {(block.path, block.splits[0][0]) for block in blocks}
+    others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
+    if others:
+        together = (*others, *(replace(block, path=block.path or others[-1].path) for block in blocks))
+        numbered = tuple(replace(block, number=number) for number, block in enumerate(together, 1))
+        with suppress(ReplyError):
+            return apply(numbered, tree)
+    return apply(blocks, tree)
+
+
+def _is_shown(code: str, request: Request) -> bool:
+    """Whether all of `code` is in the request already."""
+    said = {line.strip() for message in request.messages for line in MARKED.sub("", message.text).splitlines()}
+    return all(line.strip() in said for line in code.splitlines())
+
+
+def _named(asked: tuple[Need, ...]) -> str:
+    return ", ".join(":".join(filter(None, need)) for need in asked)
+
+
+def _given(request: Request, answer: Answer, codes: Mapping[Need, str]) -> Request:
+    """The conversation with the code that the model asked for."""
+    sign = mark(codes.values())
+    code = "\n".join(fenced("file", path, code, sign) for (path, _), code in codes.items())
+    told = (Message("assistant", cut(answer.text, ECHO)), Message("user", render("given", code=code)))
+    return replace(request, purpose="need", samples=1, messages=(*request.messages, *told))
+
+
 def _again(request: Request, answer: Answer, fault: ReplyError) -> Request:
     said = cut(answer.text, ECHO) or "(nothing)"
     told = (Message("assistant", said), Message("user", render("again", problem=str(fault))))
     return replace(request, purpose="again", messages=(*request.messages, *told))
 
 
+CODE = re.compile(r"(`+)(.+?)\1")
+EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])")
+BULLET = re.compile(r"^\s*(?:#+|[-*>]|\d+\.)\s+")
+
+
+def _plain(line: str) -> str:
+    """`line` without Markdown; asterisks and underscores that are no emphasis stay, in code all of them."""
+    text = BULLET.sub("", line)
+    codes, numbers = [match[2] for match in CODE.finditer(text)], count()
+    hidden = CODE.sub(lambda _: f"\0{next(numbers)}\0", text)
+    while (bare := EMPHASIS.sub(r"\2", hidden)) != hidden:
+        hidden = bare
+    return re.sub("\0(\\d+)\0", lambda match: codes[int(match[1])], hidden).strip()
+
+
 def _sentence(prose: str, most: int = 100) -> str:
     """The first sentence of a diagnosis, without Markdown, short enough for a subject line."""
     line = next((line for line in prose.splitlines() if line.strip(" #*`->")), "")
-    plain = re.sub(r"[`*_#]{1,3}(?=\S)|(?<=\S)[`*]{1,3}", "", line).strip(" #*->")
-    first = re.split(r"(?<=[.!?:])\s", plain, maxsplit=1)[0].rstrip(".:")
+    first = re.split(r"(?<=[.!?:])\s", _plain(line), maxsplit=1)[0].rstrip(".:")
     return first if len(first) <= most else f"{first[: most - 1].rsplit(' ', 1)[0]}…"

@@ -1,0 +1,116 @@
+"""Code that a model asks for: `NEED path:symbol`, or plain words that name a file or a function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+from coderefine.import_graph import walk
+from coderefine.llm.folding import shown
+from coderefine.llm.modules import Definition, Module, Project
+from coderefine.llm.reply import mentioned, needs
+from coderefine.llm.steady import cut
+from coderefine.proposers.model.tree import Overlay
+
+MOST = 6_000
+"""Characters of a file, or of a class, that is asked for; of a longer one, signatures are shown."""
+
+TOGETHER = 4
+"""Things that one reply may ask for."""
+
+FILES = 2_000
+"""Python files that are searched for a name without a path."""
+
+Need = tuple[str, str]
+"""Path and qualified name; without a name the whole file."""
+
+
+class Answers:
+    """Finds what a reply asks for. Files outside the tree and hidden ones are not given."""
+
+    def __init__(self, tree: Overlay, prefix: str) -> None:
+        self._tree = tree
+        self._project = Project(self._read, prefix, tree.listing)
+
+    def wanted(self, text: str) -> tuple[Need, ...]:
+        """What the reply asks for, of what there is."""
+        asked = needs(text) or [("", name) for name in mentioned(text)]
+        found = (self._found(path, symbol) for path, symbol in asked)
+        return tuple(dict.fromkeys(need for need in found if need))[:TOGETHER]
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """What the reply asks for by NEED and is not there."""
+        return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
+
+    def code(self, need: Need) -> str:
+        """The code that was asked for."""
+        path, name = need
+        module = self._project.module(path)
+        if module is None:
+            return cut(self._read(path) or "", MOST)
+        item = module.by_name.get(name)
+        if item is None:
+            return module.text if len(module.text) <= MOST else shown(module, _signatures(module))
+        lines = [line for line in item.lines if module.size(item.lines) <= MOST or _is_head(module, item, line)]
+        return shown(module, lines)
+
+    def _found(self, path: str, symbol: str) -> Need | None:
+        """The file and the definition meant; a name alone may be a path, a name of a shown file, or one anywhere."""
+        if not path:
+            return self._file(symbol, "") or self._anywhere(symbol)
+        return self._file(path, symbol) or self._anywhere(symbol)
+
+    def _file(self, path: str, symbol: str) -> Need | None:
+        """`path` as written, or the only file that ends so."""
+        paths = (
+            [path] if self._read(path) is not None else [known for known in self._files() if known.endswith(f"/{path}")]
+        )
+        if len(paths) != 1:
+            return None
+        if not symbol:
+            return paths[0], ""
+        found = self._defined(paths[0], symbol)
+        return (found.path, found.name) if found else None
+
+    def _defined(self, path: str, symbol: str) -> Definition | None:
+        module = self._project.module(path)
+        if module is None:
+            return None
+        located = self._project.locate(symbol, path)
+        if isinstance(located, Definition):
+            return located
+        return next((item for item in module.definitions if item.name.endswith(f".{symbol}")), None)
+
+    def _anywhere(self, symbol: str) -> Need | None:
+        """The only definition of that name in the project, the last part of a dotted one if need be."""
+        last = symbol.rpartition(".")[2]
+        if not re.fullmatch(r"[A-Za-z_]\w{2,}", last):
+            return None
+        texts = ((path, self._read(path) or "") for path in self._files())
+        modules = [self._project.module(path) for path, text in texts if last in text]
+        items = [item for module in modules if module for item in _called(module, symbol, last)]
+        return (items[0].path, items[0].name) if len(items) == 1 else None
+
+    def _files(self) -> list[str]:
+        return sorted(walk(str(self._tree.top)))[:FILES]
+
+    def _read(self, path: str) -> str | None:
+        hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
+        return None if hidden or not path else self._tree.text(path)
+
+
+def _called(module: Module, symbol: str, last: str) -> Iterator[Definition]:
+    """Definitions of that qualified name, else those whose last part it is."""
+    exact = [item for item in module.definitions if item.name == symbol]
+    yield from exact or (item for item in module.definitions if item.name.rpartition(".")[2] == last)
+
+
+def _signatures(module: Module) -> set[int]:
+    spans: Iterable[range] = (item.head for item in module.definitions)
+    return {line for span in spans for line in span}
+
+
+def _is_head(module: Module, item: Definition, line: int) -> bool:
+    inside = [part for part in module.definitions if item.first <= part.first <= item.last]
+    return any(line in part.head for part in inside)
