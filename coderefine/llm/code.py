@@ -129,10 +129,11 @@ class Code:
     def _add_place(self, selection: Selection, thing: Missing, tests: Mapping[str, str]) -> None:
         """The place where something missing belongs, and how its neighbours are written."""
         module = self._project.module(thing.place) if thing.place else None
-        if module is None:
+        if module is None or _only_exports(module):
             model = self._sibling(thing.place)
             if model:
                 selection.add_lines(model.path, _heads(model, STYLE // 2, self._alike(model, thing)))
+        if module is None:
             return
         if not self._tree.is_code(thing.place):
             return

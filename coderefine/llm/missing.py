@@ -67,19 +67,20 @@ def _unimported(one: Failed, project: Project) -> Iterator[Missing]:
     module = project.module(one.path)
     for item in module.tree.body if module else ():
         if isinstance(item, ast.ImportFrom):
-            yield from _names(item, one.path, project)
+            yield from _names(item, one, project)
         elif isinstance(item, ast.Import):
             for alias in item.names:
                 if project.find(alias.name, one.path) is None and _ours(alias.name, one, project):
                     yield _module(alias.name, (alias.asname or alias.name,), one.path, project)
 
 
-def _names(item: ast.ImportFrom, path: str, project: Project) -> Iterator[Missing]:
+def _names(item: ast.ImportFrom, one: Failed, project: Project) -> Iterator[Missing]:
+    path = one.path
     dotted = "." * item.level + (item.module or "")
     names = [alias.name for alias in item.names]
     file = project.find(dotted, path)
     if file is None:
-        if _ours(dotted, Failed(path, "", collection=True), project):
+        if _ours(dotted, one, project):
             yield _module(dotted, tuple(alias.asname or alias.name for alias in item.names), path, project)
         return
     for name in names:
@@ -130,7 +131,10 @@ def _new_file(dotted: str, path: str, project: Project) -> str:
 
 
 def _name(name: str, file: str) -> Missing:
-    return Missing((name,), file, said=f"{name} is looked for in {file}, which does not define it")
+    said = f"{name} is looked for in {file}, which does not define it"
+    if file.endswith("/__init__.py"):
+        said += f"; as a module it would be {PurePosixPath(file).parent / name}.py"
+    return Missing((name,), file, said=said)
 
 
 def _told(one: Failed, project: Project) -> Iterator[Missing]:

@@ -1,0 +1,82 @@
+"""Test-first work: the request shows the tests that use what is missing, and the place where it belongs."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from coderefine.core import Case as Result
+from coderefine.core import Failure, Finding, Status
+from coderefine.llm.context import Context, Repository, gather
+from tests.bench.testfirst.cases import CASES, Case
+from tests.bench.testfirst.run import uses
+
+
+def shown(case: Case, message: str, test: str = "") -> Context:
+    """The context for a failure with that message: of the whole test module, or of one test."""
+
+    def listing(folder: str) -> list[str]:
+        return [path for path in case.files if PurePosixPath(path).parent == PurePosixPath(folder)]
+
+    symbol = f"tests/test_it.py{'::' * bool(test)}{test}"
+    failed = Result(symbol, Status.ERROR, 0.1, "tests/test_it.py", 1, Failure(message, message.partition(":")[0]))
+    finding = Finding("pytest", "failed", "tests/test_it.py", message, symbol=symbol)
+    tree = Repository(
+        Path("/x"), ".", case.files.get, lambda path: path.startswith("tests/"), lambda _: True, (), listing
+    )
+    return gather((finding,), {symbol: failed}, tree)
+
+
+def named(kind: str) -> Case:
+    return next(case for case in CASES if case.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("function", "ImportError: cannot import name 'parse_duration' from 'text' (text.py)"),
+        ("several names", "ImportError: cannot import name 'capitals' from 'text' (text.py)"),
+        ("class of exceptions", "ImportError: cannot import name 'EmptyCartError' from 'cart' (cart.py)"),
+        ("module", "ModuleNotFoundError: No module named 'units'"),
+        ("module of a package", "ModuleNotFoundError: No module named 'pkg.units'"),
+        ("module imported from its package", "ImportError: cannot import name 'units' from 'pkg'"),
+        ("package", "ModuleNotFoundError: No module named 'bank'"),
+    ],
+)
+def test_a_module_that_cannot_be_collected_shows_the_tests_that_use_what_it_lacks(kind: str, message: str) -> None:
+    case = named(kind)
+    context = shown(case, message)
+    assert all(line in context.tests for line in uses(case))
+    assert case.place in str(context)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "test"),
+    [
+        ("parameter", "TypeError: shorten() got an unexpected keyword argument 'marker'", "test_marker"),
+        ("positional argument", "TypeError: Cart.add() takes 3 positional arguments but 4 were given", "test_count"),
+        ("method", "AttributeError: 'Cart' object has no attribute 'remove'", "test_remove"),
+        ("class method", "AttributeError: type object 'Cart' has no attribute 'of'", "test_of"),
+        ("function of a module object", "AttributeError: module 'text' has no attribute 'squeeze'", "test_squeeze"),
+        ("fixture", "fixture 'full_cart' not found", "test_full"),
+        ("option", "SystemExit: 2\ntool: error: unrecognized arguments: --json", "test_json"),
+        ("command", "SystemExit: No such command 'mul'", "test_mul"),
+    ],
+)
+def test_a_test_that_lacks_something_shows_all_that_use_it_and_its_place(kind: str, message: str, test: str) -> None:
+    case = named(kind)
+    context = shown(case, message, test)
+    assert all(line in context.tests for line in uses(case))
+    assert f"=== file {case.place} " in context.code
+
+
+def test_a_dependency_that_is_not_installed_is_not_taken_for_work_to_be_done() -> None:
+    case = named("function")
+    files = {
+        **case.files,
+        "tests/test_it.py": f"import os.path\nfrom json import loads\n{case.files['tests/test_it.py']}",
+    }
+    context = shown(Case(case.kind, case.name, case.place, files), "ImportError: cannot import name 'parse_duration'")
+    assert "json" not in context.evidence
+    assert "os.path" not in context.evidence
