@@ -113,8 +113,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
 
     def look(view: View, checks: list[Check]) -> None:
         state.examined.setdefault(attempt.number, {}).update(_digests(view, checks))
-        confined = next((check.confined for check in checks if check.confined), ())
-        state.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
+        state.name_view(view, checks)
 
     def run(ask: Ask) -> Attempt:
         state.examined.pop(attempt.number, None)

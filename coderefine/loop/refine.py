@@ -47,7 +47,7 @@ def refine(parts: Parts) -> Outcome:
 def _judge_baseline(state: State) -> None:
     state.say("stage", "checks")
     ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECT)
-    checks = critique(state.parts.views, state.parts.critics, Patch(), ask)
+    checks = critique(state.parts.views, state.parts.critics, Patch(), ask, look=state.name_view)
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
     if suite and suite.seconds > LONG:

@@ -29,6 +29,7 @@ from coderefine.core import (
     Task,
     TestRunner,
     Verdict,
+    View,
     Views,
 )
 from coderefine.loop.behaviour import Keeper
@@ -143,6 +144,11 @@ class State:
             trace={} if self.best.number else self.trace,
         )
 
+    def name_view(self, view: View, checks: Sequence[Check]) -> None:
+        """Remember what separates the tests from the user's tree, for the report."""
+        confined = next((check.confined for check in checks if check.confined), ())
+        self.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
+
     def originals(self, patch: Patch) -> Mapping[str, bytes | None]:
         return {path: self.parts.original(path) for path in patch.files}
 
@@ -186,7 +192,9 @@ class State:
             baseline=self.baseline,
             stop=stop,
             why=why,
-            evidence=replace(self.evidence, flaky=tuple(sorted(self.flaky))),
+            evidence=replace(
+                self.evidence, flaky=tuple(sorted(self.flaky)), isolation=self.evidence.isolation or self.isolation
+            ),
             remaining=self.left(best) or advised(best),
             attempts=tuple(self.attempts),
             cost=replace(cost, seconds=time.monotonic() - self.began),

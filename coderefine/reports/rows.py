@@ -73,6 +73,8 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
         yield from _bar(outcome)
         yield Row("evidence", evidence(outcome.evidence))
         yield from (Row("note", note) for note in outcome.evidence.notes)
+    elif outcome.evidence.isolation:
+        yield Row("view", outcome.evidence.isolation)
     yield from _also(outcome)
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Span, Status
 from coderefine.llm.context import Context, Repository, gather
+from coderefine.llm.selection import Trace
 
 TOP = Path("/work/shop")
 TEST = """import pytest
@@ -296,3 +297,42 @@ def test_a_conftest_that_does_not_parse_is_passed_over() -> None:
         "conftest.py": "def cart(:\n",
     }
     assert "conftest" not in show(files, [failing("test_shop.py::test_it")]).tests
+
+
+def traced(files: Mapping[str, str], trace: Trace) -> Context:
+    case = failing("tests/test_cart.py::test_total")
+    finding = Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id)
+    repository = Repository(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
+    return gather((finding,), {case.id: case}, repository, trace=lambda: trace)
+
+
+def test_code_is_chosen_by_what_the_failing_tests_executed_not_by_imports() -> None:
+    filler = "".join(function(f"f{n}", 20) for n in range(30))
+    deep = "LIMITS = {'a': 3}\n\n\ndef check(x):\n    if x:\n        return LIMITS[x]\n    return 0\n\n\n"
+    files = {**FILES, "shop/cart.py": filler + function("total", 3), "shop/deep/rules.py": deep + filler}
+    ran = {"shop/deep/rules.py": frozenset({5, 6})}
+    context = traced(files, Trace(ran, {"shop/deep/rules.py": {6: 1.0}}, ("tests/test_cart.py::test_near",)))
+    assert context.shown == ("shop/deep/rules.py",)
+    assert "    if x:  #>\n        return LIMITS[x]  #>\n    return 0\n" in context.code
+    assert "LIMITS = {'a': 3}" in context.code, "a table that the function uses"
+    assert "def f1" not in context.code
+    assert "passing now, to be kept: tests/test_cart.py: test_near" in context.evidence
+
+
+def test_a_table_of_another_module_is_shown_with_the_function_that_uses_it() -> None:
+    filler = "".join(function(f"f{n}", 20) for n in range(30))
+    use = "from shop.rules import MOVES\n\n\ndef step(state):\n    return MOVES[state]\n\n\n"
+    files = {**FILES, "shop/cart.py": use + filler, "shop/rules.py": "MOVES = {\n    'a': 'b',\n}\n" + filler}
+    context = traced(files, Trace({"shop/cart.py": frozenset({5})}, {"shop/cart.py": {5: 1.0}}))
+    assert "MOVES = {\n    'a': 'b',\n}" in context.code
+    assert "def f1" not in context.code
+
+
+def test_of_a_very_long_function_the_branches_that_ran_are_shown() -> None:
+    branches = "".join(f"    if x == {n}:\n        a{n} = {n}\n        return a{n}\n" for n in range(100))
+    text = f"def total(x):\n{branches}    return None\n" + "".join(function(f"f{n}", 20) for n in range(30))
+    ran = frozenset({*range(2, 20, 3), 18, 19})
+    context = traced({**FILES, "shop/cart.py": text}, Trace({"shop/cart.py": ran}, {"shop/cart.py": {19: 1.0}}))
+    assert "        a5 = 5  #>\n" in context.code
+    assert "a40 = 40" not in context.code
+    assert len(context.code) < 5_500

@@ -581,6 +581,15 @@ def test_lint_alone_asks_for_quality(opened: Open) -> None:
         assert "cart.py:4 B006: mutable default (use None)" in it.server.requests[0].prompt
 
 
+def test_lint_requests_name_the_rules_and_the_line_length(opened: Open) -> None:
+    finding = Finding("ruff", "B006", "cart.py", "mutable default", Span(4, 4), "total")
+    ruff = '[tool.ruff]\nline-length = 99\n[tool.ruff.lint]\nselect = ["E", "B"]\nignore = ["E741"]\n'
+    with opened([RIGHT], files={**PROJECT, "pyproject.toml": ruff}) as (_, model, it):
+        start = Attempt(0, Patch(), (Check("ruff", (finding,)),))
+        next(model.propose(Situation(start, start, (start,), (finding,), (".",)), cast("Views", None)))
+        assert "ruff with E, B without E741; lines of at most 99 characters" in it.server.requests[0].prompt
+
+
 def prompts(requests: Sequence[Seen]) -> list[str]:
     return [seen.prompt for seen in requests]
 

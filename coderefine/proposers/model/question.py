@@ -16,6 +16,7 @@ from coderefine.llm.task import given, system
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.ground import Ground, begun
 from coderefine.proposers.model.ledger import ledger
+from coderefine.proposers.model.lint_rules import lint_rules
 from coderefine.proposers.model.plan import History, Move
 from coderefine.proposers.model.tree import Overlay
 
@@ -93,6 +94,8 @@ class Asking:
         """The question that `move` asks, and what it shows. `together`: repairs wanted in one reply."""
         context = self.context(begun(situation) if past.history is History.TRANSCRIPT else ground)
         told = system(self.task)
+        if any(finding.critic == "ruff" for finding in ground.findings):
+            ground = replace(ground, ask=f"{ground.ask}\n{lint_rules(self.place.root, self.config)}")
         several = f"\n{render('several', number=str(together))}" if together > 1 else ""
         longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
         room = longest - len(told) - len(str(context)) - len(ground.ask) - len(several) - MARKS
