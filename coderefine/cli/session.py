@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import posixpath
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -217,8 +218,10 @@ def assembled(
         proposers=proposers(setup, client, under),
         original=original,
         reason=setup.protection.reason,
+        helpers=setup.protection.helpers,
         scope=setup.place.scope,
         roots=_roots(setup),
+        modules=setup.interpreter.modules(setup.place.top),
         limits=setup.config.limits,
         strength=Strength(*project),
         behaviour=_behaviour(setup, earlier) if setup.task.keeps else None,
@@ -248,9 +251,11 @@ def _behaviour(setup: Setup, earlier: Sequence[Attempt]) -> Keeper:
 
 
 def _roots(setup: Setup) -> tuple[str, ...]:
-    """Folders on the project's import path, as pytest's rootdir and the src layout have them."""
+    """Folders on the project's import path, as pytest's rootdir, the src layout and pytest's `pythonpath` have them."""
     prefix = setup.place.prefix
-    return ("", "src") if prefix == "." else (prefix, f"{prefix}/src")
+    return tuple(
+        posixpath.normpath(posixpath.join(prefix, name)) for name in ("", "src", *setup.protection.settings.pythonpath)
+    )
 
 
 @contextlib.contextmanager

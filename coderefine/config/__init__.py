@@ -136,7 +136,8 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: 
     """What the user has `given` upon what the task has; things to look at and to protect from both."""
     added = {name: _added(given.get(name, ()), base.get(name, ())) for name in ADDED}
     merged = {**base, **given, **added}
-    merged["protect"] = (*merged["protect"], *merged.get("performance", Performance()).protected)
+    programs = (glob for command in merged["commands"] for glob in command.protected)
+    merged["protect"] = (*merged["protect"], *merged.get("performance", Performance()).protected, *programs)
     if "gates" in merged and not gates_told:
         own = tuple(command.name for command in base.get("commands", ()))
         merged["gates"] = _added(base.get("gates", merged["gates"]), own)

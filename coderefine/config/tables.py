@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import PurePosixPath
 from typing import Any
 
 from coderefine.errors import ConfigError
@@ -43,6 +44,16 @@ class Command:
     regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<message>.*)$"
     findings_exit: tuple[int, ...] = (1,)
     timeout: float = 300.0
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Globs of the script that is run, where the project brings it along: who changes it changes the gate."""
+        words = [word for word in self.run if not word.startswith("-") or word == "-m"]
+        if words and re.fullmatch(r"(.*/)?(python[\d.]*|sh|bash|zsh|node|perl|ruby)", words[0]):
+            words = words[1:]
+        script = PurePosixPath(words[0]) if words else PurePosixPath("-m")
+        local = not script.is_absolute() and (len(script.parts) > 1 or script.suffix in (".py", ".sh"))
+        return (f"**/{script.as_posix()}",) if local else ()
 
 
 def hint(word: str, known: set[str]) -> str:

@@ -15,6 +15,7 @@ from coderefine.judge.paths import Reason, forbidden
 from coderefine.judge.shell import command_line
 from coderefine.judge.size import lines_of
 from coderefine.judge.specimens import Specimen, specimens
+from coderefine.judge.weakened import Helpers, no_helpers, weakened
 
 SCANS = (comments.suppressions, bans.banned, snooping.snooping, tampering.tampering)
 BY_OUTCOME = ("pytest", "radon")
@@ -36,6 +37,7 @@ class _Case:
     tests: tuple[str, ...]
     modules: frozenset[str]
     roots: tuple[str, ...]
+    helpers: Helpers
 
     @property
     def specimens(self) -> tuple[Specimen, ...]:
@@ -54,17 +56,19 @@ def admit(
     tests: Sequence[str] = (),
     modules: frozenset[str] = frozenset(),
     roots: Sequence[str] = ROOTS,
+    helpers: Helpers = no_helpers,
 ) -> Verdict:
     """Whether `patch` deserves a test run; if not, the first reason.
 
     `originals`: the baseline's content of every touched path (None: no such file). `reason(path)`: why a path
     is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: those of the best attempt,
     in scope; they say what is asked for. `tests`: source texts of the failing tests. `modules`: top-level
-    names installed in the project's environment. `roots`: folders on the project's import path.
+    names installed in the project's environment. `roots`: folders on the project's import path. `helpers`: which
+    functions of a file assert on behalf of the tests.
     """
     case = _Case(
         patch, originals, changes(patch, originals), reason, seen, tuple(scope), tuple(findings), tuple(tests), modules,
-        tuple(roots),
+        tuple(roots), helpers,
     )  # fmt: skip
     refusal = next((why for rule in RULES for why in rule(case)), None)
     return Verdict(ok=True) if refusal is None else Verdict(ok=False, reason=refusal)
@@ -87,6 +91,11 @@ def _nothing_new(case: _Case) -> Iterator[str]:
 def _paths(case: _Case) -> Iterator[str]:
     for change in case.changed:
         yield from forbidden(change, case.reason, case.scope, case.roots, case.modules)
+
+
+def _asserting(case: _Case) -> Iterator[str]:
+    for change in case.changed:
+        yield from weakened(change, case.helpers(change.path, change.before))
 
 
 def _readable(case: _Case) -> Iterator[str]:
@@ -149,4 +158,4 @@ def _copied(case: _Case) -> Iterator[str]:
         yield from lifted(change, known)
 
 
-RULES = (_paths, _readable, _nothing_new, _parses, _huge, _marked, _emptied, _face, _documented, _copied)
+RULES = (_paths, _readable, _nothing_new, _parses, _asserting, _huge, _marked, _emptied, _face, _documented, _copied)

@@ -39,7 +39,8 @@ def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
         frozenset(),
         state.parts.scope,
         modules=state.parts.modules,
-        roots=state.parts.roots,
+        roots=state.roots,
+        helpers=state.parts.helpers,
     )
     if not admitted:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from coderefine.core import (
     View,
     Views,
 )
+from coderefine.judge.weakened import Helpers, no_helpers
 from coderefine.loop.behaviour import Keeper
 from coderefine.loop.confirmation import Confirmation
 from coderefine.loop.strength import Strength
@@ -63,6 +65,7 @@ class Parts:
     `behaviour` holds it to what the code did before (None: the tests alone do).
     `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
     `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
+    `helpers`: which functions of a file that holds these bytes assert on behalf of the tests; no patch may change them.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: says when an attempt is good enough although advisers have remarks left, and what it refuses to change.
     """
@@ -76,6 +79,7 @@ class Parts:
     roots: tuple[str, ...] = (".", "src")
     limits: Limits = Limits()
     modules: frozenset[str] = frozenset()
+    helpers: Helpers = no_helpers
     strength: Strength | None = None
     behaviour: Keeper | None = None
     listen: Listen = _quiet
@@ -118,6 +122,13 @@ class State:
     @property
     def baseline(self) -> Attempt:
         return self.attempts[0]
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Folders on the import path; pytest puts those of tests that are in no package there."""
+        folders = dict.fromkeys(posixpath.dirname(case.path) for case in self.baseline.cases.values() if case.path)
+        bare = (name for name in folders if self.parts.original(posixpath.join(name, "__init__.py")) is None)
+        return (*self.parts.roots, *bare)
 
     @property
     def seconds_left(self) -> float | None:

@@ -43,7 +43,8 @@ def _admitted(state: State, patch: Patch) -> Verdict:
         findings=state.situation.findings,
         tests=_sources(state),
         modules=state.parts.modules,
-        roots=state.parts.roots,
+        roots=state.roots,
+        helpers=state.parts.helpers,
     )
 
 

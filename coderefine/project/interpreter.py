@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -28,7 +28,8 @@ class Interpreter:
     """`path` is what to run (never resolved: a venv is known by its path). `source` says where it was found.
 
     `version` like "3.11.7"; `pytest` its pytest's version or None; `prefix` its sys.prefix; `passed_over` has
-    one sentence for each place that was tried before.
+    one sentence for each place that was tried before; `importable` has the top-level names that can be imported, by
+    the folder they come from.
     """
 
     path: Path
@@ -37,6 +38,20 @@ class Interpreter:
     pytest: str | None
     prefix: Path
     passed_over: tuple[str, ...] = ()
+    importable: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+
+    def modules(self, top: Path) -> frozenset[str]:
+        """Top-level names that can be imported and are not those of the project at `top`.
+
+        An environment inside the project counts; an editable install puts the project's own folders on the path.
+        """
+        return frozenset[str]().union(
+            *(names for folder, names in self.importable.items() if self._foreign(folder, top))
+        )
+
+    def _foreign(self, folder: str, top: Path) -> bool:
+        here = Path(folder)
+        return not folder or not here.is_relative_to(top) or here.is_relative_to(self.prefix)
 
 
 def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> Interpreter:
@@ -91,7 +106,8 @@ def _configured(place: Place, name: str, environ: Mapping[str, str]) -> Interpre
 
 
 def _found(candidate: Candidate, answer: Answer, passed: list[str]) -> Interpreter:
-    return Interpreter(candidate.path, answer.version, candidate.source, answer.pytest, answer.prefix, tuple(passed))
+    known = (candidate.path, answer.version, candidate.source, answer.pytest, answer.prefix)
+    return Interpreter(*known, tuple(passed), answer.importable)
 
 
 def _none(passed: list[str]) -> str:

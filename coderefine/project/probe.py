@@ -1,10 +1,10 @@
-"""Asks an interpreter, without importing pytest, who it is and whether it has pytest."""
+"""Asks an interpreter, without importing pytest, who it is, whether it has pytest and what can be imported there."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine import proc
@@ -21,8 +21,19 @@ if spec and spec.origin:
     for name in sorted(os.listdir(os.path.dirname(os.path.dirname(spec.origin)))):
         if name.startswith("pytest-") and name.endswith((".dist-info", ".egg-info")):
             version = name.split("-")[1].replace(".dist", "").replace(".egg", "")
+found = {"": set(sys.builtin_module_names)}
+for folder in sys.path:
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        stem, dot, end = name.partition(".")
+        if stem.isidentifier() and (end == "py" or end.endswith(("so", "pyd")) or not dot):
+            found.setdefault(folder, set()).add(stem)
+maps = [getattr(module, "MAPPING", None) for name, module in list(sys.modules.items()) if "__editable__" in name]
+for where in maps + [getattr(finder, "_redirections", None) for finder in sys.meta_path]:
+    for name, target in where.items() if isinstance(where, dict) else ():
+        found.setdefault(os.path.dirname(str(target)), set()).add(name.partition(".")[0])
 sys.stdout.buffer.write("\\n".join(
-    ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix]).encode("utf-8", "surrogateescape"))
+    ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix] +
+    ["\\t".join([folder] + sorted(found[folder])) for folder in found]).encode("utf-8", "surrogateescape"))
 """
 """`importlib.metadata` costs more than the rest together; the folder's name says the version as well."""
 
@@ -32,12 +43,16 @@ OLDEST = (3, 9)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an interpreter said; `pytest` is its version, None when it has none. `fault`: why it is no use."""
+    """What an interpreter said; `pytest` is its version, None when it has none. `fault`: why it is no use.
+
+    `importable`: top-level names by the folder they are imported from ("": built in).
+    """
 
     version: str = ""
     pytest: str | None = None
     prefix: Path = Path()
     fault: str = ""
+    importable: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) -> Answer:
@@ -51,14 +66,16 @@ def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) ->
     except ProcessError as error:
         return Answer(fault=str(error))
     lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
-    if result.returncode != 0 or len(lines) != 4 or lines[0] != "coderefine":
+    if result.returncode != 0 or len(lines) < 4 or lines[0] != "coderefine":
         late = f"did not answer within {timeout:g} s"
         return Answer(fault=late if result.timed_out else f"does not run: {result.complaint}")
     return _answer(lines)
 
 
 def _answer(lines: list[str]) -> Answer:
-    version, pytest, prefix = lines[1:]
+    version, pytest, prefix = lines[1:4]
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         return Answer(fault=f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed")
-    return Answer(version, None if pytest == "-" else pytest, Path(prefix))
+    rows = (line.split("\t") for line in lines[4:])
+    importable = {folder: frozenset(names) for folder, *names in rows}
+    return Answer(version, None if pytest == "-" else pytest, Path(prefix), importable=importable)

@@ -6,15 +6,51 @@ import re
 
 TEST_FOLDER = re.compile(
     r"tests?|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
+    r"|testsuites?|_?testing|test_?(utils?|helpers?|lib|support)"
 )
-TEST_FILE = ("conftest.py", "test_*.py", "*_test.py", "tests.py")
+TEST_FILE = (
+    *("conftest.py", "test_*.py", "*_test.py", "tests.py"),
+    *("testing.py", "_testing.py", "*_testing.py", "testutil.py", "testutils.py", "testhelper.py", "testhelpers.py"),
+    *("testlib.py", "testsupport.py", "testcase.py", "testcases.py", "*_conftest.py", "conftest_*.py"),
+)
+DATA_FOLDER = re.compile(
+    r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
+)
+"""Folders of what tests compare with; one that is a package (`__init__.py`) may be anything."""
 
 NAMES = {
     "is lint or test configuration": (
         *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "tox.toml", "noxfile.py"),
         *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", "codecov.yml", ".codecov.yml"),
         *("ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini", "pyrightconfig.json", ".flake8", "pylintrc", ".pylintrc"),
-        *(".bandit", ".isort.cfg", "radon.cfg", ".editorconfig", "makefile", "gnumakefile", "justfile"),
+        *(".bandit", ".isort.cfg", "radon.cfg", ".editorconfig", "makefile", "gnumakefile", "justfile", ".justfile"),
+        *(
+            "ty.toml",
+            "pyrefly.toml",
+            "basedpyright*.json",
+            "zuban.toml",
+            ".pyre_configuration*",
+            "pytype.*",
+            ".pytype.*",
+        ),
+        *("uv.toml", "pixi.toml", "hatch.toml", "hatch_build.py", "pdm.toml", ".pdm.toml", "poetry.toml", "dodo.py"),
+        *(
+            "taskfile*.y*ml",
+            "mise.toml",
+            ".mise.toml",
+            ".tool-versions",
+            ".python-version",
+            ".importlinter",
+            "tach.toml",
+        ),
+        *(
+            ".pylintrc.toml",
+            "pylintrc.toml",
+            ".flake8.toml",
+            ".coveragerc.toml",
+            ".vulture*",
+            "sonar-project.properties",
+        ),
     ),
     "is a hook": (".pre-commit-*", "lefthook*.yml"),
     "is CI configuration": (
@@ -41,6 +77,8 @@ FOLDERS = {
     ),
     "is compiled": ("__pycache__",),
 }
+METADATA = ("*.egg-info", "*.dist-info")
+"""Folders that say which plug-ins an installed package brings along."""
 
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis"})
 """Packages the verdict depends on."""

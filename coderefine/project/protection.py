@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from coderefine.project.assertion_helpers import AssertionHelpers
 from coderefine.project.place import Place
-from coderefine.project.protected_names import FOLDERS, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
-from coderefine.project.pytest_settings import USUAL, PytestSettings, read_settings
+from coderefine.project.protected_names import DATA_FOLDER, FOLDERS, METADATA, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
+from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.source import nameable
 
 
@@ -25,7 +26,10 @@ class Globs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What may not be written. Made once per run by `Protection.of`; paths are repo-relative."""
+    """What may not be written. Made once per run by `Protection.of`; paths are repo-relative.
+
+    `plugins`: files that pytest loads as plug-ins of the project's own.
+    """
 
     top: Path
     prefix: str
@@ -33,11 +37,18 @@ class Protection:
     globs: tuple[str, ...] = ()
     settings: PytestSettings = USUAL
     hooks: str | None = None
+    plugins: frozenset[str] = frozenset()
+    _helpers: AssertionHelpers = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_helpers", AssertionHelpers(self.top, self.is_test))
 
     @classmethod
     def of(cls, place: Place, config: Globs) -> Protection:
         """Reads pytest's settings and git's `core.hooksPath`; starts no process."""
-        return cls(place.top, place.prefix, place.scope, config.protect, read_settings(place.root), _hooks(place))
+        settings = read_settings(place.root)
+        plugins = _plugin_files(place, settings)
+        return cls(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins)
 
     def reason(self, path: str) -> str | None:
         """Why `path` may not be written, as "PATH is …"; None when it may."""
@@ -45,10 +56,20 @@ class Protection:
         why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
         return f"{path} {why}" if why else None
 
+    def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
+        """Functions of the file at `path`, which holds `data`, that assert for the tests, and constants they read.
+
+        The rest of the file may be written; see assertion_helpers.py.
+        """
+        return self._helpers.names(path, data)
+
     def is_test(self, path: str) -> bool:
-        """Tests, conftest.py, and everything in a folder of tests (test data)."""
-        parts = _folded(self._inside(path)).split("/")
-        if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]):
+        """Tests, what only supports them (conftest.py, testing.py, plug-ins), and test data."""
+        inside = self._inside(path)
+        parts = _folded(inside).split("/")
+        if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]) or path in self.plugins:
+            return True
+        if self._in_data(path.removesuffix(inside), inside.split("/")[:-1]):
             return True
         patterns = (*TEST_FILE, *(item for item in map(_folded, self.settings.python_files) if item != "*.py"))
         return any(fnmatchcase(parts[-1], pattern) for pattern in patterns) or self._in_testpaths("/".join(parts))
@@ -60,6 +81,15 @@ class Protection:
         """
         above, _, name = self.prefix.rpartition("/")
         return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
+
+    def _in_data(self, above: str, folders: list[str]) -> bool:
+        """Whether one of `folders`, each inside the one before it, is named for test data and is no package."""
+        here = self.top / above
+        for folder in folders:
+            here = here / folder
+            if DATA_FOLDER.fullmatch(_folded(folder)) and not (here / "__init__.py").is_file():
+                return True
+        return False
 
     def _in_testpaths(self, path: str) -> bool:
         """Only folders that look like tests: `testpaths = src` (doctests) must not lock the source away."""
@@ -114,10 +144,23 @@ def protected_name(path: str) -> str | None:
     for why, names in FOLDERS.items():
         if any(part in names for part in parts[:-1]):
             return why
+    if any(fnmatchcase(part, name) for part in parts for name in METADATA):
+        return "is metadata of an installed package"
     for why, names in NAMES.items():
         if any(fnmatchcase(parts[-1], name) for name in names):
             return why
     return None
+
+
+def _plugin_files(place: Place, settings: PytestSettings) -> frozenset[str]:
+    """Files of the project that pytest loads by name: entry points, `-p`, `pytest_plugins`."""
+    roots = [place.root / name for name in ("", "src", *settings.pythonpath)]
+    found: set[str] = set()
+    for module in plugin_modules(place.root, settings):
+        inner = module.replace(".", "/")
+        files = (root / name for root in roots for name in (f"{inner}.py", f"{inner}/__init__.py"))
+        found.update(file.relative_to(place.top).as_posix() for file in files if file.is_file())
+    return frozenset(found)
 
 
 def _below(path: str, folder: str) -> str:

@@ -1,11 +1,12 @@
-"""The two of pytest's own settings that say which files are tests; read, never evaluated."""
+"""Those of pytest's own settings that say which files are tests and where modules come from; read, never evaluated."""
 
 from __future__ import annotations
 
 import configparser
+import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +21,15 @@ TOML = (("pytest.toml", ("pytest",)), (".pytest.toml", ("pytest",)), ("pyproject
 
 @dataclass(frozen=True, slots=True)
 class PytestSettings:
-    """pytest's `testpaths` (relative to the project's root) and `python_files`, with pytest's defaults."""
+    """pytest's `testpaths` and `pythonpath` (relative to the project's root), `python_files` and `addopts`.
+
+    With pytest's defaults.
+    """
 
     testpaths: tuple[str, ...] = ()
     python_files: tuple[str, ...] = ("test_*.py", "*_test.py")
+    pythonpath: tuple[str, ...] = ()
+    addopts: tuple[str, ...] = ()
 
 
 USUAL = PytestSettings()
@@ -66,9 +72,15 @@ def _ini(path: Path) -> Mapping[str, object]:
 
 def _settings(table: Mapping[str, object]) -> PytestSettings:
     return PytestSettings(
-        tuple(item.strip("/").removeprefix("./") for item in _words(table.get("testpaths"), USUAL.testpaths)),
+        _folders(table.get("testpaths")),
         _words(table.get("python_files"), USUAL.python_files),
+        _folders(table.get("pythonpath")),
+        _words(table.get("addopts"), ()),
     )
+
+
+def _folders(value: object) -> tuple[str, ...]:
+    return tuple(item.strip("/").removeprefix("./") for item in _words(value, ()))
 
 
 def _words(value: object, usual: tuple[str, ...]) -> tuple[str, ...]:
@@ -80,3 +92,49 @@ def _words(value: object, usual: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(shlex.split(value))
     except ValueError:
         return tuple(value.split())
+
+
+PLUGINS = re.compile(r"pytest_plugins\b[^=\n]*=\s*(\([^)]*\)|\[[^\]]*\]|['\"][^'\"]*['\"])")
+MODULE = re.compile(r"=\s*['\"]?([A-Za-z_][\w.]*)")
+QUOTED = re.compile(r"['\"]([A-Za-z_][\w.]*)['\"]")
+
+
+def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
+    """Modules that the project at `root` has pytest load as plug-ins: entry points, `-p NAME`, `pytest_plugins`."""
+    found = [name for before, name in zip(settings.addopts, settings.addopts[1:], strict=False) if before == "-p"]
+    found += [word[2:] for word in settings.addopts if word.startswith("-p") and len(word) > 2]
+    for folder in ("", "tests", "test", *settings.testpaths):
+        found += [
+            name for names in PLUGINS.findall(_text(root / folder / "conftest.py")) for name in QUOTED.findall(names)
+        ]
+    found += _entry_points(root)
+    return tuple(dict.fromkeys(name for name in found if not name.startswith("no:")))
+
+
+def _entry_points(root: Path) -> Iterator[str]:
+    """What stands under `pytest11` in the project's metadata; setup.py is read, not run."""
+    table = _table_of(root / "pyproject.toml")
+    for keys in (("project", "entry-points"), ("tool", "poetry", "plugins")):
+        inner: object = table
+        for key in (*keys, "pytest11"):
+            inner = inner.get(key, {}) if isinstance(inner, dict) else {}
+        yield from (str(value).partition(":")[0] for value in (inner.values() if isinstance(inner, dict) else ()))
+    for name in ("setup.cfg", "setup.py"):
+        _, mark, rest = _text(root / name).partition("pytest11")
+        if mark:
+            yield from MODULE.findall(re.split(r"[\]})]|\n\S|\n\s*\n", rest.lstrip(" '\"=:[({\n"), maxsplit=1)[0])
+
+
+def _table_of(path: Path) -> Mapping[str, object]:
+    try:
+        table: dict[str, object] = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return table
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

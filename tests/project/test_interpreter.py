@@ -169,3 +169,33 @@ def test_a_place_is_not_changed_by_being_asked(place: Place) -> None:
     assert replace(place) == place
     interpreter(place, Config(), PATH)
     assert list(place.root.iterdir()) == []
+
+
+def test_what_can_be_imported_is_known_and_the_projects_own_folders_are_not_in_it(tmp_path: Path) -> None:
+    write(tmp_path, {"mine/__init__.py": "", "beside.py": ""})
+    environ = {**PATH, "PYTHONPATH": str(tmp_path)}
+    chosen = interpreter(Place(tmp_path, tmp_path), Config(), environ)
+    names = chosen.modules(tmp_path)
+    assert {"pytest", "packaging", "pygments", "json", "sys", "_pytest"} <= names
+    assert not names & {"mine", "beside"}
+    assert {"mine", "beside"} <= chosen.modules(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("how", ["setuptools", "hatchling"])
+def test_editable_dependencies_can_be_imported(tmp_path: Path, how: str) -> None:
+    finder = {
+        "setuptools": ("__editable___dep_finder.py", "MAPPING = {'dep': '/far/dep'}\n"),
+        "hatchling": (
+            "redirect.py",
+            "class F:\n    _redirections = {'dep': '/far/dep/__init__.py'}\n    find_spec = None\n",
+        ),
+    }[how]
+    start = (
+        "import __editable___dep_finder"
+        if how == "setuptools"
+        else "import sys, redirect; sys.meta_path += [redirect.F]"
+    )
+    write(tmp_path, {f"site/{finder[0]}": finder[1], "site/sitecustomize.py": start + "\n"})
+    environ = {**PATH, "PYTHONPATH": str(tmp_path / "site")}
+    chosen = interpreter(Place(tmp_path, tmp_path), Config(), environ)
+    assert "dep" in chosen.modules(tmp_path)

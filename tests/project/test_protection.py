@@ -6,14 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.config import Config
+from coderefine.config import Config, load
 from coderefine.project import Place, Protection
 from tests.support.repo import git, make_repo, write
 
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    write(tmp_path, {"src/pkg/core.py": "", "src/pkg/latest.py": "", "docs/conf.py": "", "setup.py": ""})
+    write(
+        tmp_path,
+        {
+            "src/pkg/core.py": "",
+            "src/pkg/fixtures/__init__.py": "",
+            "src/pkg/latest.py": "",
+            "docs/conf.py": "",
+            "setup.py": "",
+        },
+    )
     return tmp_path
 
 
@@ -26,7 +35,12 @@ FREE = [
     "src/pkg/new.py",
     "src/pkg/latest.py",
     "src/pkg/contest.py",
-    "src/pkg/testing.py",
+    "src/pkg/tested.py",
+    "src/pkg/fixtures/__init__.py",
+    "src/pkg/fixtures/model.py",
+    "src/pkg/expected.py",
+    "src/pkg/tasks.py",
+    "src/pkg/plugin.py",
     "src/pkg/random.py",
     "docs/conf.py",
     "README.md",
@@ -41,6 +55,30 @@ REFUSED = [
     ("src/pkg/x_test.py", "is a test"),
     ("unit_tests/helpers.py", "is a test"),
     ("src/testdata/a.txt", "is a test"),
+    ("src/pkg/testing.py", "is a test"),
+    ("src/pkg/_testing.py", "is a test"),
+    ("src/pkg/_testing/asserters.py", "is a test"),
+    ("src/pkg/testing/__init__.py", "is a test"),
+    ("src/pkg/testutils.py", "is a test"),
+    ("src/pkg/test_utils.py", "is a test"),
+    ("src/pkg/conftest_shared.py", "is a test"),
+    ("testsuite/case.py", "is a test"),
+    ("fixtures/order.json", "is a test"),
+    ("data/golden/out.txt", "is a test"),
+    ("src/pkg/snapshots/a.txt", "is a test"),
+    ("cassettes/get.yaml", "is a test"),
+    ("doc/expected/report.html", "is a test"),
+    ("pkg.egg-info/entry_points.txt", "metadata"),
+    ("src/pkg-1.0.dist-info/entry_points.txt", "metadata"),
+    ("ty.toml", "configuration"),
+    ("pyrefly.toml", "configuration"),
+    ("basedpyrightconfig.json", "configuration"),
+    ("pyrightconfig.json", "configuration"),
+    ("uv.toml", "configuration"),
+    ("pixi.toml", "configuration"),
+    ("hatch.toml", "configuration"),
+    ("pdm.toml", "configuration"),
+    (".python-version", "configuration"),
     ("__snapshots__/a.ambr", "is a test"),
     ("conftest.py", "is a test"),
     ("src/pkg/conftest.py", "is a test"),
@@ -211,3 +249,31 @@ def test_files_of_a_submodule_are_left_to_its_own_repository(tmp_path: Path) -> 
 
 def protection_in(top: Path, prefix: str) -> Protection:
     return Protection.of(Place(top, top / prefix, None, (prefix,)), Config())
+
+
+PLUGGED = {
+    "pyproject.toml": '[project.entry-points.pytest11]\npkg = "pkg.plugin"\n',
+    "poetry/pyproject.toml": '[tool.poetry.plugins.pytest11]\npkg = "pkg.plugin:Plugin"\n',
+    "setup.cfg": "[options.entry_points]\nconsole_scripts =\n    p = pkg.core:main\npytest11 =\n    p = pkg.plugin\n",
+    "setup.py": "setup(entry_points={'pytest11': ['pkg = pkg.plugin'], 'console_scripts': ['x = pkg.core:main']})\n",
+    "pytest.ini": "[pytest]\naddopts = -q -p pkg.plugin -p no:doctest\n",
+    "conftest.py": 'import pytest\n\npytest_plugins = ("pytester", "pkg.plugin")\n',
+    "tests/conftest.py": 'pytest_plugins: list = ["pkg.plugin"]\n',
+}
+
+
+@pytest.mark.parametrize("where", PLUGGED)
+def test_a_module_that_pytest_loads_as_a_plug_in_is_part_of_the_tests(tmp_path: Path, where: str) -> None:
+    top = tmp_path / "poetry" if where.startswith("poetry") else tmp_path
+    write(tmp_path, {where: PLUGGED[where]})
+    write(top, {"src/pkg/plugin.py": "", "src/pkg/core.py": ""})
+    assert "is a test" in (protection(top).reason("src/pkg/plugin.py") or "")
+    assert protection(top).reason("src/pkg/core.py") is None
+
+
+def test_a_script_that_is_a_gate_is_protected_and_what_it_looks_at_is_free(tmp_path: Path) -> None:
+    gate = '[[tool.coderefine.commands]]\nname = "own"\nrun = ["python", "tools/own.py", "src/a.py"]\n'
+    write(tmp_path, {"pyproject.toml": gate})
+    rules = Protection.of(Place(tmp_path, tmp_path), load(tmp_path, {}))
+    assert rules.reason("tools/own.py") is not None
+    assert rules.reason("src/a.py") is None

@@ -1,0 +1,222 @@
+"""Functions outside the test files that assert on behalf of tests: which of a module's functions no patch may change.
+
+A library function may raise AssertionError, too, and tests may call it. It counts as a helper of the tests only if
+
+- it asserts (`assert`, `raise AssertionError`, `pytest.fail`, a call of `assert…`), and does nothing else: it returns
+  no value, stores nothing outside and raises nothing but AssertionError; a name that begins with `assert` needs only
+  the first half of this;
+- a test file calls it as a statement, and none expects an AssertionError of it (that would be a test of the helper);
+- no other code of the project calls it.
+
+Private functions and constants of the same module that only helpers use belong to them. Fixtures, hooks of pytest and
+methods of a `…TestCase` are helpers wherever they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coderefine.import_graph import walk
+from coderefine.source import syntax
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+NAMED = re.compile(r"_*assert(_|[A-Z]|$)")
+ASSERTS = re.compile(r"_*assert([A-Z_]|$)|fail$|fail_")
+RAISES = re.compile(r"raises|assertRaises(Regex)?|assert_raises\w*")
+HOOK = re.compile(r"pytest_[a-z]\w*")
+CASE = re.compile(r"\w*TestCase")
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Names that one file calls. `stated`: as a statement of its own; `expected`: where AssertionError is expected."""
+
+    called: frozenset[str] = frozenset()
+    stated: frozenset[str] = frozenset()
+    expected: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class AssertionHelpers:
+    """Finds helpers in the project at `top`; files are read when they are first needed, and once."""
+
+    top: Path
+    is_test: Callable[[str], bool]
+    _texts: dict[str, bytes] = field(default_factory=dict, init=False)
+    _uses: dict[str, Uses] = field(default_factory=dict, init=False)
+    _known: dict[tuple[str, bytes], frozenset[str]] = field(default_factory=dict, init=False)
+
+    def names(self, path: str, data: bytes | None) -> frozenset[str]:
+        """Qualified names of the helpers in the file at `path` that holds `data`, and of constants they read."""
+        if data is None or not path.endswith(".py"):
+            return frozenset()
+        if (path, data) not in self._known:
+            self._known[path, data] = frozenset(self._found(path, data))
+        return self._known[path, data]
+
+    def _found(self, path: str, data: bytes) -> Iterator[str]:
+        tree = syntax(data)
+        if tree is None:
+            return
+        defined = dict(_defined(tree, ""))
+        helpers = set(_framework(tree, defined))
+        likely = {name: node for name, node in defined.items() if name not in helpers and _asserting(node)}
+        inside = {id(node): name for name, node in defined.items()}
+        for name, node in likely.items():
+            if self._serves_tests(path, tree, node, {inside[id(one)] for one in likely.values()}, defined):
+                helpers.add(name)
+        yield from helpers
+        yield from _only_used_by(helpers, tree, defined)
+
+    def _serves_tests(
+        self, path: str, tree: ast.Module, node: Function, likely: set[str], defined: Mapping[str, Function]
+    ) -> bool:
+        name = node.name
+        if _called_outside(name, tree, defined, likely):
+            return False
+        uses = [(other, self._use(other)) for other in self._mentioning(name)]
+        tests = [use for other, use in uses if self.is_test(other)]
+        if any(name in use.expected for use in tests):
+            return False
+        if any(name in use.called for other, use in uses if other != path and not self.is_test(other)):
+            return False
+        return any(name in use.stated for use in tests) or (
+            bool(NAMED.match(name)) and any(name in use.called for use in tests)
+        )
+
+    def _mentioning(self, name: str) -> Iterator[str]:
+        if not self._texts:
+            self._texts.update((file, self._read(file)) for file in walk(str(self.top)))
+        wanted = name.encode()
+        return (file for file, data in self._texts.items() if wanted in data)
+
+    def _read(self, path: str) -> bytes:
+        try:
+            return (self.top / path).read_bytes()
+        except OSError:
+            return b""
+
+    def _use(self, path: str) -> Uses:
+        if path not in self._uses:
+            self._uses[path] = _uses(syntax(self._texts[path]))
+        return self._uses[path]
+
+
+def _uses(tree: ast.Module | None) -> Uses:
+    if tree is None:
+        return Uses()
+    nodes = list(ast.walk(tree))
+    stated = {_called(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    expecting = [node for node in nodes if isinstance(node, ast.With | ast.AsyncWith) and _expects(node)]
+    expected = {_called(inner) for node in expecting for item in node.body for inner in ast.walk(item)}
+    handed = {_last(one) for node in nodes for one in _handed(node)}
+    return Uses(frozenset(map(_called, nodes)), frozenset(stated), frozenset(expected | handed))
+
+
+def _expects(node: ast.With | ast.AsyncWith) -> bool:
+    calls = (item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call))
+    return any(RAISES.fullmatch(_last(call.func)) and any(map(_assertion, call.args)) for call in calls)
+
+
+def _handed(node: ast.AST) -> list[ast.expr]:
+    """What `raises(AssertionError, helper, …)` is given to call."""
+    raising = isinstance(node, ast.Call) and RAISES.fullmatch(_last(node.func)) and len(node.args) > 1
+    return node.args[1:2] if isinstance(node, ast.Call) and raising and _assertion(node.args[0]) else []
+
+
+def _assertion(kind: ast.expr) -> bool:
+    return any(_last(node) == "AssertionError" for node in ast.walk(kind) if isinstance(node, ast.Name | ast.Attribute))
+
+
+def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+    """Functions and methods by qualified name; those inside functions belong to the outer one."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield prefix + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from _defined(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+            yield from _defined(child, prefix)
+
+
+def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
+    """Fixtures, hooks, methods of test cases."""
+    cases = {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any(CASE.fullmatch(_last(base)) for base in node.bases)
+    }
+    for name, node in defined.items():
+        fixture = any("fixture" in _last(_bare(item)) for item in node.decorator_list)
+        hook = HOOK.fullmatch(node.name) and name == node.name
+        if fixture or hook or name.rpartition(".")[0] in cases:
+            yield name
+
+
+def _bare(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _asserting(function: Function) -> bool:
+    """Whether it asserts, and by its name or by all that it does is there for nothing else."""
+    inner = [node for item in function.body for node in ast.walk(item)]
+    return any(map(_asserts, inner)) and (bool(NAMED.match(function.name)) or not any(map(_works, inner)))
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        return _assertion(node.exc)
+    return isinstance(node, ast.Assert) or bool(ASSERTS.match(_called(node)))
+
+
+def _works(node: ast.AST) -> bool:
+    """Whether a node makes something that others see: a value, a change, another exception."""
+    if isinstance(node, ast.Return):
+        return node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+    if isinstance(node, ast.Raise):
+        return node.exc is not None and not _assertion(node.exc)
+    stores = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    return stores or isinstance(node, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal | ast.Await)
+
+
+def _called_outside(name: str, tree: ast.Module, defined: Mapping[str, Function], likely: set[str]) -> bool:
+    """Whether the helper's own module calls it elsewhere than in functions that assert, too."""
+    allowed = {id(inner) for one in likely for inner in ast.walk(defined[one])}
+    return any(_called(node) == name and id(node) not in allowed for node in ast.walk(tree))
+
+
+def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
+    """Private functions of the module that are named in helpers and nowhere else, and constants that all these read."""
+    ours, named, before = set(helpers), set[str](), 0
+    while len(ours) > before:
+        before = len(ours)
+        within = {id(inner): inner for one in ours for inner in ast.walk(defined[one])}
+        named = {_last(node) for node in within.values()} - {""}
+        elsewhere = {_last(node) for node in ast.walk(tree) if id(node) not in within}
+        ours |= {
+            name for name, node in defined.items()
+            if node.name.startswith("_") and node.name in named and node.name not in elsewhere
+        }  # fmt: skip
+    yield from ours - helpers
+    targets = (target for statement in tree.body for target in _targets(statement))
+    yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id in named)
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AnnAssign | ast.AugAssign) else []
+
+
+def _called(node: ast.AST) -> str:
+    """The last part of the name that `node` calls; "" when it is no call."""
+    inner = node.value if isinstance(node, ast.Await) else node
+    return _last(inner.func) if isinstance(inner, ast.Call) else ""
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
