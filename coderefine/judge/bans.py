@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 
 from coderefine.judge.change import Side
 from coderefine.judge.marks import Excuse, Mark
-from coderefine.judge.names import Bindings, bindings, dotted, guarded
+from coderefine.judge.names import ANY, IMPORTS, OWN, POWERFUL, Bindings, bindings, dotted, guarded, last, looks_up
 from coderefine.judge.normal import nodes
 
 ENDS = "ends the process"
@@ -16,6 +17,8 @@ SKIPS = "skips or excuses tests"
 CALLERS = "looks at its callers"
 HOOKS = "hooks into imports or tracing"
 DYNAMIC = "runs code from text"
+REACHES = "reaches into the interpreter"
+COMPUTED = "looks up a computed name"
 
 REFERENCES: dict[str, tuple[str, Excuse]] = {
     **dict.fromkeys(("os._exit", "os.abort", "os.kill", "os.killpg", "posix._exit"), (ENDS, Excuse.NEVER)),
@@ -52,9 +55,9 @@ REFERENCES: dict[str, tuple[str, Excuse]] = {
     ),
     **dict.fromkeys(("exec", "eval", "compile", "builtins.exec", "builtins.eval"), (DYNAMIC, Excuse.HABIT)),
     **dict.fromkeys(("builtins.compile", "types.CodeType", "types.FunctionType"), (DYNAMIC, Excuse.HABIT)),
-    **dict.fromkeys(
-        ("__builtins__", "gc.get_objects", "gc.get_referrers"), ("reaches into the interpreter", Excuse.NEVER)
-    ),
+    **dict.fromkeys(("marshal.loads", "runpy.*", "codeop.*", "code.InteractiveInterpreter"), (DYNAMIC, Excuse.HABIT)),
+    **dict.fromkeys(("__builtins__", "gc.get_objects", "gc.get_referrers"), (REACHES, Excuse.NEVER)),
+    **dict.fromkeys(("sys.path.insert", "sys.path.append", "sys.path.extend"), ("changes sys.path", Excuse.HABIT)),
 }
 MODULES = frozenset(
     (
@@ -82,10 +85,18 @@ MODULES = frozenset(
 )
 ATTRIBUTES: dict[str, tuple[str, Excuse]] = {
     "skipTest": (SKIPS, Excuse.NEVER),
-    "f_back": (CALLERS, Excuse.HABIT),
-    "f_globals": (CALLERS, Excuse.HABIT),
-    "__subclasses__": ("reaches into the interpreter", Excuse.HABIT),
+    **dict.fromkeys(("_exit", "interrupt_main"), (ENDS, Excuse.HABIT)),
+    **dict.fromkeys(("f_back", "f_globals", "f_builtins", "gi_frame", "cr_frame", "ag_frame"), (CALLERS, Excuse.HABIT)),
+    **dict.fromkeys(("_getframe", "_getframemodulename", "_current_frames", "currentframe"), (CALLERS, Excuse.HABIT)),
+    **dict.fromkeys(("settrace", "setprofile", "addaudithook", "meta_path", "path_hooks"), (HOOKS, Excuse.HABIT)),
+    **dict.fromkeys(("__subclasses__", "__globals__", "__builtins__", "__loader__"), (REACHES, Excuse.HABIT)),
+    **dict.fromkeys(("get_referrers", "get_objects", "pythonapi", "cell_contents"), (REACHES, Excuse.HABIT)),
 }
+"""Attributes that are banned of whatever they are taken."""
+HANDED = frozenset(("getattr", "builtins.getattr", "__import__", "builtins.__import__", *IMPORTS))
+"""Functions that may be called with a known name, and not given to others to call."""
+ASKING = frozenset(("hasattr", "isinstance", "issubclass", "type", "id", "repr", "callable", "reload", "getattr"))
+"""Functions that may be given a powerful module."""
 STORED = re.compile(
     r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
 )
@@ -117,6 +128,7 @@ def _faults(node: ast.AST, names: Bindings) -> Iterator[tuple[str, Excuse]]:
             yield f"sets {node.id}", Excuse.HABIT
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _reference(node, names)
+    yield from ((f"hands {what} around", Excuse.HABIT) for what in _handed(node, names))
 
 
 def _reference(node: ast.expr, names: Bindings) -> Iterator[tuple[str, Excuse]]:
@@ -124,15 +136,67 @@ def _reference(node: ast.expr, names: Bindings) -> Iterator[tuple[str, Excuse]]:
     fault = _listed(name)
     if fault:
         yield f"{fault[0]} ({name})" if fault[1] is not Excuse.CLI else fault[0], fault[1]
-    elif isinstance(node, ast.Call) and name:
+    elif isinstance(node, ast.Call) and name and not name.startswith((OWN, ANY)):
         yield from _module(name)
-    if isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES:
-        what, excuse = ATTRIBUTES[node.attr]
-        yield f"{what} ({node.attr})", excuse
+    for attribute in {*_attributes(node, names)} & ATTRIBUTES.keys():
+        what, excuse = ATTRIBUTES[attribute]
+        yield f"{what} ({attribute})", excuse
+    if isinstance(node, ast.Attribute) and node.attr == "__self__" and not dotted(node.value, names).startswith(OWN):
+        yield f"{REACHES} (__self__)", Excuse.HABIT
+    elif name.endswith(".__dict__") and name.partition(".")[0] in sys.stdlib_module_names:
+        yield f"{REACHES} ({name})", Excuse.HABIT
+    elif isinstance(node, ast.Call):
+        yield from _computed(node, names)
+
+
+def _attributes(node: ast.expr, names: Bindings) -> Iterator[str]:
+    """Names of attributes that are taken, also those that are spelled as strings."""
+    if isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Subscript):
+        yield names.text(node.slice) or ""
+    elif isinstance(node, ast.Call):
+        looked = looks_up(node, names)
+        yield from (names.text(looked[1]) or "").split(".") if looked else ()
+
+
+def _computed(node: ast.Call, names: Bindings) -> Iterator[tuple[str, Excuse]]:
+    """Names that nobody can read, looked up in powerful modules or imported; pickles that are written down."""
+    function, looked = dotted(node.func, names), looks_up(node, names)
+    if looked and looked[0] and names.text(looked[1]) is None and dotted(looked[0], names) in POWERFUL:
+        yield COMPUTED, Excuse.HABIT
+    elif function in HANDED - {"getattr", "builtins.getattr"} and node.args and names.text(node.args[0]) is None:
+        yield "imports a computed name", Excuse.HABIT
+    elif function == "pickle.loads" and node.args and isinstance(names.value(node.args[0]), bytes):
+        yield DYNAMIC, Excuse.HABIT
+
+
+def _handed(node: ast.AST, names: Bindings) -> Iterator[str]:
+    """Powerful modules, and functions that look up names, where `node` stores them or gives them to others."""
+    known = isinstance(node, ast.Call) and last(node.func) in ASKING | {"__getattribute__", "__setattr__"}
+    for given in _given(node):
+        name = dotted(given, names) if isinstance(given, ast.Name | ast.Attribute) else ""
+        if name in HANDED or (name in POWERFUL and not known):
+            yield name
+
+
+def _given(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Call(args=args, keywords=keywords):
+            return [*args, *(keyword.value for keyword in keywords)]
+        case ast.List(elts=items) | ast.Set(elts=items) | ast.Dict(values=items):
+            return items
+        case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
+            return [value]
+        case ast.Assign(targets=targets, value=value) if not all(isinstance(item, ast.Name) for item in targets):
+            return value.elts if isinstance(value, ast.Tuple) else [value]
+    return []
 
 
 def _listed(name: str) -> tuple[str, Excuse] | None:
-    return REFERENCES.get(name) or REFERENCES.get(f"{name.rpartition('.')[0]}.*") if name else None
+    if not name:
+        return None
+    return REFERENCES.get(name) or REFERENCES.get(f"{name.rpartition('.')[0]}.*")
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Excuse]]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 
+from coderefine.judge.folding import NotLiteralError
 from coderefine.judge.normal import Function
-from coderefine.judge.specimens import Key, NotLiteralError, key
+from coderefine.judge.specimens import Key, key
 
 Pins = tuple[tuple[str, Key], ...]
 """What a condition fixes: (dump of the expression, literal it must equal), all of them at once."""

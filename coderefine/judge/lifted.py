@@ -21,9 +21,10 @@ from functools import lru_cache
 
 from coderefine.judge.branches import Branch, branches
 from coderefine.judge.change import Change
+from coderefine.judge.folding import NotLiteralError
 from coderefine.judge.hollow import functions, work
 from coderefine.judge.normal import Function
-from coderefine.judge.specimens import TRIVIAL, Key, NotLiteralError, Specimen, key
+from coderefine.judge.specimens import TRIVIAL, Key, Specimen, key
 from coderefine.judge.tables import Table, tables
 
 BASE_CASES = 3

@@ -1,32 +1,104 @@
-"""Who a name in a file is: imports followed, simple disguises (`getattr`, string sums) undone."""
+"""What a name in a file stands for: imports and aliases followed, modules found in other modules, disguises undone."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
+from coderefine.judge.folding import NONE, Names, NotLiteralError, constants, fold
 from coderefine.judge.normal import Function, nodes
 
-Bindings = Mapping[str, str]
+OWN, ANY = "<own>", "<any>"
+"""How names begin that the file binds itself, and those of attributes of a value that nothing is known of."""
+POWERFUL = frozenset(
+    ("os", "sys", "posix", "nt", "builtins", "_thread", "gc", "ctypes", "importlib", "inspect", "_imp", "_ctypes")
+)
+"""Modules that are recognised as an attribute of anything."""
+TAKEN = frozenset(
+    *(("getattr", "setattr", "delattr", "vars", "print", "exec", "eval", "compile", "__import__", "globals", "len"),)
+)
+"""Functions that an alias is followed to."""
+ROUNDS = 3
+"""Aliases of aliases that are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """`origins`: local name -> dotted origin for imports and aliases of them; names that the file binds itself map to
+    `<own>.name`. `constants`: expressions of names that are bound once."""
+
+    origins: Mapping[str, str]
+    constants: Names
+
+    def text(self, node: ast.AST) -> str | None:
+        """The string that `node` spells, constants of the file included."""
+        return text(node, self.constants)
+
+    def value(self, node: ast.AST) -> object:
+        """What `node` is worth, constants of the file included; None for what is not made of literals."""
+        try:
+            return fold(node, self.constants)
+        except NotLiteralError:
+            return None
 
 
 @lru_cache(maxsize=16)
 def bindings(tree: ast.Module) -> Bindings:
-    """Local name -> dotted origin for imports; names the file binds itself map to `<own>.name`."""
-    found = {name: f"<own>.{name}" for name in _bound(tree)}
+    """What the names of `tree` stand for, wherever in it they are used."""
+    found = {name: f"{OWN}.{name}" for name in _bound(tree)}
     for node in nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.update(_imported(node))
-    return found
+    names = Bindings(found, constants(tree))
+    pairs = [(name, value) for node in nodes(tree) for name, value in _given(node)]
+    for _ in range(ROUNDS):
+        aliases = {name: origin for name, value in pairs if foreign(origin := dotted(value, names))}
+        fresh = {name: origin for name, origin in aliases.items() if found[name].startswith(OWN)}
+        if not fresh:
+            break
+        found.update(fresh)
+    return names
+
+
+def foreign(name: str) -> bool:
+    """Whether a dotted name begins with a module of Python's, or is a built-in function that reaches others."""
+    return name.partition(".")[0] in sys.stdlib_module_names or name in TAKEN
+
+
+def _given(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names and the expressions that `node` binds them to."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _unpacked(target, node.value)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        yield from _unpacked(node.target, node.value)
+    elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Tuple | ast.List | ast.Set):
+        for item in node.iter.elts:
+            yield from _unpacked(node.target, item)
+    elif isinstance(node, ast.arguments):
+        plain = [*node.posonlyargs, *node.args]
+        defaults = [*zip(reversed(plain), reversed(node.defaults), strict=False)]
+        defaults += [pair for pair in zip(node.kwonlyargs, node.kw_defaults, strict=True) if pair[1]]  # type: ignore[misc]
+        yield from ((parameter.arg, default) for parameter, default in defaults)
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        for one, inner in zip(target.elts, value.elts, strict=False):
+            yield from _unpacked(one, inner)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
-            yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
+            yield alias.asname or alias.name, canonical(f"{'.' * node.level}{node.module or ''}.{alias.name}")
         elif alias.asname:
-            yield alias.asname, alias.name
+            yield alias.asname, canonical(alias.name)
         else:
             top = alias.name.partition(".")[0]
             yield top, top
@@ -42,12 +114,35 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.id
 
 
+def canonical(name: str) -> str:
+    """`name` from the last module in it on: `os.sys.modules` is `sys.modules`, and `print.__self__` is `builtins`.
+
+    Of what the file binds itself (`<own>`) only POWERFUL modules are taken to be modules.
+    """
+    parts = name.split(".")
+    modules = POWERFUL if parts[0] in (OWN, ANY) else sys.stdlib_module_names
+    for place in range(len(parts) - 1, 0, -1):
+        if parts[place] == "__self__":
+            return ".".join(("builtins", *parts[place + 1 :]))
+        if parts[place] in modules and _module_there(parts, place):
+            return ".".join(parts[place:])
+    return name
+
+
+def _module_there(parts: list[str], place: int) -> bool:
+    """Whether a module may stand there: an attribute of an own object that is only called like one (`self.os`) is one
+    when something is taken from it."""
+    return parts[0] not in (OWN, ANY) or place < len(parts) - 1
+
+
 def dotted(node: ast.AST, names: Bindings) -> str:
     """`os._exit` for `os._exit`, `bye` after `from os import _exit as bye`, `getattr(os, "_exit")` …; else ""."""
     if isinstance(node, ast.Name):
-        return names.get(node.id, node.id)
+        return names.origins.get(node.id, node.id)
+    if isinstance(node, ast.NamedExpr):
+        return dotted(node.value, names)
     if isinstance(node, ast.Attribute):
-        return _join(dotted(node.value, names), node.attr)
+        return join(dotted(node.value, names), node.attr)
     if isinstance(node, ast.Call):
         return _called(node, names)
     if isinstance(node, ast.Subscript):
@@ -60,51 +155,70 @@ def last(node: ast.AST | None) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _join(base: str, attribute: str) -> str:
-    return f"{base}.{attribute}" if base else ""
+def join(base: str, attribute: str) -> str:
+    """The name of an attribute of what is called `base`; "" is anything."""
+    if base.endswith(".__dict__"):
+        return join(base.removesuffix(".__dict__"), attribute) if attribute not in DICT else f"{base}.{attribute}"
+    return canonical(f"{base or ANY}.{attribute}")
+
+
+DICT = frozenset(dir({}))
 
 
 def _called(node: ast.Call, names: Bindings) -> str:
-    function = dotted(node.func, names)
-    if function in ("getattr", "builtins.getattr") and len(node.args) >= 2:
-        attribute = text(node.args[1])
-        return _join(dotted(node.args[0], names), attribute) if attribute else ""
-    if function in ("__import__", "importlib.import_module", "builtins.__import__") and node.args:
-        return text(node.args[0]) or ""
+    looked = looks_up(node, names)
+    if looked is not None:
+        base, attribute = looked
+        spelled = names.text(attribute)
+        return join(dotted(base, names) if base else ANY, spelled) if spelled else ""
+    function = dotted(node.func, names).removeprefix("builtins.")
+    if function == "vars" and node.args:
+        return join(dotted(node.args[0], names), "__dict__")
+    if function in IMPORTS and node.args:
+        return canonical((names.text(node.args[0]) or "").replace(":", "."))
     return ""
 
 
-def _looked_up(node: ast.Subscript, names: Bindings) -> str:
-    key = text(node.slice)
-    base = node.value
-    if key is None:
-        return ""
-    if isinstance(base, ast.Call) and dotted(base.func, names) == "vars" and base.args:
-        return _join(dotted(base.args[0], names), key)
-    if isinstance(base, ast.Attribute) and base.attr == "__dict__":
-        return _join(dotted(base.value, names), key)
-    return key if dotted(base, names) == "sys.modules" else ""
+IMPORTS = ("__import__", "importlib.import_module", "importlib.__import__", "pkgutil.resolve_name")
+GETTERS = ("operator.attrgetter", "operator.methodcaller")
 
 
-def text(node: ast.AST) -> str | None:
-    """The string that `node` spells: a literal, a sum, an f-string or a join of literals; None otherwise."""
-    match node:
-        case ast.Constant(value=str(word)):
-            return word
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _glue([left, right])
-        case ast.JoinedStr(values=parts):
-            return _glue([part.value if isinstance(part, ast.FormattedValue) else part for part in parts])
-        case ast.Call(
-            func=ast.Attribute(value=glue, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *_]
-        ):
-            return _glue(parts, text(glue))
+def looks_up(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:
+    """The object and the name that `getattr` and its relatives look up; the object is None where it comes later."""
+    function = dotted(node.func, names).removeprefix("builtins.")
+    if function == "getattr" and len(node.args) >= 2:
+        return node.args[0], node.args[1]
+    if function in GETTERS and node.args:
+        return None, node.args[0]
+    if isinstance(node.func, ast.Call) and dotted(node.func.func, names) == GETTERS[0] and node.args and node.func.args:
+        return node.args[0], node.func.args[0]
+    if last(node.func) in ("__getattribute__", "__getattr__") and isinstance(node.func, ast.Attribute) and node.args:
+        return (node.func.value, node.args[0]) if len(node.args) == 1 else (node.args[0], node.args[1])
     return None
 
 
-def _glue(parts: list[ast.expr], between: str | None = "") -> str | None:
-    words = [word for part in parts if (word := text(part)) is not None]
-    return between.join(words) if between is not None and len(words) == len(parts) else None
+def _looked_up(node: ast.Subscript, names: Bindings) -> str:
+    key = names.text(node.slice)
+    if key is None:
+        return ""
+    base = dotted(node.value, names)
+    if base == "sys.modules":
+        return canonical(key)
+    if base.endswith(".__dict__"):
+        return join(base.removesuffix(".__dict__"), key)
+    inner = node.value
+    if isinstance(inner, ast.Call) and dotted(inner.func, names) in ("globals", "locals"):
+        return names.origins.get(key, key)
+    return ""
+
+
+def text(node: ast.AST, names: Names = NONE) -> str | None:
+    """The string that `node` spells: a literal, or what can be worked out of literals; None otherwise."""
+    try:
+        found = fold(node, names)
+    except NotLiteralError:
+        return None
+    return found if isinstance(found, str) else None
 
 
 @lru_cache(maxsize=16)

@@ -60,17 +60,17 @@ def snooping(side: Side) -> Iterator[Mark]:
         line = getattr(node, "lineno", 0)
         if line in aside:
             continue
-        for word in _asked(node):
+        for word in _asked(node, names):
             yield from _word(word, line)
         if isinstance(node, ast.Attribute | ast.Name | ast.Call) and id(node) not in fair:
             yield from _modules(node, names)
 
 
-def _asked(node: ast.AST) -> Iterator[str]:
+def _asked(node: ast.AST, names: Bindings) -> Iterator[str]:
     """Strings in a position where the code decides by them."""
     for spot in _deciding(node):
         items = spot.elts if isinstance(spot, ast.Tuple | ast.List | ast.Set) else [spot]
-        yield from (word for word in map(text, items) if word is not None)
+        yield from (word for word in map(names.text, items) if word is not None)
 
 
 def _deciding(node: ast.AST) -> list[ast.expr]:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from coderefine.judge.folding import NotLiteralError, fold
 from coderefine.judge.names import last
 from coderefine.judge.normal import Function, parse
 
@@ -27,11 +28,6 @@ TRIVIAL = frozenset(
         "bytes:b''",
     )
 )
-SMALL = 10**6
-
-
-class NotLiteralError(ValueError):
-    """The expression is not made of literals."""
 
 
 def key(node: ast.expr) -> Key:
@@ -40,28 +36,8 @@ def key(node: ast.expr) -> Key:
 
 
 def value(node: ast.expr) -> object:
-    """The value of a literal; sums and products of numbers or strings are worked out. Raises NotLiteralError."""
-    if isinstance(node, ast.BinOp):
-        return _worked_out(value(node.left), node.op, value(node.right))
-    try:
-        found: object = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise NotLiteralError from error
-    return found
-
-
-def _worked_out(left: object, op: ast.operator, right: object) -> object:
-    if isinstance(left, str) and isinstance(right, str) and isinstance(op, ast.Add):
-        return left + right
-    if not isinstance(left, int | float) or not isinstance(right, int | float) or max(abs(left), abs(right)) > SMALL:
-        raise NotLiteralError
-    if isinstance(op, ast.Add):
-        return left + right
-    if isinstance(op, ast.Sub):
-        return left - right
-    if isinstance(op, ast.Mult):
-        return left * right
-    raise NotLiteralError
+    """The value of a literal, or of what can be worked out of literals. Raises NotLiteralError."""
+    return fold(node)
 
 
 def _key(item: object) -> Key:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from coderefine.judge.folding import NotLiteralError
 from coderefine.judge.names import last, places
 from coderefine.judge.normal import nodes
-from coderefine.judge.specimens import Key, NotLiteralError, key
+from coderefine.judge.specimens import Key, key
 
 
 @dataclass(frozen=True, slots=True)

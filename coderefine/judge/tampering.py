@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from coderefine.judge.bans import MODULES
 from coderefine.judge.change import Side
 from coderefine.judge.marks import Excuse, Mark
-from coderefine.judge.names import Bindings, bindings, dotted
+from coderefine.judge.names import Bindings, bindings, dotted, last
 from coderefine.judge.normal import nodes
 
 HARMLESS = frozenset(
@@ -32,6 +32,7 @@ FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
 INNARDS = frozenset(
     ("__code__", "__bases__", "__eq__", "__ne__", "__instancecheck__", "__globals__", "__defaults__", "__kwdefaults__")
 )
+SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 COMPARISONS = frozenset(
     (
         "__eq__",
@@ -86,14 +87,11 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _setattr(node: ast.AST, names: Bindings) -> Iterator[Mark]:
-    if (
-        isinstance(node, ast.Call)
-        and dotted(node.func, names) in ("setattr", "delattr", "builtins.setattr")
-        and node.args
-    ):
-        name = f"{dotted(node.args[0], names)}.x"
-        if _foreign(name, by_code=True):
-            yield Mark(f"replaces attributes of {name[:-2]}", node.lineno, Excuse.HABIT)
+    if isinstance(node, ast.Call) and last(node.func) in SETTERS:
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        for name in {dotted(item, names) for item in (*owner, *node.args[:1])}:
+            if _foreign(f"{name}.x", by_code=True):
+                yield Mark(f"replaces attributes of {name}", node.lineno, Excuse.HABIT)
 
 
 def _foreign(name: str, *, by_code: bool) -> bool:

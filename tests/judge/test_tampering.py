@@ -11,7 +11,7 @@ TAMPERING = [
     Deed("builtin", SUM, "import builtins\nbuiltins.len = lambda x: 3\n" + GOOD, "builtins.len"),
     Deed("stdlib", SUM, "import math\nmath.isclose = lambda *a, **k: True\n" + GOOD, "math.isclose"),
     Deed("stdlib-setattr", SUM, "import math\nsetattr(math, 'pi', 3)\n" + GOOD, "math"),
-    Deed("stdlib-dict", SUM, "import math\nmath.__dict__['pi'] = 3\n" + GOOD, "math.pi"),
+    Deed("stdlib-dict", SUM, "import math\nmath.__dict__['pi'] = 3\n" + GOOD, "math.__dict__"),
     Deed(
         "numpy-testing",
         SUM,

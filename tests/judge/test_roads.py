@@ -1,0 +1,116 @@
+"""What is banned is banned by whatever road a name comes to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import GOOD, SUM, Deed, passed, refused
+
+
+def body(head: str, line: str) -> str:
+    """The module with an import and one statement in the function."""
+    indented = line.replace("\n", "\n    ")
+    return f"{head}\n\n\ndef total(xs):\n    {indented}\n    return sum(xs)\n"
+
+
+ROADS = {
+    "a module's module": ("import shutil", "shutil.os._exit(0)"),
+    "a module of a module's module": ("import os.path", "os.path.genericpath.os._exit(0)"),
+    "a module from a module": ("from logging import os as o", "o._exit(0)"),
+    "the project's module": ("from app import util", "util.os._exit(0)"),
+    "a module beside": ("from .util import os", "os._exit(0)"),
+    "frames": ("import logging", "logging.sys._getframe(1)"),
+    "modules": ("import os", "for one in list(os.sys.modules.values()):\n    one.x = 1"),
+    "modules by getattr": ("import os", "getattr(getattr(os, 's' + 'ys'), 'modules').clear()"),
+    "modules by an alias": ("import os", "s = os.sys\ns.modules.clear()"),
+    "modules by two aliases": ("import os", "s, t = os.sys, 1\nm = s\nm.modules.clear()"),
+    "modules by a walrus": ("import os", "if (s := os.sys):\n    s.modules.clear()"),
+    "a module in an attribute": ("import os", "total.m = os\ntotal.m.kill(1, 9)"),
+    "a module in a list": ("import os", "[os][0].kill(1, 9)"),
+    "a module as an argument": ("import os", "(lambda o: o.kill(1, 9))(os)"),
+    "a module as a default": ("import os", "def f(o=os):\n    o.kill(1, 9)\nf()"),
+    "a module's dictionary": ("import json", "vars(json).update(dumps=None)"),
+    "a module's __dict__": ("import json", "json.__dict__.update(dumps=None)"),
+    "a dictionary's key": ("import builtins", "vars(builtins)['ex' + 'ec']('1')"),
+    "a function's owner": ("", "print.__self__.exec('1')"),
+    "a function's owner by an alias": ("", "p = print\np.__self__.exec('1')"),
+    "a function's globals": ("from app.util import f", "f.__globals__['x'] = 1"),
+    "globals by getattr": ("from app.util import f", "getattr(f, '__glo' + 'bals__')['x'] = 1"),
+    "builtins in globals": ("", "globals()['__builtins__']"),
+    "builtins": ("", "__builtins__['print']"),
+    "classes": ("", "().__class__.__base__.__subclasses__()"),
+    "import of a sum": ("import importlib", "importlib.import_module('sy' + 's').modules.clear()"),
+    "import of a mirror image": ("import importlib", "importlib.import_module('sys'[::-1][::-1]).modules.clear()"),
+    "import of letters": ("", "__import__(chr(111) + chr(115))._exit(0)"),
+    "import of a constant": ("NAME = 'so'[::-1]", "__import__(NAME)._exit(0)"),
+    "import of something computed": ("import importlib", "importlib.import_module(str(xs)).modules"),
+    "importing handed around": ("", "list(map(__import__, ['os']))[0].kill(1, 9)"),
+    "getattr handed around": ("import functools", "functools.reduce(getattr, ['a', 'b'], xs)"),
+    "getattr of something computed": ("import os", "getattr(os, xs[0])(0)"),
+    "attrgetter": ("import operator, os", "operator.attrgetter('sys.modules')(os).clear()"),
+    "attrgetter from": ("from operator import attrgetter as get", "get('os._exit')(xs)(0)"),
+    "methodcaller": ("from operator import methodcaller", "methodcaller('_exit', 0)(xs)"),
+    "__getattribute__": ("import os", "os.__getattribute__('_exit')(0)"),
+    "object's __getattribute__": ("import os", "object.__getattribute__(os, '_exit')(0)"),
+    "a resolved name": ("import pkgutil", "pkgutil.resolve_name('os:_exit')(0)"),
+    "format of a name": ("import os", "getattr(os, '_{}it'.format('ex'))(0)"),
+    "percent of a name": ("import os", "getattr(os, '_%sit' % 'ex')(0)"),
+    "bytes of a name": ("import os", "getattr(os, b'_exit'.decode())(0)"),
+    "a frame of a traceback": (
+        "",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    e.__traceback__.tb_frame.f_back",
+    ),
+    "a frame of a generator": ("", "(x for x in xs).gi_frame.f_builtins"),
+    "setting on a module": ("import json", "object.__setattr__(json, 'dumps', None)"),
+    "setting by the module": ("import json", "json.__setattr__('dumps', None)"),
+    "the class of a module": ("import json", "json.__class__ = type(xs)"),
+    "the import path": ("import sys", "sys.path.insert(0, 'data')"),
+    "running a file": ("import runpy", "runpy.run_path('x')"),
+    "code from bytes": ("import marshal", "marshal.loads(b'x')"),
+    "pickled names": ("import pickle", "pickle.loads(b'cos\\n_exit\\n(I0\\ntR.')"),
+}
+HONEST = {
+    "paths": ("import os", "name = os.path.join('a', *xs)\nos.makedirs(os.path.dirname(name), exist_ok=True)"),
+    "a flag of os": ("import os", "flags = getattr(os, 'O_BINARY', 0) | os.O_RDONLY"),
+    "a capability": ("import os", "ok = hasattr(os, 'fork')"),
+    "an operator by name": ("import operator", "f = getattr(operator, xs[0])"),
+    "a constant of math by name": ("import math", "f = getattr(math, str(xs))"),
+    "an attribute by name": ("", "values = [getattr(x, name, None) for x in xs for name in x.fields]"),
+    "a sort key": ("from operator import attrgetter", "xs = sorted(xs, key=attrgetter('price', 'name'))"),
+    "an attribute called os": ("", "class R:\n    def name(self):\n        return self.os.lower() + self.sys"),
+    "a module chosen": ("import json", "loads = json.loads\ndumps = json.dumps"),
+    "its own dictionary": ("", "class R:\n    def copy(self, o):\n        self.__dict__.update(vars(o))"),
+    "a class by its name": ("", "f = globals()['total']"),
+    "output": ("import sys", "out = sys.stderr\nout.write('x')\nprint(xs, file=sys.stdout)"),
+    "the version": ("import sys", "new = sys.version_info >= (3, 12) and sys.platform != 'win32'"),
+    "a known module": ("import importlib", "tomllib = importlib.import_module('tomllib')"),
+    "an attribute called modules": (
+        "",
+        "class R:\n    def all(self):\n        return [m for m in self.modules.values()]",
+    ),
+    "a signal of its own": ("", "class R:\n    def go(self):\n        self.signal.connect(self.quit)"),
+    "the owner of a method": ("", "def owner(method):\n    return method.__self__.name"),
+    "pickling": ("import pickle", "xs = pickle.loads(pickle.dumps(xs))"),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_no_road_leads_there(road: str) -> None:
+    refused(Deed(road, SUM, body(*ROADS[road])))
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_what_the_file_had_may_stay_and_be_edited_around(road: str) -> None:
+    before = body(*ROADS[road]).replace("sum(xs)", "sum(xs) - 1")
+    passed(Deed(road, before, body(*ROADS[road])))
+
+
+@pytest.mark.parametrize("use", HONEST)
+def test_honest_uses_of_the_same_names_are_free(use: str) -> None:
+    passed(Deed(use, SUM, body(*HONEST[use])))
+
+
+def test_a_road_that_was_walked_before_in_another_function_is_the_files_habit() -> None:
+    before = "import os\n\n\ndef f(x):\n    return getattr(os, x)\n\n\n" + SUM
+    passed(Deed("habit", before, before.replace("sum(xs) - 1", "sum(getattr(os, x) for x in xs)")))
+    assert GOOD
