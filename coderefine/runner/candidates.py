@@ -12,6 +12,22 @@ Codes = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Nearby:
+    """What two versions answer, each asked twice, to the calls that tests make and to calls of the same shape.
+
+    `around`: the calls beside each recorded one. Answers by call, see Pool.answers: `own`, those of the version that
+    the tests ran; `other`, those of the second; `within`, those of the first whose functions call the second's.
+    `values`: what the first and the second answer, whatever becomes of the arguments.
+    """
+
+    around: Mapping[str, tuple[str, ...]]
+    own: Mapping[str, Codes]
+    other: Mapping[str, Codes]
+    within: Mapping[str, Codes]
+    values: Mapping[str, Codes]
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """An edit to judge: repo-relative path -> whole new content (None deletes), laid over the pool's tree."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import select
 import sys
@@ -11,12 +12,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 
 from coderefine.config import Config
 from coderefine.core import Coverage, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
+from coderefine.runner.candidates import Candidate, Codes, Judged, Nearby, Plan
 from coderefine.runner.ground import LEAST, STATUSES, TRIED, Ground, message
 from coderefine.runner.nearness import nearest, one_of_each
 from coderefine.runner.reach import Function, Packed, Reach, Steps, joined, steps_of
@@ -28,6 +30,8 @@ from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
+WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("value", "other value"))
+"""How two versions are asked, each twice; see inside/wide.py."""
 UNKNOWN = 0.02
 """Seconds of a test of which nothing is known."""
 WATCHED = 40
@@ -349,8 +353,25 @@ class Pool:
         pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
         return dict(zip(codes.get("?", ()), pairs, strict=False))
 
+    def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
+        """What the program answers to the calls of `tests` and to many of the same shape, and with `other` files.
+
+        Nothing, when the probe died.
+        """
+        codes = self._answers((), tests, seconds, {"other": encoded(other)})
+        calls, sizes = codes.get("?", ()), [int(size) for size in codes.get("*", ())]
+        ends = list(itertools.accumulate(sizes, initial=len(sizes)))
+        blocks = (tuple(calls[first:end]) for first, end in itertools.pairwise(ends))
+        pairs = (zip(codes.get(one, ()), codes.get(two, ()), strict=False) for one, two in WAYS)
+        answered = (dict(zip(calls, pair, strict=False)) for pair in pairs)
+        return Nearby(dict(zip(calls, blocks, strict=False)), *answered)
+
     def _answers(
-        self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float
+        self,
+        candidates: Sequence[Candidate],
+        tests: Sequence[str],
+        seconds: float,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> Mapping[str, Sequence[str]]:
         places = self._quick(self._known(tests), seconds)
         worker = self._workers[0]
@@ -363,6 +384,7 @@ class Pool:
                 "tests": places,
                 "seconds": seconds,
                 "limit": LEAST + 3 * seconds,
+                **more,
             }
         )
         answer = worker.server.hot.wait(3 * seconds + ANSWER)

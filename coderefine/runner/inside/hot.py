@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, direct, disk, heat, live, probe, reach, rehearse, session, subprocesses, swap, warm, wire
+from . import child, direct, disk, heat, live, probe, reach, rehearse, session, subprocesses, swap, warm, wide, wire
 
 Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
@@ -245,6 +245,9 @@ class Server:
         recorder.start()
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
         recorder.stop()
+        if "other" in message:
+            files = {self._tree.full(path): data for path, data in disk.decoded(message["other"]).items()}
+            return json.dumps(wide.compared(recorder.calls, files, message["seconds"])).encode("ascii")
         calls = probe.near(recorder.calls)
         share = message["seconds"] / (len(edits) + 1)
         codes = {"?": [probe.label(call) for call in calls], "": probe.answers(calls, time.monotonic() + share)}
