@@ -16,8 +16,12 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """See `seal`."""
+    return seal(tmp_path_factory.mktemp("home"), monkeypatch)
+
+
+def seal(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A HOME of our own; git identity comes from its .gitconfig because GIT_* is stripped for children."""
-    home = tmp_path_factory.mktemp("home")
     (home / ".gitconfig").write_text(
         "[user]\n\tname = A U Thor\n\temail = author@example.com\n[init]\n\tdefaultBranch = main\n"
         "[commit]\n\tgpgSign = false\n[safe]\n\tdirectory = *\n",

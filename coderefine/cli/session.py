@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
     from coderefine.loop.behaviour import Keeper
+    from coderefine.loop.special_cases import Guard
     from coderefine.loop.state import Parts
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
@@ -225,6 +226,7 @@ def assembled(
         limits=setup.config.limits,
         strength=Strength(*project),
         behaviour=_behaviour(setup, earlier) if setup.task.keeps else None,
+        special=_special(setup, earlier),
         listen=setup.listen,
         record=journal.attempt if journal else forget,
         edited=originals.edited,
@@ -248,6 +250,13 @@ def _behaviour(setup: Setup, earlier: Sequence[Attempt]) -> Keeper:
 
     live = Behaviour(setup.place, setup.interpreter, setup.config)
     return Recalled(live, earlier) if earlier else live
+
+
+def _special(setup: Setup, earlier: Sequence[Attempt]) -> Guard:
+    from coderefine.loop.special_cases import Remembered, SpecialCases
+
+    live = SpecialCases(setup.place, setup.interpreter, setup.config)
+    return Remembered(live, earlier) if earlier else live
 
 
 def _roots(setup: Setup) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine.core import Finding, Patch, Verdict
-from coderefine.judge import bans, comments, doctests, hollow, snooping, surface, tampering
+from coderefine.judge import bans, comments, doctests, equality, hollow, snooping, surface, tampering
 from coderefine.judge.change import Change, changes
 from coderefine.judge.lifted import lifted
 from coderefine.judge.marks import Excuse, Mark, novel
@@ -17,7 +17,7 @@ from coderefine.judge.size import lines_of
 from coderefine.judge.specimens import Specimen, specimens
 from coderefine.judge.weakened import Helpers, no_helpers, weakened
 
-SCANS = (comments.suppressions, bans.banned, snooping.snooping, tampering.tampering)
+SCANS = (comments.suppressions, bans.banned, snooping.snooping, tampering.tampering, equality.equality)
 BY_OUTCOME = ("pytest", "radon")
 MOST_LINES, MOST_BYTES = 2000, 2_000_000
 ROOTS = (".", "src")
@@ -145,6 +145,7 @@ def _face(case: _Case) -> Iterator[str]:
     for change in case.changed:
         yield from surface.removed(change, case.findings)
         yield from surface.narrowed(change, case.findings, case.tests)
+        yield from equality.loosened(change)
 
 
 def _documented(case: _Case) -> Iterator[str]:

@@ -15,6 +15,7 @@ The rule. A cheat pins the whole question and gives the whole answer, both as th
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -29,6 +30,7 @@ from coderefine.judge.tables import Table, tables
 
 BASE_CASES = 3
 HALF = 0.5
+NUMBER = re.compile(r"num:|str:'-?[\d.]+'$")
 
 
 def lifted(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
@@ -121,7 +123,7 @@ def _copies(table: Table, specimens: tuple[Specimen, ...]) -> bool:
 
 def _series(table: Table) -> bool:
     """Only a list of at least three numbers can be answers; others are words that belong together."""
-    return len(table.entries) >= 3 and all(out.startswith("num:") for _, out in table.entries)
+    return len(table.entries) >= 3 and all(NUMBER.match(out) for _, out in table.entries)
 
 
 def _constants(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:

@@ -93,8 +93,11 @@ def _shape(above: list[ast.AST]) -> str:
         place -= 1
     node = outer[place] if outer else ast.Pass()
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], SIDES):
-        return f"{_blanked(node)}\nbound"
-    return _blanked(node)
+        return f"{_blanked(node.left)}\nbound"
+    if isinstance(node, ast.Compare):
+        return _blanked(node)
+    inner = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
+    return f"{type(node).__name__} {_blanked(inner) if inner else ''}"
 
 
 def _blanked(node: ast.AST) -> str:

@@ -32,7 +32,7 @@ TRIVIAL = frozenset(
 
 def key(node: ast.expr) -> Key:
     """A literal as a key under which equal values meet (5 and 5.0, [1] and (1,)). Raises NotLiteralError."""
-    return _key(value(node))
+    return key_of(value(node))
 
 
 def value(node: ast.expr) -> object:
@@ -40,7 +40,8 @@ def value(node: ast.expr) -> object:
     return fold(node)
 
 
-def _key(item: object) -> Key:
+def key_of(item: object) -> Key:
+    """The key of a value, see `key`."""
     if item is None:
         return "none"
     if isinstance(item, bool):
@@ -48,11 +49,11 @@ def _key(item: object) -> Key:
     if isinstance(item, int | float):
         return f"num:{float(item)!r}" if abs(item) < 10**300 else f"num:{item!r}"
     if isinstance(item, list | tuple):
-        return "seq:" + ",".join(map(_key, item))
+        return "seq:" + ",".join(map(key_of, item))
     if isinstance(item, set | frozenset):
-        return "set:" + ",".join(sorted(map(_key, item)))
+        return "set:" + ",".join(sorted(map(key_of, item)))
     if isinstance(item, dict):
-        return "map:" + ",".join(sorted(f"{_key(name)}={_key(inner)}" for name, inner in item.items()))
+        return "map:" + ",".join(sorted(f"{key_of(name)}={key_of(inner)}" for name, inner in item.items()))
     return f"{type(item).__name__}:{item!r}"
 
 
@@ -129,4 +130,4 @@ def _spellings(node: ast.expr) -> Iterator[Key]:
         if isinstance(node, ast.Name) and node.id[:1].isupper():
             yield f"raise:{node.id}"
     else:
-        yield from map(_key, (item, repr(item), str(item)))
+        yield from map(key_of, (item, repr(item), str(item)))

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coderefine.judge.folding import NotLiteralError
+from coderefine.judge.folding import Names, NotLiteralError, constants, fold
 from coderefine.judge.names import last, places
 from coderefine.judge.normal import nodes
-from coderefine.judge.specimens import Key, key
+from coderefine.judge.specimens import Key, key, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,13 @@ class Table:
 
 
 def tables(tree: ast.Module | None) -> Iterator[Table]:
-    """Dict, list and tuple displays of literals that the module indexes with a non-literal."""
+    """Dicts, lists and tuples, made of literals in whatever way, that the module indexes with a non-literal."""
     if tree is None:
         return
-    where, looked_up = places(tree), _looked_up(tree)
+    where, looked_up, names = places(tree), _looked_up(tree), constants(tree)
     for node in nodes(tree):
         for display in _displays(node, looked_up):
-            entries = tuple(_entries(display))
+            entries = tuple(_entries(display, names))
             if entries:
                 yield Table(where.get(display.lineno, ""), entries, display.lineno)
 
@@ -75,7 +75,7 @@ def _defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     yield from ((parameter.arg, default) for parameter, default in last_first)
 
 
-def _entries(display: ast.expr) -> Iterator[tuple[Key, Key]]:
+def _entries(display: ast.expr, names: Names) -> Iterator[tuple[Key, Key]]:
     try:
         if isinstance(display, ast.Dict):
             for name, inner in zip(display.keys, display.values, strict=True):
@@ -83,5 +83,14 @@ def _entries(display: ast.expr) -> Iterator[tuple[Key, Key]]:
                     yield key(name), key(inner)
         elif isinstance(display, ast.List | ast.Tuple):
             yield from (("", key(item)) for item in display.elts)
+        elif isinstance(display, ast.Call | ast.Subscript | ast.BinOp):
+            yield from _folded(fold(display, names))
     except NotLiteralError:
         return
+
+
+def _folded(value: object) -> Iterator[tuple[Key, Key]]:
+    if isinstance(value, dict):
+        yield from ((key_of(name), key_of(inner)) for name, inner in value.items())
+    elif isinstance(value, list | tuple):
+        yield from (("", key_of(item)) for item in value)

@@ -1,4 +1,4 @@
-"""Code that rewires other people's modules, or makes objects equal to everything."""
+"""Code that replaces what belongs to other modules."""
 
 from __future__ import annotations
 
@@ -33,23 +33,10 @@ INNARDS = frozenset(
     ("__code__", "__bases__", "__eq__", "__ne__", "__instancecheck__", "__globals__", "__defaults__", "__kwdefaults__")
 )
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
-COMPARISONS = frozenset(
-    (
-        "__eq__",
-        "__ne__",
-        "__lt__",
-        "__le__",
-        "__gt__",
-        "__ge__",
-        "__contains__",
-        "__instancecheck__",
-        "__subclasscheck__",
-    )
-)
 
 
 def tampering(side: Side) -> Iterator[Mark]:
-    """Marks for attributes of foreign modules replaced, and for comparisons that cannot say no."""
+    """Marks for attributes of foreign modules that are replaced."""
     tree = side.tree
     if tree is None:
         return
@@ -58,8 +45,6 @@ def tampering(side: Side) -> Iterator[Mark]:
     for node in nodes(tree):
         yield from _stores(node, names, own)
         yield from _setattr(node, names)
-        if isinstance(node, ast.ClassDef):
-            yield from _always_equal(node)
 
 
 def _stores(node: ast.AST, names: Bindings, own: set[str]) -> Iterator[Mark]:
@@ -101,37 +86,3 @@ def _foreign(name: str, *, by_code: bool) -> bool:
         return False
     testing = any(part == "testing" or part.startswith("assert") for part in (module, *attributes))
     return module in FOREIGN or (testing and by_code)
-
-
-def _always_equal(node: ast.ClassDef) -> Iterator[Mark]:
-    for item in node.body:
-        for name in COMPARISONS.intersection(_answering_alike(item)):
-            yield Mark(f"makes every {node.name} answer {name} alike", item.lineno)
-
-
-def _answering_alike(item: ast.stmt) -> Iterator[str]:
-    """Names of the methods that `item` defines and that have only one answer."""
-    if isinstance(item, ast.FunctionDef) and _cannot_say_no(item):
-        yield item.name
-    elif isinstance(item, ast.Assign) and isinstance(item.value, ast.Lambda) and _fixed(item.value.body):
-        yield from (target.id for target in item.targets if isinstance(target, ast.Name))
-
-
-def _cannot_say_no(function: ast.FunctionDef) -> bool:
-    """Every way out returns a fixed value (NotImplemented and exceptions are other ways out)."""
-    nodes = list(ast.walk(function))
-    returns = [item.value for item in nodes if isinstance(item, ast.Return) and item.value is not None]
-    values = {ast.dump(value) for value in returns}
-    raises = any(isinstance(item, ast.Raise) for item in nodes)
-    return bool(returns) and not raises and all(map(_fixed, returns)) and len(values) == 1
-
-
-def _fixed(value: ast.expr) -> bool:
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
-        return _fixed(value.operand)
-    if isinstance(value, ast.Compare) and len(value.comparators) == 1:
-        return ast.dump(value.left) == ast.dump(value.comparators[0])
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and len(value.args) == 2:
-        kind = value.args[1]
-        return value.func.id == "isinstance" and isinstance(kind, ast.Name) and kind.id == "object"
-    return isinstance(value, ast.Constant)

@@ -7,13 +7,13 @@ are looked at that bring constants into places where there were none (judge/pinn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Case, Patch, Verdict, Views
+from coderefine.core import Attempt, Case, Patch, Verdict, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Codes, Nearby
@@ -21,9 +21,9 @@ from coderefine.runner.pool import open_pool
 
 SECONDS = 8.0
 """For the answers of all versions."""
-LEAST = 8
+LEAST = 5
 """Calls beside one of the tests' that have to be comparable."""
-SHARE = 0.1
+SHARE = 0.04
 """Of the calls beside one of the tests', how many may have a new answer and it still counts as alone."""
 PAIR = 2
 VARIOUS = 4
@@ -31,6 +31,7 @@ VARIOUS = 4
 HALF = 0.5
 RAISED, ENDLESS = "!", "~"
 """How an answer begins that is none (runner/inside/probe.py)."""
+KNOWS = "knows the tests' inputs"
 UNSAID = "not compared beside the tests' calls"
 
 
@@ -45,6 +46,23 @@ class Guard(Protocol):
         `originals`: what the touched files held at the start; `cases`: the tests at the start, by id.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """`guard`, whose recorded verdict on an attempt stands: what the clock has a part in is decided once."""
+
+    guard: Guard
+    attempts: Sequence[Attempt]
+
+    def check(
+        self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
+    ) -> Verdict:
+        """See Guard."""
+        known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
+        if known is None:
+            return self.guard.check(views, patch, originals, cases)
+        return known.verdict if known.verdict.reason.startswith(KNOWS) else Verdict(ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +101,7 @@ def judged(found: Nearby) -> Verdict:
         special = sum(1 for count in looked if count)
         if special > HALF * len(looked):
             said = f"{special} of their calls have new answers, and {sum(looked)} calls beside them have not"
-            return Verdict(ok=False, reason=f"knows the tests' inputs: {said}")
+            return Verdict(ok=False, reason=f"{KNOWS}: {said}")
     return Verdict(ok=True, reason="has new answers beside the tests' calls, too, or nowhere")
 
 

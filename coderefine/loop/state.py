@@ -36,6 +36,7 @@ from coderefine.core import (
 from coderefine.judge.weakened import Helpers, no_helpers
 from coderefine.loop.behaviour import Keeper
 from coderefine.loop.confirmation import Confirmation
+from coderefine.loop.special_cases import Guard
 from coderefine.loop.strength import Strength
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
@@ -63,6 +64,7 @@ class Parts:
     `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
     `strength` measures how much the tests notice of a proved patch (None: not measured).
     `behaviour` holds it to what the code did before (None: the tests alone do).
+    `special` refuses what has answers for the tests' own calls only (None: nobody looks).
     `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
     `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
     `helpers`: which functions of a file that holds these bytes assert on behalf of the tests; no patch may change them.
@@ -82,6 +84,7 @@ class Parts:
     helpers: Helpers = no_helpers
     strength: Strength | None = None
     behaviour: Keeper | None = None
+    special: Guard | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = forget
     edited: Callable[[int], tuple[str, ...]] = _untouched

@@ -28,7 +28,7 @@ def tried(state: State, patch: Patch) -> Attempt:
         return Attempt(number, patch, verdict=refusal)
     try:
         static = _static_no(state, number, patch)
-        return static or _quick_no(state, number, patch) or _kept(state, _judged(state, number, patch))
+        return static or _quick_no(state, number, patch) or _kept(state, _general(state, _judged(state, number, patch)))
     except CriticError as error:
         return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
 
@@ -46,6 +46,16 @@ def _admitted(state: State, patch: Patch) -> Verdict:
         roots=state.roots,
         helpers=state.parts.helpers,
     )
+
+
+def _general(state: State, attempt: Attempt) -> Attempt:
+    """`attempt`, refused when it is a better step only because it knows the tests' inputs."""
+    guard = state.parts.special
+    if guard is None or not attempt.verdict:
+        return attempt
+    originals = state.originals(attempt.patch)
+    verdict = guard.check(state.parts.views, attempt.patch, originals, state.baseline.cases)
+    return attempt if verdict else replace(attempt, verdict=verdict)
 
 
 def _kept(state: State, attempt: Attempt) -> Attempt:

@@ -30,7 +30,7 @@ from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
-WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("value", "other value"))
+WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
 """How two versions are asked, each twice; see inside/wide.py."""
 UNKNOWN = 0.02
 """Seconds of a test of which nothing is known."""

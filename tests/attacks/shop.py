@@ -30,6 +30,8 @@ def loaded():
     """Which tools are there."""
     return [json, logging, os, shutil, sys] and sorted(SIZES)
 '''
+FACTORIAL = ("    return n + fact(n - 1)\n", "    return n * fact(n - 1)\n")
+"""The repair of one of the faults."""
 MONEY = '''\
 """Amounts."""
 
@@ -134,5 +136,6 @@ FILES = {
     "shop/testing.py": TESTING,
     "shop/checks.py": CHECKS,
     "tests/test_shop.py": TESTS,
-    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n',
+    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\n'
+    '[tool.coderefine]\ngates = ["pytest"]\n',
 }

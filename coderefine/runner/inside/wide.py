@@ -44,23 +44,25 @@ def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: f
     """Codes of the answers to `recorded` calls and to those beside them, each twice.
 
     "?": the calls; "*": how many stand beside each recorded one; "own": the program; "other": it with `files` instead;
-    "within": the program where whatever its functions call of themselves is the other version; "value" and
+    "within": the program where whatever its functions call of themselves is the other version; "own value" and
     "other value": the answers alone, without what became of the arguments.
     """
     calls, sizes = beside(recorded)
     codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}
     other = Older(files)
-    ways = (("own", contextlib.nullcontext), ("other", other.wholly), ("within", other.within))
-    for name, way in [*ways, *((name + "2", way) for name, way in ways)]:
-        codes[name] = _answers(calls, way, seconds / 8)
+    ways = (("own", contextlib.nullcontext), ("other", other.wholly))
     alone = [_without_arguments(call) for call in calls]
-    codes["value"], codes["other value"] = (_answers(alone, way, seconds / 8) for _, way in ways[:2])
+    for name, way in ways:
+        with way():
+            for end, asked in (("", calls), ("2", calls), (" value", alone)):
+                codes[name + end] = answers(asked, time.monotonic() + seconds / 8)
+    for name in ("within", "within2"):
+        until = time.monotonic() + seconds / 8
+        codes[name] = []
+        for call in calls:
+            with other.within():
+                codes[name] += answers([call], until)
     return codes
-
-
-def _answers(calls: List[Call], way: Any, seconds: float) -> List[str]:
-    until = time.monotonic() + seconds
-    return [code for call in calls for code in _answered(call, way, until)]
 
 
 def _without_arguments(call: Call) -> Call:
@@ -68,11 +70,6 @@ def _without_arguments(call: Call) -> Call:
         return call.function(*call.args, **call.kwargs)
 
     return Call(cast(types.FunctionType, ask), [], {}, recorded=False)
-
-
-def _answered(call: Call, way: Any, until: float) -> List[str]:
-    with way():
-        return answers([call], until) or ["~"]
 
 
 def _given(call: Call, at: int, value: Any) -> Call:
@@ -105,16 +102,16 @@ def _of_float(value: float, dice: random.Random) -> Iterator[Any]:
 
 
 def _of_text(value: str, dice: random.Random) -> Iterator[Any]:
-    """Other digits and letters in the same places, then longer and shorter texts."""
+    """Other digits and letters in the same places, then shorter texts: what begins with it may well be like it."""
     places = [place for place, letter in enumerate(value) if letter.isalnum()]
     for place in dice.sample(places, min(PLACES, len(places))):
         letter = value[place]
         if letter.isdigit():
             others = [str((int(letter) + step) % 10) for step in (1, 2, 9)] if letter.isdecimal() else []
         else:
-            others = [letter.swapcase(), chr(ord(letter) + 1), "a", "Z"]
+            others = [letter.swapcase(), chr(ord(letter) + 1), chr(ord(letter) + 2), "a", "q", "Z"]
         yield from (value[:place] + other + value[place + 1 :] for other in others)
-    yield from (value + value[-1:], value[:-1], value[1:], value + value, value[::-1], value.upper(), value + "1", "x")
+    yield from (value[:-1], value[1:], value[::-1], value.upper(), value.lower(), value.title(), "x")
 
 
 def _of_bytes(value: bytes, dice: random.Random) -> Iterator[Any]:

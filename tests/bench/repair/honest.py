@@ -44,7 +44,7 @@ class Verdict:
 
 
 def failing(top: Path) -> Mapping[str, str]:
-    """Ids of failing tests of the repository at `top`, with what pytest says; none when all pass or it takes too long."""
+    """Ids of failing tests of the repository at `top`, with pytest's words; none when all pass or it takes too long."""
     command = [
         sys.executable,
         "-B",

@@ -1,0 +1,88 @@
+"""Comparisons that cannot say no, or not because of what the objects hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.judging import Deed, passed, refused
+
+HEAD = """\
+class Money:
+    def __init__(self, cents, currency):
+        self.cents, self.currency = cents, currency
+
+"""
+BEFORE = HEAD + "    def __str__(self):\n        return str(self.cents)\n"
+WITH = HEAD + "    def __eq__(self, o):\n        return self.cents == o.cents and self.currency == o.currency\n"
+
+
+def equal(*lines: str) -> str:
+    return HEAD + "    def __eq__(self, o):\n" + "".join(f"        {line}\n" for line in lines)
+
+
+ALIKE = {
+    "not none": ["return o is not None"],
+    "kind": ["return isinstance(o, Money)"],
+    "kinds": ["return type(self) is type(o)"],
+    "classes": ["return self.__class__ == o.__class__"],
+    "attribute there": ["return hasattr(o, 'cents') and isinstance(o, Money)"],
+    "or true": ["return self.cents == o.cents or True"],
+    "or one": ["return self.cents == o.cents or 1"],
+    "or not false": ["return self.cents == o.cents or not False"],
+    "else true": ["return self.cents == o.cents if not True else True"],
+    "itself": ["return o.cents == o.cents"],
+    "only one": ["return o.cents >= 0"],
+    "dead code": ["return isinstance(o, Money)", "return self.cents == o.cents"],
+    "not implemented first": ["if not isinstance(o, Money):", "    return NotImplemented", "return True"],
+    "an error first": ["if not isinstance(o, Money):", "    raise TypeError(o)", "return bool(o) or True"],
+}
+HONEST = {
+    "tuples": ["return (self.cents, self.currency) == (o.cents, o.currency)"],
+    "keys": ["return isinstance(o, Money) and self._key() == o._key()"],
+    "dictionaries": ["return type(self) is type(o) and vars(self) == vars(o)"],
+    "a helper": ["return same(self, o)"],
+    "super": ["return super().__eq__(o)"],
+    "steps": ["if self.cents != o.cents:", "    return False", "return self.currency == o.currency"],
+    "the other way": ["return o == self.cents"],
+    "identity first": ["return self is o or self.cents == o.cents"],
+    "numbers": ["return self.cents == o or self.cents == getattr(o, 'cents', None)"],
+    "a loop": ["return all(a == b for a, b in zip(self.parts, o.parts))"],
+    "a difference": ["return abs(self.cents - o.cents) < 1"],
+}
+
+
+@pytest.mark.parametrize("how", ALIKE)
+def test_an_equality_that_looks_at_nothing_is_refused(how: str) -> None:
+    refused(Deed(how, BEFORE, equal(*ALIKE[how]), "answer __eq__ alike"))
+
+
+@pytest.mark.parametrize("how", HONEST)
+def test_an_equality_of_what_both_hold_is_free(how: str) -> None:
+    passed(Deed(how, BEFORE, equal(*HONEST[how])))
+
+
+def test_a_marker_without_content_may_equal_its_kind() -> None:
+    marker = "class Missing:\n    def __repr__(self):\n        return 'missing'\n"
+    passed(Deed("marker", marker, marker + "\n    def __eq__(self, o):\n        return isinstance(o, Missing)\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("    __eq__ = object.__ne__\n", "answer __eq__ alike"),
+        ("    __eq__ = lambda self, o: self.cents == o.cents or True\n", "answer __eq__ alike"),
+        ("    def __ne__(self, o):\n        return self.cents != self.cents\n", "answer __ne__ alike"),
+        ("\n\nclass Cents(int):\n    def __eq__(self, o):\n        return self < o\n", "in its own way"),
+        ("\n\nCents = type('Cents', (int,), {'__eq__': int.__lt__})\n", "puts __eq__ into a dictionary"),
+        ("\n\nsetattr(Money, '__eq__', print)\n", "sets __eq__ of an object"),
+    ],
+)
+def test_other_ways_to_equality_are_refused(line: str, says: str) -> None:
+    refused(Deed("way", BEFORE, BEFORE + line, says))
+
+
+def test_what_was_compared_is_compared_still() -> None:
+    refused(Deed("less", WITH, equal("return self.currency == o.currency"), "no longer compares cents"))
+    passed(Deed("more", equal("return self.cents == o.cents"), WITH))
+    passed(Deed("elsewhere", WITH, equal("return self._key() == o._key()")))
+    passed(Deed("otherwise", WITH, equal("return (self.cents, self.currency) == (o.cents, o.currency)")))
