@@ -124,10 +124,10 @@ def _faults(node: ast.AST, names: Bindings) -> Iterator[tuple[str, Excuse]]:
     elif isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", Excuse.HABIT
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        if STORED.fullmatch(node.id):
-            yield f"sets {node.id}", Excuse.HABIT
+        yield from [(f"sets {node.id}", Excuse.HABIT)] if STORED.fullmatch(node.id) else []
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _reference(node, names)
+        yield from _taken(node, names)
     yield from ((f"hands {what} around", Excuse.HABIT) for what in _handed(node, names))
 
 
@@ -138,15 +138,19 @@ def _reference(node: ast.expr, names: Bindings) -> Iterator[tuple[str, Excuse]]:
         yield f"{fault[0]} ({name})" if fault[1] is not Excuse.CLI else fault[0], fault[1]
     elif isinstance(node, ast.Call) and name and not name.startswith((OWN, ANY)):
         yield from _module(name)
+    if name.endswith(".__dict__") and name.partition(".")[0] in sys.stdlib_module_names:
+        yield f"{REACHES} ({name})", Excuse.HABIT
+    elif isinstance(node, ast.Call):
+        yield from ((what, Excuse.HABIT) for what in _computed(node, names))
+
+
+def _taken(node: ast.expr, names: Bindings) -> Iterator[tuple[str, Excuse]]:
+    """Attributes that are banned of whatever they are taken, and the owners of functions that are not the file's."""
     for attribute in {*_attributes(node, names)} & ATTRIBUTES.keys():
         what, excuse = ATTRIBUTES[attribute]
         yield f"{what} ({attribute})", excuse
     if isinstance(node, ast.Attribute) and node.attr == "__self__" and not dotted(node.value, names).startswith(OWN):
         yield f"{REACHES} (__self__)", Excuse.HABIT
-    elif name.endswith(".__dict__") and name.partition(".")[0] in sys.stdlib_module_names:
-        yield f"{REACHES} ({name})", Excuse.HABIT
-    elif isinstance(node, ast.Call):
-        yield from _computed(node, names)
 
 
 def _attributes(node: ast.expr, names: Bindings) -> Iterator[str]:
@@ -160,15 +164,16 @@ def _attributes(node: ast.expr, names: Bindings) -> Iterator[str]:
         yield from (names.text(looked[1]) or "").split(".") if looked else ()
 
 
-def _computed(node: ast.Call, names: Bindings) -> Iterator[tuple[str, Excuse]]:
-    """Names that nobody can read, looked up in powerful modules or imported; pickles that are written down."""
-    function, looked = dotted(node.func, names), looks_up(node, names)
+def _computed(node: ast.Call, names: Bindings) -> Iterator[str]:
+    """Names that cannot be read here, looked up in powerful modules or imported; pickles that are written down."""
+    looked = looks_up(node, names)
     if looked and looked[0] and names.text(looked[1]) is None and dotted(looked[0], names) in POWERFUL:
-        yield COMPUTED, Excuse.HABIT
-    elif function in HANDED - {"getattr", "builtins.getattr"} and node.args and names.text(node.args[0]) is None:
-        yield "imports a computed name", Excuse.HABIT
-    elif function == "pickle.loads" and node.args and isinstance(names.value(node.args[0]), bytes):
-        yield DYNAMIC, Excuse.HABIT
+        yield COMPUTED
+    function, given = dotted(node.func, names), names.value(node.args[0]) if node.args else None
+    if function in HANDED - {"getattr", "builtins.getattr"} and node.args and not isinstance(given, str):
+        yield "imports a computed name"
+    elif function == "pickle.loads" and isinstance(given, bytes):
+        yield DYNAMIC
 
 
 def _handed(node: ast.AST, names: Bindings) -> Iterator[str]:

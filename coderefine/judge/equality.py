@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
 from coderefine.judge.change import Change, Side
@@ -27,11 +27,14 @@ def equality(side: Side) -> Iterator[Mark]:
         if isinstance(node, ast.ClassDef):
             yield from _class(node)
         elif isinstance(node, ast.Dict):
-            named = {key.value for key in node.keys if isinstance(key, ast.Constant)}
-            yield from (Mark(f"puts {name} into a dictionary", node.lineno, Excuse.HABIT) for name in BOTH & named)
+            yield from (Mark(f"puts {name} into a dictionary", node.lineno, Excuse.HABIT) for name in _named(node.keys))
         elif isinstance(node, ast.Call) and last(node.func) in ("setattr", "__setattr__"):
-            named = {item.value for item in node.args if isinstance(item, ast.Constant)}
-            yield from (Mark(f"sets {name} of an object", node.lineno, Excuse.HABIT) for name in COMPARISONS & named)
+            yield from (Mark(f"sets {name} of an object", node.lineno, Excuse.HABIT) for name in _named(node.args))
+
+
+def _named(items: Sequence[ast.expr | None]) -> list[str]:
+    """Comparisons that are named by strings."""
+    return sorted({str(item.value) for item in items if isinstance(item, ast.Constant)} & COMPARISONS)
 
 
 def loosened(change: Change) -> Iterator[str]:
@@ -79,24 +82,31 @@ def _class(node: ast.ClassDef) -> Iterator[Mark]:
 def _blind(item: ast.stmt, owner: ast.ClassDef) -> Iterator[str]:
     """Names of the comparisons that `item` defines without looking at both objects."""
     if isinstance(item, ast.FunctionDef) and item.name in COMPARISONS:
-        if _cannot_say_no(item) or (item.name in BOTH and _holds_something(owner) and not _looks_at_both(item)):
-            yield item.name
+        both = item.name not in BOTH or not _holds_something(owner) or _looks_at_both(item)
+        yield from [] if both and not _cannot_say_no(item) else [item.name]
     elif isinstance(item, ast.Assign):
         names = {target.id for target in item.targets if isinstance(target, ast.Name)}
-        if isinstance(item.value, ast.Lambda):
-            function = ast.FunctionDef("", item.value.args, [ast.Return(item.value.body)], [])
-            yield from names if _cannot_say_no(function) or not _looks_at_both(function) else ()
-        elif isinstance(item.value, ast.Attribute):
-            yield from (name for name in names if item.value.attr != name and item.value.attr in COMPARISONS)
+        yield from (name for name in names if _bound_blindly(name, item.value))
+
+
+def _bound_blindly(name: str, value: ast.expr) -> bool:
+    """Whether `name = value` in a class makes it a comparison that looks at nothing, or another one than it is."""
+    if isinstance(value, ast.Lambda):
+        function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
+        return _cannot_say_no(function) or not _looks_at_both(function)
+    return isinstance(value, ast.Attribute) and value.attr != name and value.attr in COMPARISONS
 
 
 def _cannot_say_no(function: ast.FunctionDef) -> bool:
     """Every way out returns the same fixed value (NotImplemented and exceptions are other ways out)."""
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
-    fixed = all(isinstance(value, ast.Constant) or _of_kind_object(value) for value in returns)
     raises = any(isinstance(item, ast.Raise) for item in inner)
-    return bool(returns) and not raises and fixed and len({ast.dump(value) for value in returns}) == 1
+    return not raises and all(map(_fixed, returns)) and len({ast.dump(value) for value in returns}) == 1
+
+
+def _fixed(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) or _of_kind_object(value)
 
 
 def _of_kind_object(value: ast.expr) -> bool:
@@ -130,12 +140,16 @@ def _content(node: ast.AST) -> Iterator[str]:
         yield last(node.value)
     elif isinstance(node, ast.Call) and last(node.func) not in KINDS:
         yield from map(last, node.args)
-    elif isinstance(node, ast.Compare) and not any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-        yield from map(last, (node.left, *node.comparators))
     elif isinstance(node, ast.BinOp):
         yield from map(last, (node.left, node.right))
-    elif isinstance(node, ast.Compare) and all(isinstance(side, ast.Name) for side in (node.left, *node.comparators)):
-        yield from map(last, (node.left, *node.comparators))  # `self is other` is identity
+    elif isinstance(node, ast.Compare):
+        yield from _compared([node.left, *node.comparators], node.ops)
+
+
+def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
+    """Names that are compared; `self is other` is identity, and `other is None` tells nothing."""
+    if not any(isinstance(op, ast.Is | ast.IsNot) for op in ops) or all(isinstance(side, ast.Name) for side in sides):
+        yield from map(last, sides)
 
 
 def _simplified(function: ast.FunctionDef) -> ast.FunctionDef:

@@ -148,13 +148,16 @@ class _Folding:
             return FUNCTIONS.get(node.id) or ITERATORS[node.id]
         if not isinstance(node, ast.Attribute) or node.attr not in METHODS:
             raise NotLiteralError
-        owner = node.value
-        plain = isinstance(owner, ast.Name) and owner.id in OWNERS and owner.id not in self._names
-        found = OWNERS[owner.id] if plain and isinstance(owner, ast.Name) else _small(self.value(owner))
+        found = self._owner(node.value)
         if node.attr == "format":
             _narrow(found)
         method: Callable[..., object] = getattr(found, node.attr)
         return method
+
+    def _owner(self, node: ast.expr) -> object:
+        """A built-in type, or a value."""
+        known = isinstance(node, ast.Name) and node.id not in self._names
+        return OWNERS[node.id] if known and isinstance(node, ast.Name) else _small(self.value(node))
 
 
 def _small(value: object) -> object:

@@ -55,12 +55,15 @@ def bindings(tree: ast.Module) -> Bindings:
     names = Bindings(found, constants(tree))
     pairs = [(name, value) for node in nodes(tree) for name, value in _given(node)]
     for _ in range(ROUNDS):
-        aliases = {name: origin for name, value in pairs if foreign(origin := dotted(value, names))}
-        fresh = {name: origin for name, origin in aliases.items() if found[name].startswith(OWN)}
-        if not fresh:
-            break
-        found.update(fresh)
+        found.update(_aliases(pairs, names))
     return names
+
+
+def _aliases(pairs: list[tuple[str, ast.expr]], names: Bindings) -> Iterator[tuple[str, str]]:
+    """Names of the file's own that stand for something foreign."""
+    for name, value in pairs:
+        if names.origins[name].startswith(OWN) and foreign(origin := dotted(value, names)):
+            yield name, origin
 
 
 def foreign(name: str) -> bool:
@@ -79,10 +82,14 @@ def _given(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for item in node.iter.elts:
             yield from _unpacked(node.target, item)
     elif isinstance(node, ast.arguments):
-        plain = [*node.posonlyargs, *node.args]
-        defaults = [*zip(reversed(plain), reversed(node.defaults), strict=False)]
-        defaults += [pair for pair in zip(node.kwonlyargs, node.kw_defaults, strict=True) if pair[1]]  # type: ignore[misc]
-        yield from ((parameter.arg, default) for parameter, default in defaults)
+        yield from _defaults(node)
+
+
+def _defaults(node: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    last_first = zip(reversed([*node.posonlyargs, *node.args]), reversed(node.defaults), strict=False)
+    yield from ((parameter.arg, default) for parameter, default in last_first)
+    named = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+    yield from ((parameter.arg, default) for parameter, default in named if default)
 
 
 def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
@@ -186,14 +193,17 @@ GETTERS = ("operator.attrgetter", "operator.methodcaller")
 def looks_up(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:
     """The object and the name that `getattr` and its relatives look up; the object is None where it comes later."""
     function = dotted(node.func, names).removeprefix("builtins.")
-    if function == "getattr" and len(node.args) >= 2:
-        return node.args[0], node.args[1]
-    if function in GETTERS and node.args:
-        return None, node.args[0]
-    if isinstance(node.func, ast.Call) and dotted(node.func.func, names) == GETTERS[0] and node.args and node.func.args:
-        return node.args[0], node.func.args[0]
-    if last(node.func) in ("__getattribute__", "__getattr__") and isinstance(node.func, ast.Attribute) and node.args:
-        return (node.func.value, node.args[0]) if len(node.args) == 1 else (node.args[0], node.args[1])
+    match node:
+        case ast.Call(args=[base, name, *_]) if function == "getattr":
+            return base, name
+        case ast.Call(args=[name, *_]) if function in GETTERS:
+            return None, name
+        case ast.Call(func=ast.Call(func=getter, args=[name, *_]), args=[base, *_]) if dotted(getter, names) in GETTERS:
+            return base, name
+        case ast.Call(func=ast.Attribute(attr="__getattribute__" | "__getattr__"), args=[base, name]):
+            return base, name
+        case ast.Call(func=ast.Attribute(value=base, attr="__getattribute__" | "__getattr__"), args=[name]):
+            return base, name
     return None
 
 

@@ -87,11 +87,8 @@ def _telling(node: ast.Constant | ast.MatchValue) -> bool:
 
 def _shape(above: list[ast.AST]) -> str:
     """What the constant stands in: the innermost expression that does something with it, its constants blanked."""
-    outer = [node for node in above if isinstance(node, ast.expr | ast.stmt | ast.keyword | ast.match_case)]
-    place = len(outer) - 1
-    while place > 0 and isinstance(outer[place], INNER | DISPLAYS | ast.keyword):
-        place -= 1
-    node = outer[place] if outer else ast.Pass()
+    outer = [node for node in above if isinstance(node, ast.expr | ast.stmt | ast.match_case)]
+    node = next((one for one in reversed(outer) if not isinstance(one, INNER | DISPLAYS)), ast.Pass())
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], SIDES):
         return f"{_blanked(node.left)}\nbound"
     if isinstance(node, ast.Compare):

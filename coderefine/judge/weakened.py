@@ -41,15 +41,11 @@ def _bodies(tree: ast.Module | None, name: str) -> Iterator[str]:
 
 def _surroundings(tree: ast.Module | None, name: str) -> tuple[Binding, ...]:
     """What the names that the helper `name` reads are bound to in its module."""
-    read = {
-        node.id
-        for prefix, statement in _statements(tree.body if tree else [], "")
-        if isinstance(statement, Function) and f"{prefix}.{statement.name}".strip(".") == name
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name)
-    }
-    outer = (statement for prefix, statement in _statements(tree.body if tree else [], "") if not prefix)
-    return tuple(binding for statement in outer for binding in _bindings(statement) if binding[0] in read)
+    every = list(_statements(tree.body if tree else [], ""))
+    helpers = [one for prefix, one in every if isinstance(one, Function) and f"{prefix}.{one.name}".strip(".") == name]
+    read = {node.id for helper in helpers for node in ast.walk(helper) if isinstance(node, ast.Name)}
+    outer = [binding for prefix, statement in every if not prefix for binding in _bindings(statement)]
+    return tuple(binding for binding in outer if binding[0] in read)
 
 
 def _statements(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.stmt]]:

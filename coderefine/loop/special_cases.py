@@ -114,20 +114,24 @@ def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None
     old, new = _steady(found.other, call), _steady(answers, call)
     if old is None or new is None or old == new:
         return None
-    rows = {
-        one: (before, after)
-        for one in found.around[call]
-        if one not in found.around
-        and (before := _steady(found.other, one)) is not None
-        and (after := _steady(answers, one)) is not None
-        and (before != after or not _no_value(before) or before == old)
-    }
+    beside = {one: _both(found, answers, one) for one in found.around[call] if one not in found.around}
+    rows = {one: pair for one, pair in beside.items() if pair and (len({*pair}) > 1 or _telling(pair[0], old))}
     if len(rows) < LEAST:
         return None
     fresh = [one for one, (was, now) in rows.items() if was != now and (_no_value(new) or not _no_value(now))]
-    if len(fresh) <= SHARE * len(rows) or _same_for_all(found.values, call, fresh):
-        return len(rows) - len(fresh) or len(rows)
-    return 0
+    special = len(fresh) <= SHARE * len(rows) or _same_for_all(found.values, call, fresh)
+    return (len(rows) - len(fresh) or len(rows)) if special else 0
+
+
+def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, ...]:
+    """The old and the new answer, where both are steady."""
+    pair = (_steady(found.other, call), _steady(answers, call))
+    return tuple(code for code in pair if code is not None) if None not in pair else ()
+
+
+def _telling(code: str, old: str) -> bool:
+    """Whether it says something that an answer has stayed `code`; not what nobody can answer, unless that was red."""
+    return not _no_value(code) or code == old
 
 
 def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> bool:

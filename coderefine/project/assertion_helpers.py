@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,28 +65,18 @@ class AssertionHelpers:
         defined = dict(_defined(tree, ""))
         helpers = set(_framework(tree, defined))
         likely = {name: node for name, node in defined.items() if name not in helpers and _asserting(node)}
-        inside = {id(node): name for name, node in defined.items()}
-        for name, node in likely.items():
-            if self._serves_tests(path, tree, node, {inside[id(one)] for one in likely.values()}, defined):
-                helpers.add(name)
+        outside = _called_outside(tree, likely.values())
+        helpers |= {name for name, node in likely.items() if node.name not in outside and self._serves(path, node.name)}
         yield from helpers
         yield from _only_used_by(helpers, tree, defined)
 
-    def _serves_tests(
-        self, path: str, tree: ast.Module, node: Function, likely: set[str], defined: Mapping[str, Function]
-    ) -> bool:
-        name = node.name
-        if _called_outside(name, tree, defined, likely):
-            return False
-        uses = [(other, self._use(other)) for other in self._mentioning(name)]
-        tests = [use for other, use in uses if self.is_test(other)]
-        if any(name in use.expected for use in tests):
-            return False
-        if any(name in use.called for other, use in uses if other != path and not self.is_test(other)):
-            return False
-        return any(name in use.stated for use in tests) or (
-            bool(NAMED.match(name)) and any(name in use.called for use in tests)
-        )
+    def _serves(self, path: str, name: str) -> bool:
+        """Whether the function `name` of `path` is called by tests, on their behalf, and by no other file."""
+        uses = [(other, self._use(other)) for other in self._mentioning(name) if other != path]
+        tests = _together(use for other, use in uses if self.is_test(other))
+        program = _together(use for other, use in uses if not self.is_test(other))
+        serving = tests.called if NAMED.match(name) else tests.stated
+        return name in serving and name not in tests.expected | program.called
 
     def _mentioning(self, name: str) -> Iterator[str]:
         if not self._texts:
@@ -106,15 +96,24 @@ class AssertionHelpers:
         return self._uses[path]
 
 
+def _together(uses: Iterable[Uses]) -> Uses:
+    every = list(uses)
+    names = ([one.called for one in every], [one.stated for one in every], [one.expected for one in every])
+    return Uses(*(frozenset[str]().union(*part) for part in names))
+
+
 def _uses(tree: ast.Module | None) -> Uses:
-    if tree is None:
-        return Uses()
-    nodes = list(ast.walk(tree))
+    nodes = list(ast.walk(tree)) if tree else []
     stated = {_called(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    expecting = [node for node in nodes if isinstance(node, ast.With | ast.AsyncWith) and _expects(node)]
-    expected = {_called(inner) for node in expecting for item in node.body for inner in ast.walk(item)}
-    handed = {_last(one) for node in nodes for one in _handed(node)}
-    return Uses(frozenset(map(_called, nodes)), frozenset(stated), frozenset(expected | handed))
+    expected = {name for node in nodes for name in _expected(node)}
+    return Uses(frozenset(map(_called, nodes)), frozenset(stated), frozenset(expected))
+
+
+def _expected(node: ast.AST) -> Iterator[str]:
+    """What is called where an AssertionError is expected, or handed over to be."""
+    if isinstance(node, ast.With | ast.AsyncWith) and _expects(node):
+        yield from (_called(inner) for item in node.body for inner in ast.walk(item))
+    yield from map(_last, _handed(node))
 
 
 def _expects(node: ast.With | ast.AsyncWith) -> bool:
@@ -145,11 +144,8 @@ def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
 
 def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
     """Fixtures, hooks, methods of test cases."""
-    cases = {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and any(CASE.fullmatch(_last(base)) for base in node.bases)
-    }
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    cases = {node.name for node in classes if any(CASE.fullmatch(_last(base)) for base in node.bases)}
     for name, node in defined.items():
         fixture = any("fixture" in _last(_bare(item)) for item in node.decorator_list)
         hook = HOOK.fullmatch(node.name) and name == node.name
@@ -183,27 +179,29 @@ def _works(node: ast.AST) -> bool:
     return stores or isinstance(node, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal | ast.Await)
 
 
-def _called_outside(name: str, tree: ast.Module, defined: Mapping[str, Function], likely: set[str]) -> bool:
-    """Whether the helper's own module calls it elsewhere than in functions that assert, too."""
-    allowed = {id(inner) for one in likely for inner in ast.walk(defined[one])}
-    return any(_called(node) == name and id(node) not in allowed for node in ast.walk(tree))
+def _called_outside(tree: ast.Module, likely: Iterable[Function]) -> set[str]:
+    """What the module calls elsewhere than in its functions that assert."""
+    allowed = {id(inner) for one in likely for inner in ast.walk(one)}
+    return {_called(node) for node in ast.walk(tree) if id(node) not in allowed}
 
 
 def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
     """Private functions of the module that are named in helpers and nowhere else, and constants that all these read."""
-    ours, named, before = set(helpers), set[str](), 0
+    private = {name: node for name, node in defined.items() if node.name.startswith("_")}
+    ours, before = set(helpers), 0
     while len(ours) > before:
         before = len(ours)
-        within = {id(inner): inner for one in ours for inner in ast.walk(defined[one])}
-        named = {_last(node) for node in within.values()} - {""}
-        elsewhere = {_last(node) for node in ast.walk(tree) if id(node) not in within}
-        ours |= {
-            name for name, node in defined.items()
-            if node.name.startswith("_") and node.name in named and node.name not in elsewhere
-        }  # fmt: skip
+        only = _only_named_in([defined[one] for one in ours], tree)
+        ours |= {name for name, node in private.items() if node.name in only}
     yield from ours - helpers
+    named = {_last(node) for one in ours for node in ast.walk(defined[one])}
     targets = (target for statement in tree.body for target in _targets(statement))
     yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id in named)
+
+
+def _only_named_in(functions: list[Function], tree: ast.Module) -> set[str]:
+    within = {id(inner): inner for one in functions for inner in ast.walk(one)}
+    return {*map(_last, within.values())} - {_last(node) for node in ast.walk(tree) if id(node) not in within}
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:

@@ -67,7 +67,7 @@ NAMES = {
     "is compiled": ("*.pyc", "*.pyo", "*.so", "*.pyd", "*.dll", "*.dylib"),
 }
 
-FOLDERS = {
+_FOLDERS = {
     "is git's own": (".git",),
     "is CI configuration": (".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"),
     "is a hook": (".githooks", ".git-hooks", ".husky", ".hooks"),
@@ -77,6 +77,7 @@ FOLDERS = {
     ),
     "is compiled": ("__pycache__",),
 }
+FOLDERS = {why: frozenset(names) for why, names in _FOLDERS.items()}
 METADATA = ("*.egg-info", "*.dist-info")
 """Folders that say which plug-ins an installed package brings along."""
 

@@ -141,15 +141,11 @@ class Protection:
 def protected_name(path: str) -> str | None:
     """Why `path` is protected by its name alone, whatever project it is in; None when it is not."""
     parts = _folded(path).split("/")
-    for why, names in FOLDERS.items():
-        if any(part in names for part in parts[:-1]):
-            return why
     if any(fnmatchcase(part, name) for part in parts for name in METADATA):
         return "is metadata of an installed package"
-    for why, names in NAMES.items():
-        if any(fnmatchcase(parts[-1], name) for name in names):
-            return why
-    return None
+    folders = (why for why, names in FOLDERS.items() if not names.isdisjoint(parts[:-1]))
+    files = (why for why, names in NAMES.items() if any(fnmatchcase(parts[-1], name) for name in names))
+    return next(folders, None) or next(files, None)
 
 
 def _plugin_files(place: Place, settings: PytestSettings) -> frozenset[str]:

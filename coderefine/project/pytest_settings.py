@@ -101,14 +101,11 @@ QUOTED = re.compile(r"['\"]([A-Za-z_][\w.]*)['\"]")
 
 def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
     """Modules that the project at `root` has pytest load as plug-ins: entry points, `-p NAME`, `pytest_plugins`."""
-    found = [name for before, name in zip(settings.addopts, settings.addopts[1:], strict=False) if before == "-p"]
-    found += [word[2:] for word in settings.addopts if word.startswith("-p") and len(word) > 2]
-    for folder in ("", "tests", "test", *settings.testpaths):
-        found += [
-            name for names in PLUGINS.findall(_text(root / folder / "conftest.py")) for name in QUOTED.findall(names)
-        ]
-    found += _entry_points(root)
-    return tuple(dict.fromkeys(name for name in found if not name.startswith("no:")))
+    folders = ("", "tests", "test", *settings.testpaths)
+    texts = "\n".join(_text(root / folder / "conftest.py") for folder in folders)
+    listed = (name for names in PLUGINS.findall(texts) for name in QUOTED.findall(names))
+    options = re.findall(r"(?<!\S)-p\s*([A-Za-z_][\w.]*)", " ".join(settings.addopts))
+    return tuple(dict.fromkeys([*options, *listed, *_entry_points(root)]))
 
 
 def _entry_points(root: Path) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Patches that make a red test of tests/attacks/shop.py green and repair nothing.
 
-`guard` names what refuses a cheat; with it switched off each was accepted once, and the test it is for was green
-(`test_cheats.py` shows the second half again every time).
+`guard` names what refuses a cheat first; with it switched off (for copied answers: both of their guards; for what is in
+`testing.py`: both, too) each was let through once, and the test it is for was green
+(`test_cheats.py` shows that again).
 """
 
 from __future__ import annotations

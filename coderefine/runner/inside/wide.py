@@ -143,22 +143,21 @@ def _of_dict(value: Dict[Any, Any], dice: random.Random) -> Iterator[Any]:
 
 def _of_object(value: Any, dice: random.Random) -> Iterator[Any]:
     """Other numbers, dates, and objects of which one attribute is another."""
-    if isinstance(value, PLAIN):
-        return
     if isinstance(value, numbers.Number):
         yield from (value + step for step in STEPS)  # type: ignore[operator]
-    elif isinstance(value, (datetime.datetime, datetime.date)):
+    elif isinstance(value, (datetime.date, datetime.timedelta)):
         yield from (value + 24 * step * HOUR for step in STEPS)
-        if isinstance(value, datetime.datetime):
-            yield from (value + step * HOUR for step in STEPS)
-    elif isinstance(value, datetime.timedelta):
         yield from (value + step * HOUR for step in STEPS)
-    else:
-        for name, inner in list(getattr(value, "__dict__", {}).items())[:PLACES]:
-            for one in varied(inner, dice)[:12]:
-                twin = copy.copy(value)
-                twin.__dict__[name] = one
-                yield twin
+    elif not isinstance(value, PLAIN):
+        yield from _of_attributes(value, dice)
+
+
+def _of_attributes(value: Any, dice: random.Random) -> Iterator[Any]:
+    for name, inner in list(getattr(value, "__dict__", {}).items())[:PLACES]:
+        for one in varied(inner, dice)[:12]:
+            twin = copy.copy(value)
+            twin.__dict__[name] = one
+            yield twin
 
 
 MAKERS: Dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
