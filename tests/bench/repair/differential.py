@@ -162,8 +162,19 @@ class Likeness:
         return self.compared >= LEAST and not self.differ
 
 
-def same_in_package(top: Path, path: str, original: str, patched: str, timeout: float = 240.0) -> Likeness:
-    """Compares two texts of `path`, a file of the package at `top` (which holds the original), on its suite's calls."""
+def same_in_package(
+    top: Path,
+    path: str,
+    original: str,
+    patched: str,
+    *,
+    timeout: float = 240.0,
+    python: str | Path = sys.executable,
+) -> Likeness:
+    """Compare two texts of `path`, a file of the package at `top` (which holds the original), on its suite's calls.
+
+    `python` has pytest and what the package needs.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out, job = Path(folder) / "out.json", Path(folder) / "job.json"
         told = {"path": str(top / path), "original": original, "patched": patched, "out": str(out)}
@@ -171,9 +182,7 @@ def same_in_package(top: Path, path: str, original: str, patched: str, timeout: 
         command = ["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-p", "replaying"]
         env = {**os.environ, "REPLAYING": str(job), "PYTHONPATH": str(Path(__file__).parent)}
         try:
-            subprocess.run(
-                [sys.executable, *command], cwd=top, env=env, timeout=timeout, capture_output=True, check=False
-            )
+            subprocess.run([python, *command], cwd=top, env=env, timeout=timeout, capture_output=True, check=False)
             return Likeness(**json.loads(out.read_text("utf-8")))
         except (subprocess.TimeoutExpired, OSError, ValueError):
             return Likeness(0, 0, "the comparison did not end")

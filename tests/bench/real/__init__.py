@@ -1,0 +1,1 @@
+"""`fix` on real projects: see __main__ for how to run it."""
