@@ -50,10 +50,17 @@ class SlipMaker(Maker):
     def slips(self) -> Iterator[Fault]:
         """All of them; some may not parse (`valid`, which is slow, tells)."""
         for fault in self.all():
-            if fault.kind == "unary-dropped" and not fault.old.startswith("not "):
-                continue
-            if fault.kind in FAMILIES:
+            if fault.kind in FAMILIES and not self._unlikely(fault):
                 yield fault
+
+    def _unlikely(self, fault: Fault) -> bool:
+        """Tell what is seldom written: another name for `self`, a second `not`, a sign dropped."""
+        denied = fault.old.startswith("not ")
+        return (
+            (fault.kind == "variable" and fault.old in {"self", "cls"})
+            or (fault.kind == "condition-negated" and denied)
+            or (fault.kind == "unary-dropped" and not denied)
+        )
 
 
 @dataclass(frozen=True)
