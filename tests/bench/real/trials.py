@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Subject:
-    """The command under test, and the commit of its source."""
+    """The command under test, and the last commit that changed its source."""
 
     command: Path
     commit: str
@@ -75,7 +75,7 @@ def subject(command: Path) -> Subject:
     CACHE.mkdir(exist_ok=True)
     where = _output([python, "-c", "import coderefine; print(coderefine.__file__)"], CACHE)
     top = Path(where).parent.parent
-    head = _output(["git", "rev-parse", "--short=10", "HEAD"], top)
+    head = _output(["git", "log", "-1", "--abbrev=10", "--format=%h", "--", "coderefine"], top)
     changes = _output(["git", "diff", "HEAD", "--", "coderefine"], top)
     return Subject(command, f"{head}+{hashlib.sha256(changes.encode()).hexdigest()[:6]}" if changes else head)
 
@@ -188,9 +188,14 @@ def judged(project: Project, slip: Slip, base: Baseline) -> tuple[str, Likeness]
         return "identical", NOTHING
     if not green(project, base):
         return "none", Likeness(0, 0, "a patch that leaves tests failing")
+    mistaken = slip.fault.apply(original)
+    if same(patched, mistaken):
+        return "plausible", Likeness(0, 0, "repaired in another file")
     mixed = transplanted(original, patched, slip.fault.function)
     if same(original, mixed):
         return "identical", NOTHING
+    if same(mixed, mistaken):
+        mixed = patched  # the slip is still there, and made up for elsewhere in the file
     restore(project)
     commit(project)
     limit = 10 * base.seconds + 120

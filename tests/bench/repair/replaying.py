@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -24,6 +25,7 @@ from typing import Any
 PER_FUNCTION, VARIED, LONGEST, PATIENCE = 40, 12, 60.0, 0.2
 """Calls noted of a function; variations of each; seconds for all answers; seconds for one."""
 GENERATOR = 0x20
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclass
@@ -167,13 +169,14 @@ def answer(function: Any, call: Call) -> str:
         return "?"
     signal.setitimer(signal.ITIMER_REAL, PATIENCE)
     try:
-        return json.dumps([shown(function(*args, **kwargs)), shown(args), shown(kwargs)], default=str)
+        told = json.dumps([shown(function(*args, **kwargs)), shown(args), shown(kwargs)], default=str)
+        return ADDRESS.sub("", told)
     except Late:
         return "late"
     except RecursionError:
         return "RecursionError"
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return ADDRESS.sub("", f"{type(error).__name__}: {error}")
     except BaseException as error:
         return type(error).__name__
     finally:
