@@ -26,30 +26,17 @@ See also `python -m tests.bench.real.requests` and `python -m tests.bench.real.s
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from tests.bench.real.projects import HALVES, Project, chosen, commit, locked, prepare, restore, suite
+from tests.bench.real.options import arguments
+from tests.bench.real.projects import Project, chosen, commit, locked, prepare, restore, suite
 from tests.bench.real.reports import details, newest, summary
 from tests.bench.real.slips import Slip, accepted
 from tests.bench.real.suites import Suite
 from tests.bench.real.trials import Row, Subject, keep, rows, subject, trial
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
-    """The options that the benchmarks of this folder share."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ours = Path(sys.executable).parent / "coderefine"
-    parser.add_argument("--coderefine", type=Path, default=ours, help="the command under test (default: %(default)s)")
-    parser.add_argument("--half", choices=HALVES, default=HALVES[0])
-    parser.add_argument("--only", default="", help="names, or parts of them, with commas")
-    parser.add_argument("--report", action="store_true", help="run nothing, report what was measured")
-    parser.add_argument("--again", action="store_true", help="run what has a row, too")
-    return parser
-
-
 def main() -> None:
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--slips", type=int, default=10, metavar="N", help="of each project (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--find", action="store_true", help="prepare the projects and find slips, run no trial")
@@ -57,8 +44,7 @@ def main() -> None:
     projects = chosen(given.only, given.half)
     if given.find:
         for project in projects:
-            with locked(project):
-                print(name(project), len(accepted(project, given.slips, given.seed)), "slips", flush=True)
+            print(name(project), len(accepted(project, given.slips, given.seed)), "slips", flush=True)
         return
     tested = subject(given.coderefine.absolute())
     if not given.report:
@@ -78,16 +64,15 @@ def name(project: Project) -> str:
 
 def measure(tested: Subject, project: Project, given: argparse.Namespace) -> None:
     done = {row.key for row in rows(project.half)}
+    slips = accepted(project, given.slips, given.seed)
+    todo = [slip for slip in slips if given.again or (tested.commit, slip.seed, slip.id) not in done]
     with locked(project):
-        slips = accepted(project, given.slips, given.seed)
-        todo = [slip for slip in slips if given.again or (tested.commit, slip.seed, slip.id) not in done]
-        if todo:
-            plain = undisturbed(project)
-            print(f"# {name(project)}: {len(todo)} slips, one run of the suite takes {plain.seconds:.1f} s", flush=True)
-        for slip in todo:
+        plain = undisturbed(project) if todo else Suite()
+    for slip in todo:
+        with locked(project):
             row = trial(tested, project, slip, plain)
-            keep(row)
-            print(progress(row, slip), flush=True)
+        keep(row)
+        print(progress(row, slip), flush=True)
 
 
 def undisturbed(project: Project) -> Suite:
@@ -95,7 +80,9 @@ def undisturbed(project: Project) -> Suite:
     base = prepare(project)
     restore(project)
     commit(project)
-    return suite(project, timeout=10 * base.seconds + 60)
+    seen = suite(project, timeout=10 * base.seconds + 60)
+    print(f"# {name(project)}: one run of the suite takes {seen.seconds:.1f} s", flush=True)
+    return seen
 
 
 def progress(row: Row, slip: Slip) -> str:

@@ -13,8 +13,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice, zip_longest
+from pathlib import Path
 
-from tests.bench.real.projects import Baseline, Project, executed, prepare, restore, suite
+from tests.bench.real.projects import Baseline, Project, executed, locked, prepare, restore, suite
 from tests.bench.real.suites import Suite
 from tests.bench.repair.mutator import Fault, Maker
 
@@ -90,27 +91,35 @@ class Slip:
 
 def tried(project: Project, seed: int) -> list[Slip]:
     """All slips of the project that were tried with this seed, in their order."""
-    path = project.folder / f"slips-{seed}.jsonl"
+    path = _kept(project, seed)
     if not path.exists():
         return []
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     return [Slip(**{**row, "fault": Fault(**row["fault"]), "failing": tuple(row["failing"])}) for row in rows]
 
 
-def accepted(project: Project, count: int, seed: int, *, find: bool = True) -> list[Slip]:
-    """The first `count` slips that can be used; with `find`, further ones are tried until there are enough."""
-    found = tried(project, seed)
-    good = [slip for slip in found if slip.state == "accepted"]
-    if find and len(good) < count:
-        base = prepare(project)
-        for fault in islice(drawn(project, seed), len(found), None):
-            slip = _tried(project, fault, seed, base)
-            with (project.folder / f"slips-{seed}.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(slip)) + "\n")
-            good += [slip] if slip.state == "accepted" else []
+def accepted(project: Project, count: int, seed: int) -> list[Slip]:
+    """The first `count` slips that can be used; further ones are tried until there are enough."""
+    candidates: Iterator[Fault] = iter(())
+    faults: list[Fault] = []
+    while True:
+        with locked(project):
+            found = tried(project, seed)
+            good = [slip for slip in found if slip.state == "accepted"]
             if len(good) >= count:
-                break
-    return good[:count]
+                return good[:count]
+            base = prepare(project)
+            candidates = candidates if faults else drawn(project, seed)
+            faults += islice(candidates, len(found) + 1 - len(faults))
+            if len(faults) <= len(found):
+                return good
+            slip = _tried(project, faults[len(found)], seed, base)
+            with _kept(project, seed).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(slip)) + "\n")
+
+
+def _kept(project: Project, seed: int) -> Path:
+    return project.folder / f"slips-{seed}.jsonl"
 
 
 def drawn(project: Project, seed: int) -> Iterator[Fault]:

@@ -115,7 +115,7 @@ def trial(tested: Subject, project: Project, slip: Slip, plain: Suite) -> Row:
     out, err = kept / f"{slip.id}.json", kept / f"{slip.id}.err"
     argv = (tested.command, "fix", "--format", "json")
     ended = run(argv, project.top, env=environment({}), timeout=PATIENCE, out=out, err=err)
-    report = _report(out)
+    report = report_of(out)
     diff, others = changes(project, slip)
     verdict, like = judged(project, slip, prepare(project))
     if verdict == "none" and (ended.code not in {0, 1} or not report):
@@ -146,7 +146,7 @@ def trial(tested: Subject, project: Project, slip: Slip, plain: Suite) -> Row:
     )
 
 
-def _report(out: Path) -> dict[str, Any]:
+def report_of(out: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(out.read_text("utf-8"))
     except ValueError:
