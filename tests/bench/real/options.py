@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tests.bench.real.projects import HALVES
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
+    """The shared ones. Besides, being terminated becomes an exception, so that no suite goes on without us."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     ours = Path(sys.executable).parent / "coderefine"
     parser.add_argument("--coderefine", type=Path, default=ours, help="the command under test (default: %(default)s)")
