@@ -157,7 +157,7 @@ def _unpack(project: Project) -> None:
 
 def _measure(project: Project, kept: Path) -> None:
     """Two runs; what differs between them is neither passing nor failing reliably and counts as failing."""
-    one, two = (suite(project, timeout=600.0) for _ in range(2))
+    one, two = (suite(project) for _ in range(2))
     known = set(one.passed) | set(one.failing) | set(two.passed) | set(two.failing)
     passed = set(one.passed) & set(two.passed)
     if one.broken or not passed:
@@ -166,10 +166,15 @@ def _measure(project: Project, kept: Path) -> None:
     kept.write_text(json.dumps(asdict(base)), "utf-8")
 
 
-def suite(project: Project, *, timeout: float, most: int = 0) -> Suite:
-    """Run the suite in the working copy as its own configuration says."""
+def suite(project: Project, *, base: Baseline | None = None, most: int = 0) -> Suite:
+    """Run the suite in the working copy as its own configuration says.
+
+    With `base`, it is ended when it takes far more CPU time than the unmodified one; wall time says little on a machine
+    that has other work.
+    """
     skipped = [f"--deselect={one}" for one in project.without]
-    return run_suite(project.top, project.python, skipped, timeout=timeout, most=most)
+    cpu = 3 * base.seconds + 20 if base else 0.0
+    return run_suite(project.top, project.python, skipped, timeout=20 * cpu or 1800.0, cpu=cpu, most=most)
 
 
 def restore(project: Project) -> None:

@@ -160,7 +160,7 @@ def put_in(project: Project, fault: Fault) -> None:
 def _tried(project: Project, fault: Fault, seed: int, base: Baseline) -> Slip:
     restore(project)
     put_in(project, fault)
-    seen = suite(project, timeout=3 * base.seconds + 20, most=MOST + len(base.failing))
+    seen = suite(project, base=base, most=MOST + len(base.failing))
     restore(project)
     failing = tuple(name for name in seen.failing if name not in base.failing)
     family = FAMILIES[fault.kind]

@@ -44,9 +44,19 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(
-    argv: Sequence[str | Path], cwd: Path, *, env: Mapping[str, str], timeout: float, out: Path, err: Path
+    argv: Sequence[str | Path],
+    cwd: Path,
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    out: Path,
+    err: Path,
+    cpu: float = 0.0,
 ) -> Ended:
-    """Run a command in a process group of its own, which is killed when time is up."""
+    """Run a command in a process group of its own, which is killed when time is up.
+
+    With `cpu`, each of its processes ends after so many CPU seconds.
+    """
     with out.open("wb") as stdout, err.open("wb") as stderr:
         before, began = _cpu(), time.monotonic()
         child = subprocess.Popen(
@@ -58,6 +68,8 @@ def run(
             stderr=stderr,
             start_new_session=True,
         )
+        if cpu:
+            resource.prlimit(child.pid, resource.RLIMIT_CPU, (int(cpu), int(cpu) + 5))
         try:
             code: int | None = child.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -83,6 +95,7 @@ def run_suite(
     arguments: Sequence[str],
     *,
     timeout: float,
+    cpu: float = 0.0,
     most: int = 0,
     lines: Mapping[str, str] | None = None,
 ) -> Suite:
@@ -108,7 +121,8 @@ def run_suite(
         )
         argv = (*argv, f"--maxfail={most + 1}") if most else argv
         out = Path(folder) / "out"
-        ended = run(argv, top, env=environment(more), timeout=timeout, out=out, err=Path(folder) / "err")
+        err = Path(folder) / "err"
+        ended = run(argv, top, env=environment(more), timeout=timeout, cpu=cpu, out=out, err=err)
         if ended.code is None or not written.exists():
             return Suite(seconds=ended.seconds, cpu=ended.cpu)
         found = {name: tuple(ids) for name, ids in json.loads(written.read_text("utf-8")).items()}

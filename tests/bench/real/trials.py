@@ -205,7 +205,7 @@ def judged(project: Project, slip: Slip, base: Baseline) -> tuple[str, Likeness]
 
 def green(project: Project, base: Baseline) -> bool:
     """Whether all that passes in the unmodified suite passes, and nothing new fails."""
-    seen = suite(project, timeout=3 * base.seconds + 60)
+    seen = suite(project, base=base)
     fails = set(seen.failing) - set(base.failing)
     return seen.ended and not seen.broken and not fails and set(base.passed) <= set(seen.passed)
 
