@@ -20,7 +20,7 @@ from tests.support.repo import make_repo
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="candidates are judged in forks")
 
-Repair = Callable[[Mapping[str, str | bytes]], tuple[list[Patch], Search, list[Event]]]
+Repair = Callable[..., tuple[list[Patch], Search, list[Event]]]
 
 
 @dataclass(frozen=True)
@@ -179,3 +179,30 @@ def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> Non
             proposals.send(replace(it.situation, attempts=(it.base, refused)))
     said = [event.text for event in it.said]
     assert "search: test_shop.py::test_more passed in a fork of the warm tests and fails cold" in said
+
+
+PROGRAM = {
+    "pkg/__init__.py": "",
+    "pkg/calc.py": "def total(values):\n    result = 0\n    for value in values:\n        result -= value\n"
+    "    return result\n",
+    "pkg/__main__.py": "import sys\n\nfrom pkg.calc import total\n\nprint(total(map(int, sys.argv[1:])))\n",
+    "test_program.py": "import subprocess\nimport sys\n\n\ndef run(*words):\n"
+    "    return subprocess.check_output([sys.executable, '-m', 'pkg', *words], text=True)\n\n\n"
+    "def test_total():\n    assert run('1', '2') == '3\\n'\n\n\ndef test_nothing():\n    assert run() == '0\\n'\n",
+}
+
+
+def test_a_fault_in_a_program_that_the_test_starts(repair: Repair) -> None:
+    (patch, *_), search, _ = repair(PROGRAM, 90.0)
+    assert patch.files == {"pkg/calc.py": PROGRAM["pkg/calc.py"].replace("-=", "+=").encode()}
+    assert search.first_candidate is not None
+
+
+def test_a_search_that_could_judge_nothing_says_why(repair: Repair) -> None:
+    files = {"shop.py": "def price(n):\n    return n\n", "test_shop.py": "def test_it():\n    assert False\n"}
+    patches, search, said = repair(files)
+    assert not patches
+    assert (
+        search.hindrance == "search could judge no candidate: no line of the program is known to run in a failing test"
+    )
+    assert any(event.text.startswith("search: no line of the program") for event in said)

@@ -1,0 +1,59 @@
+"""What the pool learns of the unchanged tree before it judges candidates."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from coderefine.config import Config
+from coderefine.core import Status
+from coderefine.project import interpreter, locate
+from coderefine.runner.pool import Candidate, Plan, open_pool
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+FILES = {
+    "m.py": "def f(n):\n    if n:\n        return 1\n    return 2\n",
+    "test_a.py": "import os\nfrom m import f\n\n\ndef test_fails():\n    assert f(1) == 3\n\n\n"
+    "def test_dies():\n    os._exit(3 if f(0) else 0)\n\n\ndef test_near():\n    assert f(0) == 2\n",
+    "test_b.py": "from m import f\n\n\ndef test_far():\n    assert f(5) == 1\n",
+}
+FAILS, DIES, NEAR, FAR = "test_a.py::test_fails", "test_a.py::test_dies", "test_a.py::test_near", "test_b.py::test_far"
+EXPECTED = {FAILS: Status.FAILED, DIES: Status.ERROR, NEAR: Status.PASSED, FAR: Status.PASSED}
+
+
+def test_a_test_that_dies_while_it_is_watched_costs_itself_only(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "p", FILES)
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED) as pool:
+        coverage = pool.observe([FAILS, DIES], [NEAR, FAR])
+        assert coverage[FAILS]["m.py"] >= {2, 3}
+        assert coverage[NEAR]["m.py"] >= {2, 4}
+        assert set(coverage) == {FAILS, NEAR, FAR}
+        assert pool.unfit == frozenset()
+        right = FILES["m.py"].replace("return 1", "return 3").encode()
+        (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,), known=frozenset({DIES})))
+        assert judged.statuses[FAILS] is Status.PASSED
+        assert not judged.plausible, "test_far needs the 1"
+
+
+def test_only_the_files_that_are_named_are_loaded(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "p", {**FILES, "test_c.py": "raise SystemExit\n"})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1, files=["test_b.py"]) as pool:
+        assert pool.tests == (FAR,)
+        assert not pool.broken
+
+
+def test_a_test_that_was_not_observed_is_not_asked(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "p", FILES)
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1, expected=EXPECTED) as pool:
+        pool.observe([FAILS], [])
+        right = FILES["m.py"].replace("return 1", "return 3").encode()
+        (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,)))
+        assert judged.plausible
+        assert set(judged.statuses) == {FAILS}
