@@ -25,11 +25,9 @@ STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
 
 
 def settle(state: State) -> None:
-    """Wait for the confirmation of the baseline; where a test only is slow, run the baseline again, patiently."""
-    found = state.confirmation.settled()
-    state.flaky |= found.flaky
-    if found.slow:
-        state.say("note", f"{found.slow} is slow, and ends: the tests are run once more with patience")
+    """Wait for the confirmation that a test hangs; where it only is slow, run the baseline again, patiently."""
+    if slow := state.confirmation.slow():
+        state.say("note", f"{slow} is slow, and ends: the tests are run once more with patience")
         ask = _baseline_ask(state)
         fresh = replace(state.baseline, checks=critique(state.parts.views, state.parts.critics, Patch(), ask))
         state.best = fresh if state.best.number == 0 else state.best
@@ -120,9 +118,21 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
         return replace(attempt, checks=(*checks, *advice_on(attempt)))
 
+    _begin_confirming(state, ask)
     found = confined(state, ask, run)
+    state.flaky |= state.confirmation.flaky()
     _excuse(state, found, replace(ask, rich=False, freedom=state.freedom))
     return found
+
+
+def _begin_confirming(state: State, ask: Ask) -> None:
+    """Beside the first proof: that the failing tests, which it is to show repaired, always fail at the start."""
+    suite = tests(state.baseline)
+    if suite and state.steady:
+        critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
+        alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=SUSPECT)
+        state.confirmation.begin_steady(state.parts.views, critic, state.steady, alone)
+        state.steady = ()
 
 
 def _near(state: State) -> frozenset[str]:

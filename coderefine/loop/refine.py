@@ -58,8 +58,8 @@ def _judge_baseline(state: State) -> None:
         again = rerun_failing(state.parts.views, critic, suite, ask)
         state.flaky, state.freedom = again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
-        ask = replace(ask, freedom=state.freedom)
-        state.confirmation.begin(state.parts.views, critic, suite, again.steady, ask)
+        state.steady = again.steady
+        state.confirmation.begin_hanging(state.parts.views, critic, suite, replace(ask, freedom=state.freedom))
     state.keep(state.best)
 
 

@@ -82,7 +82,9 @@ class SpecialCases:
             return Verdict(ok=True)
         start = {path: originals.get(path) for path in patch.files}
         try:
-            with open_pool(views, self.place, self.interpreter, self.config, patch=patch, workers=1) as pool:
+            parts = (views, self.place, self.interpreter, self.config)
+            files = list(dict.fromkeys(name.split("::")[0] for name in failing))
+            with open_pool(*parts, patch=patch, workers=1, files=files) as pool:
                 names = [name for name in pool.tests if _one_of(name, failing)]
                 return judged(pool.nearby(names, SECONDS, start))
         except (RunnerError, WorkspaceError) as error:

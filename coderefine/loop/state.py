@@ -99,7 +99,8 @@ class State:
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
     `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
-    `confirmation`: whether failing tests always fail, and those that were ended would indeed not end.
+    `confirmation`: whether failing tests always fail, and those that were ended would indeed not end; `steady`: the
+    failing tests that are yet to be confirmed.
     `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
     `examined`: by the number of an attempt, digests of the test files after its tests had run.
     """
@@ -116,6 +117,7 @@ class State:
     held: dict[int, str] = field(default_factory=dict)
     bears: set[str] = field(default_factory=set)
     confirmation: Confirmation = field(default_factory=Confirmation)
+    steady: tuple[str, ...] = ()
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)

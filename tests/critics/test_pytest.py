@@ -138,5 +138,5 @@ def test_the_stage_and_the_tests_are_told(tmp_path: Path) -> None:
     write(tmp_path, CART)
     events: list[Event] = []
     critic(tmp_path, events).check(DirectView(tmp_path), Ask())
-    assert events[0] == Event("stage", "pytest")
+    assert events[0] == Event("critic", "pytest")
     assert events[-1] == Event("tests", done=3, total=3)

@@ -119,7 +119,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     heard: list[Event] = []
     Ruff(locate([top], top), own(top), Config(), heard.append).check(DirectView(top, tmp_path), Ask())
-    assert [(event.kind, event.text) for event in heard] == [("stage", "ruff")]
+    assert [(event.kind, event.text) for event in heard] == [("critic", "ruff")]
 
 
 @pytest.mark.parametrize(

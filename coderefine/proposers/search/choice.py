@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coderefine.proposers.search.naturalness import common_ends, tokens
+from coderefine.proposers.search.naturalness import TOKEN, common_ends
 from coderefine.proposers.search.rank import DEAR
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
@@ -85,7 +85,7 @@ def plainness(repair: Repair) -> tuple[bool, int, int, float]:
     text = repair.proposed.scored.site.module.text
     changed, kind = 0, OPERATOR
     for part in parts:
-        old, new = tokens(text[part.start : part.end]), tokens(part.text)
+        old, new = TOKEN.findall(text[part.start : part.end]), TOKEN.findall(part.text)
         head, tail = common_ends(old, new)
         rest = (*old[head : len(old) - tail], *new[head : len(new) - tail])
         changed += max(len(old), len(new)) - head - tail

@@ -20,11 +20,15 @@ def test_the_default_solves_at_least_as_much_as_any_other(chance: float, single:
     assert [score.after for score in scores] == [0] * len(POLICIES)
 
 
+LEDGER_LINE = 380
+
+
 @pytest.mark.parametrize("single", [False, True])
-def test_a_prompt_grows_by_less_than_a_tenth_per_round(single: bool) -> None:
+def test_a_prompt_grows_by_a_ledger_line_per_round(single: bool) -> None:
+    """What an attempt changed and what was found of it, never cut; not the attempt itself."""
     sizes = growth("coderefine", single=single)
     assert len(sizes) == 6
-    assert all(new < 1.1 * old for old, new in pairwise(sizes)), sizes
+    assert all(new - old < LEDGER_LINE for old, new in pairwise(sizes)), sizes
 
 
 def test_the_plain_loop_grows_by_every_version() -> None:

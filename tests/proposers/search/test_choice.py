@@ -19,7 +19,7 @@ PLAIN = next(operator for operator in TABLE if not operator.shortcut)
 EMPTYING = next(operator for operator in TABLE if operator.shortcut)
 
 
-LINE = "if size < limit + 1:"
+LINE = "if size < limit + 1 - 7:"
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,18 @@ class Given:
 
 @pytest.mark.parametrize(
     ("plain", "other"),
-    [(("<", "<="), ("1", "2")), (("<", "<="), ("size", "size - 1")), (("size", "limit"), ("1", "0"))],
-    ids=["an operator before a number", "fewer tokens before more", "a name before a number"],
+    [
+        (("<", "<="), ("1", "2")),
+        (("<", "<="), ("size", "size - 1")),
+        (("size", "limit"), ("1", "0")),
+        (("<", "<="), ("7", "8")),
+    ],
+    ids=[
+        "an operator before a number",
+        "fewer tokens before more",
+        "a name before a number",
+        "an operator before a large number",
+    ],
 )
 def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, str], other: tuple[str, str]) -> None:
     better = Given(-4.0, SAME, old=other[0], new=other[1])
