@@ -72,7 +72,7 @@ class Pytest:
 
     def _wall(self, ask: Ask) -> float:
         """Wall seconds of one test: much more than its CPU seconds, for it may have to wait for a processor."""
-        return self._config.test_timeout if ask.computing is None else max(self._limit, WAITING * ask.computing)
+        return max(self._limit, WAITING * (ask.computing or 0.0))
 
 
 def _slowest(check: Check) -> float:

@@ -11,7 +11,7 @@ from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
-from coderefine.loop.confirmation import SUSPECT
+from coderefine.loop.confirmation import CONFIRMED, SUSPECT
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.state import SEED, State, advice_on, tests
@@ -28,7 +28,7 @@ def settle(state: State) -> None:
     """Wait for the confirmation that a test hangs; where it only is slow, run the baseline again, patiently."""
     if slow := state.confirmation.slow():
         state.say("note", f"{slow} is slow, and ends: the tests are run once more with patience")
-        ask = _baseline_ask(state)
+        ask = replace(_baseline_ask(state), computing=CONFIRMED)
         fresh = replace(state.baseline, checks=critique(state.parts.views, state.parts.critics, Patch(), ask))
         state.best = fresh if state.best.number == 0 else state.best
         state.attempts[0] = fresh
@@ -106,7 +106,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         follow=state.follow,
         seed=PROOF_SEED,
         timeout=state.patience,
-        computing=None if state.confirmation.patient else SUSPECT,
+        computing=CONFIRMED if state.confirmation.patient else SUSPECT,
     )
 
     def look(view: View, checks: list[Check]) -> None:
