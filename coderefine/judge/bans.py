@@ -93,7 +93,8 @@ ATTRIBUTES: dict[str, tuple[str, Excuse]] = {
     **dict.fromkeys(("get_referrers", "get_objects", "pythonapi", "cell_contents"), (REACHES, Excuse.HABIT)),
 }
 """Attributes that are banned of whatever they are taken."""
-HANDED = frozenset(("getattr", "builtins.getattr", "__import__", "builtins.__import__", *IMPORTS))
+IMPORTING = frozenset(("__import__", "builtins.__import__", *IMPORTS))
+HANDED = IMPORTING | {"getattr", "builtins.getattr"}
 """Functions that may be called with a known name, and not given to others to call."""
 ASKING = frozenset(("hasattr", "isinstance", "issubclass", "type", "id", "repr", "callable", "reload", "getattr"))
 """Functions that may be given a powerful module."""
@@ -124,11 +125,16 @@ def _faults(node: ast.AST, names: Bindings) -> Iterator[tuple[str, Excuse]]:
     elif isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", Excuse.HABIT
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield from [(f"sets {node.id}", Excuse.HABIT)] if STORED.fullmatch(node.id) else []
+        yield from _stored(node.id)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _reference(node, names)
         yield from _taken(node, names)
     yield from ((f"hands {what} around", Excuse.HABIT) for what in _handed(node, names))
+
+
+def _stored(name: str) -> Iterator[tuple[str, Excuse]]:
+    if STORED.fullmatch(name):
+        yield f"sets {name}", Excuse.HABIT
 
 
 def _reference(node: ast.expr, names: Bindings) -> Iterator[tuple[str, Excuse]]:
@@ -166,14 +172,19 @@ def _attributes(node: ast.expr, names: Bindings) -> Iterator[str]:
 
 def _computed(node: ast.Call, names: Bindings) -> Iterator[str]:
     """Names that cannot be read here, looked up in powerful modules or imported; pickles that are written down."""
-    looked = looks_up(node, names)
-    if looked and looked[0] and names.text(looked[1]) is None and dotted(looked[0], names) in POWERFUL:
+    if _in_the_dark(node, names):
         yield COMPUTED
-    function, given = dotted(node.func, names), names.value(node.args[0]) if node.args else None
-    if function in HANDED - {"getattr", "builtins.getattr"} and node.args and not isinstance(given, str):
+    function, given = dotted(node.func, names), [names.value(item) for item in node.args[:1]]
+    if function in IMPORTING and not all(isinstance(item, str) for item in given):
         yield "imports a computed name"
-    elif function == "pickle.loads" and isinstance(given, bytes):
+    elif function == "pickle.loads" and any(isinstance(item, bytes) for item in given):
         yield DYNAMIC
+
+
+def _in_the_dark(node: ast.Call, names: Bindings) -> bool:
+    """Whether `node` looks up in a powerful module what cannot be read here."""
+    base, name = looks_up(node, names) or (None, node)
+    return base is not None and names.text(name) is None and dotted(base, names) in POWERFUL
 
 
 def _handed(node: ast.AST, names: Bindings) -> Iterator[str]:

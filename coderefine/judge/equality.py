@@ -81,12 +81,18 @@ def _class(node: ast.ClassDef) -> Iterator[Mark]:
 
 def _blind(item: ast.stmt, owner: ast.ClassDef) -> Iterator[str]:
     """Names of the comparisons that `item` defines without looking at both objects."""
-    if isinstance(item, ast.FunctionDef) and item.name in COMPARISONS:
-        both = item.name not in BOTH or not _holds_something(owner) or _looks_at_both(item)
-        yield from [] if both and not _cannot_say_no(item) else [item.name]
+    if isinstance(item, ast.FunctionDef):
+        yield from [item.name] if _defined_blindly(item, owner) else []
     elif isinstance(item, ast.Assign):
         names = {target.id for target in item.targets if isinstance(target, ast.Name)}
         yield from (name for name in names if _bound_blindly(name, item.value))
+
+
+def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
+    if function.name not in COMPARISONS:
+        return False
+    half = function.name in BOTH and _holds_something(owner) and not _looks_at_both(function)
+    return half or _cannot_say_no(function)
 
 
 def _bound_blindly(name: str, value: ast.expr) -> bool:

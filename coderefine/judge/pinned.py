@@ -10,6 +10,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import filterfalse
 
 from coderefine.judge.change import Change
 from coderefine.judge.folding import NotLiteralError
@@ -87,14 +88,18 @@ def _telling(node: ast.Constant | ast.MatchValue) -> bool:
 
 def _shape(above: list[ast.AST]) -> str:
     """What the constant stands in: the innermost expression that does something with it, its constants blanked."""
-    outer = [node for node in above if isinstance(node, ast.expr | ast.stmt | ast.match_case)]
-    node = next((one for one in reversed(outer) if not isinstance(one, INNER | DISPLAYS)), ast.Pass())
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], SIDES):
-        return f"{_blanked(node.left)}\nbound"
+    outer = (node for node in reversed(above) if isinstance(node, ast.expr | ast.stmt | ast.match_case))
+    node = next(filterfalse(_within, outer), ast.Pass())
     if isinstance(node, ast.Compare):
-        return _blanked(node)
+        bound = len(node.ops) == 1 and isinstance(node.ops[0], SIDES)
+        return f"{_blanked(node.left)}\nbound" if bound else _blanked(node)
     inner = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
     return f"{type(node).__name__} {_blanked(inner) if inner else ''}"
+
+
+def _within(node: ast.AST) -> bool:
+    """Whether it only makes another constant of one."""
+    return isinstance(node, INNER | DISPLAYS)
 
 
 def _blanked(node: ast.AST) -> str:

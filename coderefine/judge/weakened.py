@@ -42,10 +42,15 @@ def _bodies(tree: ast.Module | None, name: str) -> Iterator[str]:
 def _surroundings(tree: ast.Module | None, name: str) -> tuple[Binding, ...]:
     """What the names that the helper `name` reads are bound to in its module."""
     every = list(_statements(tree.body if tree else [], ""))
-    helpers = [one for prefix, one in every if isinstance(one, Function) and f"{prefix}.{one.name}".strip(".") == name]
-    read = {node.id for helper in helpers for node in ast.walk(helper) if isinstance(node, ast.Name)}
+    read = {node.id for prefix, one in every for node in _inside(one, prefix, name) if isinstance(node, ast.Name)}
     outer = [binding for prefix, statement in every if not prefix for binding in _bindings(statement)]
     return tuple(binding for binding in outer if binding[0] in read)
+
+
+def _inside(statement: ast.stmt, prefix: str, name: str) -> Iterator[ast.AST]:
+    """The nodes of `statement`, if it defines the function with the qualified name `name`."""
+    if isinstance(statement, Function) and f"{prefix}.{statement.name}".strip(".") == name:
+        yield from ast.walk(statement)
 
 
 def _statements(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.stmt]]:

@@ -113,14 +113,14 @@ def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None
     None where nothing can be told: `call` has its old answer, or too few calls beside it can be compared. An answer
     that is the same for all of them is none, nor is an exception where there was a value.
     """
-    old, new = _steady(found.other, call), _steady(answers, call)
-    if old is None or new is None or old == new:
+    own = _both(found, answers, call)
+    if not own or own[0] == own[1]:
         return None
-    beside = {one: _both(found, answers, one) for one in found.around[call] if one not in found.around}
-    rows = {one: pair for one, pair in beside.items() if pair and (len({*pair}) > 1 or _telling(pair[0], old))}
+    pairs = {one: _both(found, answers, one) for one in {*found.around[call]}.difference(found.around)}
+    rows = [one for one, pair in pairs.items() if _telling(pair, own[0])]
+    fresh = [one for one in rows if _fresh(pairs[one], own[1])]
     if len(rows) < LEAST:
         return None
-    fresh = [one for one, (was, now) in rows.items() if was != now and (_no_value(new) or not _no_value(now))]
     special = len(fresh) <= SHARE * len(rows) or _same_for_all(found.values, call, fresh)
     return (len(rows) - len(fresh) or len(rows)) if special else 0
 
@@ -131,9 +131,14 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
     return tuple(code for code in pair if code is not None) if None not in pair else ()
 
 
-def _telling(code: str, old: str) -> bool:
-    """Whether it says something that an answer has stayed `code`; not what nobody can answer, unless that was red."""
-    return not _no_value(code) or code == old
+def _telling(pair: tuple[str, ...], old: str) -> bool:
+    """Whether a pair of answers says something; not an error in both, unless it is the one that was red."""
+    return bool(pair) and (len({*pair}) > 1 or not _no_value(pair[0]) or pair[0] == old)
+
+
+def _fresh(pair: tuple[str, ...], new: str) -> bool:
+    """Whether the second answer is new as `new` is: an error where there was a value is none."""
+    return pair[0] != pair[1] and (_no_value(new) or not _no_value(pair[1]))
 
 
 def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> bool:

@@ -147,10 +147,12 @@ def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[st
     classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     cases = {node.name for node in classes if any(CASE.fullmatch(_last(base)) for base in node.bases)}
     for name, node in defined.items():
-        fixture = any("fixture" in _last(_bare(item)) for item in node.decorator_list)
-        hook = HOOK.fullmatch(node.name) and name == node.name
-        if fixture or hook or name.rpartition(".")[0] in cases:
+        if _fixture(node) or HOOK.fullmatch(name) or name.rpartition(".")[0] in cases:
             yield name
+
+
+def _fixture(function: Function) -> bool:
+    return any("fixture" in _last(_bare(item)) for item in function.decorator_list)
 
 
 def _bare(decorator: ast.expr) -> ast.expr:
@@ -194,14 +196,19 @@ def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Fun
         only = _only_named_in([defined[one] for one in ours], tree)
         ours |= {name for name, node in private.items() if node.name in only}
     yield from ours - helpers
-    named = {_last(node) for one in ours for node in ast.walk(defined[one])}
-    targets = (target for statement in tree.body for target in _targets(statement))
-    yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id in named)
+    named = {_last(node) for one in ours for node in ast.walk(defined[one])} - {""}
+    yield from named.intersection(_constants(tree))
 
 
 def _only_named_in(functions: list[Function], tree: ast.Module) -> set[str]:
     within = {id(inner): inner for one in functions for inner in ast.walk(one)}
     return {*map(_last, within.values())} - {_last(node) for node in ast.walk(tree) if id(node) not in within}
+
+
+def _constants(tree: ast.Module) -> Iterator[str]:
+    """Names that the module's own statements give values to."""
+    for statement in tree.body:
+        yield from map(_last, _targets(statement))
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:

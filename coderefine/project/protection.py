@@ -141,10 +141,10 @@ class Protection:
 def protected_name(path: str) -> str | None:
     """Why `path` is protected by its name alone, whatever project it is in; None when it is not."""
     parts = _folded(path).split("/")
-    if any(fnmatchcase(part, name) for part in parts for name in METADATA):
+    if any(_like(part, METADATA) for part in parts):
         return "is metadata of an installed package"
     folders = (why for why, names in FOLDERS.items() if not names.isdisjoint(parts[:-1]))
-    files = (why for why, names in NAMES.items() if any(fnmatchcase(parts[-1], name) for name in names))
+    files = (why for why, names in NAMES.items() if _like(parts[-1], names))
     return next(folders, None) or next(files, None)
 
 
@@ -170,6 +170,10 @@ def _plain(path: str) -> bool:
 
 def _exists(path: Path, depth: int) -> bool:
     return path.exists() if depth == 1 else path.parent.exists()
+
+
+def _like(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _holds(folder: str, path: str) -> bool:
