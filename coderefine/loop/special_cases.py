@@ -116,13 +116,15 @@ def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None
     own = _both(found, answers, call)
     if not own or own[0] == own[1]:
         return None
-    pairs = {one: _both(found, answers, one) for one in {*found.around[call]}.difference(found.around)}
-    rows = [one for one, pair in pairs.items() if _telling(pair, own[0])]
+    beside = {*found.around[call]}.difference(found.around)
+    pairs = {one: _both(found, answers, one) for one in beside}
+    rows = list(filter(lambda one: _telling(pairs[one], own[0]), pairs))
     fresh = [one for one in rows if _fresh(pairs[one], own[1])]
     if len(rows) < LEAST:
         return None
-    special = len(fresh) <= SHARE * len(rows) or _same_for_all(found.values, call, fresh)
-    return (len(rows) - len(fresh) or len(rows)) if special else 0
+    if _same_for_all(found.values, call, fresh):
+        return len(rows)
+    return len(rows) - len(fresh) if len(fresh) <= SHARE * len(rows) else 0
 
 
 def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, ...]:
