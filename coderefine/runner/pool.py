@@ -173,50 +173,56 @@ class Pool:
         """
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
+        self._loosen(failing, until)
+        rest = nearest(failing, self.tests if others is None else others)
+        places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
+        self._observe_others(places, self._reach.functions(failing), until)
+        self._teach()
+        return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
+
+    def _loosen(self, failing: Sequence[str], until: float) -> None:
+        """Loosen the sandbox step by step while some of `failing` end otherwise than in the cold run."""
         for bounds in self._steps[1:]:
-            if not any(name in self.unfit for name in failing) or time.monotonic() > until:
-                break
+            if self.unfit.isdisjoint(failing) or time.monotonic() > until:
+                return
             before = self.unfit
             self._launch(bounds)
             self._observe_failing(failing, until)
             if before == self.unfit and bounds is self._steps[-1]:
                 self._launch(self._steps[0])  # the sandbox is not to blame
                 self._observe_failing(failing, until)
-        functions = self._reach.functions(failing)
-        rest = nearest(failing, self.tests if others is None else others)
-        places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
+
+    def _observe_others(self, places: Sequence[int], functions: frozenset[Function], until: float) -> None:
+        """What else was observed in a process that a test ended is observed again; that test alone."""
         waiting, alone = deque(places), list[int]()
         for order, answer in self._shared(self._portions(waiting, functions, until)):
             self._take(order, answer)
-            if answer and answer.get("died"):  # what else was observed with the test that ended it is lost
-                running = answer["running"]
-                alone.append(running)
-                waiting.extendleft(reversed([place for place in order.places if place != running]))
-        self._observe_unwatched([place for place in alone if place >= 0])
-        self._teach()
-        return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
+            if answer and answer.get("died"):
+                alone.append(answer["running"])
+                waiting.extendleft(reversed([place for place in order.places if place != answer["running"]]))
+        self._observe_unwatched(place for place in alone if place >= 0)
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """All in one process first; each alone where that process dies, for those it had not come to."""
         places = self._harmless(self._known(one_of_each(failing)))
         chosen = places[:WATCHED]
-        order = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
-        for asked, answer in self._shared([order] if chosen else []):
-            self._take(asked, answer)
-        unseen = [place for place in chosen if self.tests[place] not in self._reach.entered]
-        alone = (Order((place,), self._limit([place], LINES), lines=True) for place in unseen)
-        for asked, answer in self._shared(one for one in alone if self._may_watch(until)):
-            self._take(asked, answer)
+        together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
+        self._take_all([together] if chosen else [])
+        unseen = (place for place in chosen if self.tests[place] not in self._reach.entered)
+        alone = (Order((place,), self._limit([place], LINES), lines=True) for place in list(unseen))
+        self._take_all(itertools.takewhile(lambda _: self._may_watch(until), alone))
         self._observe_unwatched([place for place in places if self.tests[place] not in self._found])
         for name in self._deadly & set(failing) & set(self._ground.places):
             self._note(name, Status.ERROR)  # as the cold run found it: on candidates it is run
         self._teach()
 
-    def _observe_unwatched(self, places: Iterable[int]) -> None:
-        """Each alone: one that still ends its process is an error here, as a cold run would call it."""
-        orders = (Order((place,), self._limit([place], 1.0), watched=False) for place in places)
+    def _take_all(self, orders: Iterable[Order]) -> None:
         for order, answer in self._shared(orders):
             self._take(order, answer)
+
+    def _observe_unwatched(self, places: Iterable[int]) -> None:
+        """Each alone: one that still ends its process is an error here, as a cold run would call it."""
+        self._take_all(Order((place,), self._limit([place], 1.0), watched=False) for place in places)
 
     def _may_watch(self, until: float) -> bool:
         return time.monotonic() < until and not self._ground.never_hot
@@ -238,30 +244,20 @@ class Pool:
     def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
         """The answers to `orders`, each carried out by the next free worker; empty where its server died."""
         source = iter(orders)
+        free = list(self._workers)
         busy: dict[int, tuple[Worker, Order]] = {}
-        more = True
-        while more or busy:
-            free = [worker for worker in self._workers if all(worker is not one for one, _ in busy.values())]
-            for worker in free if more else ():
-                order = next(source, None)
-                if order is None:
-                    more = False
-                    break
+        while True:
+            while free and (order := next(source, None)) is not None:
+                worker = free.pop()
                 if worker.down:
                     worker.restart()
                 worker.server.hot.send(order.message())
                 busy[worker.server.hot.fileno()] = (worker, order)
             if not busy:
-                continue
-            longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
-            ready, _, _ = select.select(list(busy), [], [], longest)
-            for fd in ready or list(busy):
-                worker, order = busy.pop(fd)
-                try:
-                    yield order, worker.server.hot.wait(ANSWER if ready else 0.0)
-                except RunnerError:
-                    worker.died()
-                    yield order, {}
+                return
+            for worker, order, answer in _answered(busy):
+                free.append(worker)
+                yield order, answer
 
     def _take(self, order: Order, answer: Message) -> None:
         """Keep what one process showed; of the one that died, what had ended before."""
@@ -278,10 +274,11 @@ class Pool:
             self._deaths += 1
             if not order.watched:
                 self._note(self.tests[order.places[0]], Status.ERROR)
-            return
-        told = answer["told"]
-        if not order.watched or not told:
-            return
+        elif order.watched and answer["told"]:
+            self._learn(order, answer["told"])
+
+    def _learn(self, order: Order, told: Message) -> None:
+        """Keep what the tests of `order` reached."""
         packed = told["reach"]
         self._packs.append(packed)
         self._reach |= Reach.of(self.tests, packed)
@@ -408,6 +405,20 @@ class Pool:
         if not self._ground.observed and self.tests:
             self.baseline()
         return Round(self._workers, self._ground, plan).run(candidates)
+
+
+def _answered(busy: dict[int, tuple[Worker, Order]]) -> Iterator[tuple[Worker, Order, Message]]:
+    """The workers of `busy` that have answered, taken out of it; all of them, as dead, after the longest time."""
+    longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
+    ready, _, _ = select.select(list(busy), [], [], longest)
+    for fd in ready or list(busy):
+        worker, order = busy.pop(fd)
+        try:
+            answer = worker.server.hot.wait(ANSWER if ready else 0.0)
+        except RunnerError:
+            worker.died()
+            answer = {}
+        yield worker, order, answer
 
 
 @contextlib.contextmanager

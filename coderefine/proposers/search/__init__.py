@@ -6,6 +6,7 @@ import ast
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -130,26 +131,9 @@ class Search:
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
         """Repairs, best first."""
-        statuses = {name: case.status for name, case in situation.best.cases.items()}
         failing = _failing(situation)
-        names = [case.id for case in failing]
-        deadly = frozenset(case.id for case in failing if _deadly(case))
         self._listen(Event("stage", f"search: loading the tests near {len(failing)} failing"))
-        with open_any_pool(
-            views,
-            self._place,
-            self._interpreter,
-            self._config,
-            patch=situation.best.patch,
-            expected=statuses,
-            deadly=deadly,
-            seconds={name: case.seconds for name, case in situation.best.cases.items() if name not in deadly},
-            files=files_near(names, list(statuses)),
-            freedom=situation.freedom,
-            within=clock.left,
-            fork=self._fork,
-            or_cold=True,
-        ) as pool:
+        with self._pool(situation, views, failing, clock) as pool:
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
             sites, spectrum = self._sites(situation, views, pool, failing, clock)
@@ -159,27 +143,54 @@ class Search:
             if not sites:
                 raise RunnerError("no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search: judging candidates in {len(sites)} statements"))
+            covering = spectrum.failing
             trial = Trial(
                 pool,
                 asked,
                 clock,
                 self._tell,
-                lambda proposed: spectrum.failing.get(proposed.scored.site.stmt, frozenset()),
+                lambda proposed: covering.get(proposed.scored.site.stmt, frozenset()),
                 fastest=self._fastest,
             )
-            proposals = iter(Enumeration(sites))
-            try:
-                trial.run(proposals)
-                chosen = self._chosen(trial.repairs, pool, failing)
-                if chosen.doubtful and clock.left > 0:
-                    trial.go_on(proposals)
-                    chosen = self._chosen(trial.repairs, pool, failing)
-            finally:
-                self._runs += trial.tried
-                if self.first_candidate is None and trial.first_judged is not None:
-                    self.first_candidate = trial.first_judged
+            chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
         self._say(chosen.ways, chosen.compared)
         return chosen.repairs
+
+    def _pool(
+        self, situation: Situation, views: Views, failing: list[Case], clock: Clock
+    ) -> AbstractContextManager[AnyPool]:
+        """Servers that load the test files near `failing`."""
+        cases = situation.best.cases
+        deadly = frozenset(case.id for case in failing if _deadly(case))
+        return open_any_pool(
+            views,
+            self._place,
+            self._interpreter,
+            self._config,
+            patch=situation.best.patch,
+            expected={name: case.status for name, case in cases.items()},
+            deadly=deadly,
+            seconds={name: case.seconds for name, case in cases.items() if name not in deadly},
+            files=files_near([case.id for case in failing], list(cases)),
+            freedom=situation.freedom,
+            within=clock.left,
+            fork=self._fork,
+            or_cold=True,
+        )
+
+    def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], clock: Clock) -> Chosen:
+        """What `trial` finds among `proposals`; a little longer where something speaks against the best."""
+        try:
+            trial.run(proposals)
+            chosen = self._chosen(trial.repairs, trial.pool, failing)
+            if chosen.doubtful and clock.left > 0:
+                trial.go_on(proposals)
+                chosen = self._chosen(trial.repairs, trial.pool, failing)
+            return chosen
+        finally:
+            self._runs += trial.tried
+            if self.first_candidate is None:
+                self.first_candidate = trial.first_judged
 
     def _chosen(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Chosen:
         """Best first, compared by how they behave beyond the tests."""

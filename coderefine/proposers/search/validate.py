@@ -70,7 +70,7 @@ class Trial:
         fastest: str = "hot",
     ) -> None:
         self._fastest = fastest
-        self._pool = pool
+        self.pool = pool
         self._failing = tuple(failing)
         self._clock = clock
         self._tell = tell
@@ -98,7 +98,7 @@ class Trial:
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)
-            for judged in self._pool.judge(feed, plan):
+            for judged in self.pool.judge(feed, plan):
                 self._note(judged)
                 if self._clock.left <= 0:
                     break
@@ -163,7 +163,7 @@ class Trial:
             ):
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=False)
-            for judged in self._pool.judge([Candidate(number, files)], plan):
+            for judged in self.pool.judge([Candidate(number, files)], plan):
                 if judged.plausible:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
                     self._seed(Repair(proposed, passed, whole=False, at=self._clock.spent, files=files))
@@ -181,7 +181,7 @@ class Trial:
         files = merged(one, two)
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return
-        for judged in self._pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=False)):
+        for judged in self.pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=False)):
             if judged.plausible:
                 self.repairs.append(
                     Repair(

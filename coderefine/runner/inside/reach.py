@@ -216,27 +216,30 @@ class Tracer(Watch):
         return self._test_step
 
     def _step(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
-        if event != "line":
-            if event == "return" and frame.f_code is self._module:
-                self._module = None
-                sys.settrace(None)
-            return self._step
-        code, line = frame.f_code, frame.f_lineno
-        unseen = self._unseen.get(code)
-        if unseen is None:  # a generator that goes on in a later line of the test
-            unseen = self._unseen[code] = {UNKNOWN}
+        code = frame.f_code
+        if event == "line":
+            self._line(code, frame.f_lineno)
+        elif event == "return" and code is self._module:
+            self._module = None
+            sys.settrace(None)
+        return self._step if self._unseen.get(code, True) or code is self._module else None
+
+    def _line(self, code: types.CodeType, line: int) -> None:
+        """Count a line; a function that has brought nothing new for long is watched no longer."""
+        if code not in self._unseen:  # a generator that goes on in a later line of the test
+            self._unseen[code] = {UNKNOWN}
             self._idle[code] = 0
+        unseen = self._unseen[code]
         place = (code.co_filename, code.co_firstlineno, code.co_name)
         if line in unseen or (place, line) not in self._hits:
             unseen.discard(line)
             self._hit(place, line)
-            return self._step if unseen or code is self._module else None
+            return
         if UNKNOWN in unseen and self._step_by_step is not None:
             self._step_by_step.now.add((place, line))
         self._idle[code] += 1
         if self._idle[code] > IDLE:
             unseen.clear()
-        return self._step if unseen or code is self._module else None
 
 
 def _lines_of(code: types.CodeType) -> Set[int]:
