@@ -66,16 +66,30 @@ class Code:
             return self._named() | {path: self._all(path) for path in small}
         self.trace = self._ask()
         selection = Selection(self._project, self.trace or Trace(), self._tree.is_code, self._room)
-        wanted = Wanted(tuple(pointed), tuple((path, name) for path, name in self._tree.needed if name))
-        selection.add_suspects(wanted)
+        selection.add_suspects(self._wanted(pointed))
         self._add_broken(selection, pointed, tests)
         for thing in things:
             self._add_place(selection, thing, tests)
         if not things and not self.trace:
             self._add_imported(selection, tests)
         selection.add_support()
-        found = {path: self._all(path) if self._is_short(path) else text for path, text in selection.texts().items()}
-        return dict(sorted((found | self._named()).items()))
+        return dict(sorted((self._shown(selection) | self._named()).items()))
+
+    def _wanted(self, pointed: Sequence[tuple[str, int]]) -> Wanted:
+        """Join the lines that were pointed at with the names that were asked for."""
+        return Wanted(tuple(pointed), tuple((path, name) for path, name in self._tree.needed if name))
+
+    def _shown(self, selection: Selection) -> dict[str, str]:
+        """Lay out what was selected, short files whole."""
+        return {path: self._all(path) if self._is_short(path) else text for path, text in selection.texts().items()}
+
+    def _reached(self, tests: Iterable[str]) -> list[str]:
+        """List the files that the tests import, directly or not."""
+        return [path for test in tests for path in reachable(test, self._project)]
+
+    def _size(self, paths: Iterable[str]) -> int:
+        """Count the characters of the files."""
+        return sum(len(self._project.read(path) or "") for path in paths)
 
     def _named(self) -> dict[str, str]:
         """Files that the task names, and those that the model asked for whole."""
@@ -87,10 +101,10 @@ class Code:
     def _small(self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str]) -> list[str] | None:
         """All files that the tests import, directly or not, when they can be shown whole; None otherwise."""
         paths = [path for path, _ in (*pointed, *self._tree.needed)]
-        paths += [path for test in tests for path in reachable(test, self._project)]
+        paths += self._reached(tests)
         found = sorted({path for path in paths if self._tree.is_code(path) and self._project.module(path)})
         named = [path for path in found if not _only_exports(self._project.module(path))]
-        size = sum(len(self._project.read(path) or "") for path in named)
+        size = self._size(named)
         return named if named and size <= SMALL * self._room else None
 
     def _is_short(self, path: str) -> bool:
@@ -108,7 +122,7 @@ class Code:
     def _add_imported(self, selection: Selection, tests: Mapping[str, str]) -> None:
         """Nothing is known but the tests: the functions that they name, in the modules that they import."""
         names = frozenset[str]().union(*(used(text) for text in tests.values()))
-        paths = dict.fromkeys(path for test in tests for path in reachable(test, self._project))
+        paths = dict.fromkeys(self._reached(tests))
         for path in [path for path in paths if self._tree.is_code(path)]:
             module = self._project.module(path)
             wanted = called(module.text, names) if module else frozenset()
@@ -119,7 +133,7 @@ class Code:
     def _add_broken(self, selection: Selection, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str]) -> None:
         """What Python cannot parse of the modules that the tests import."""
         paths = [path for path, _ in pointed]
-        paths += [path for test in tests for path in reachable(test, self._project)]
+        paths += self._reached(tests)
         for path in dict.fromkeys(path for path in paths if self._tree.is_code(path)):
             module = self._project.module(path)
             line = _error(module.text) if module and not module.tree.body else 0

@@ -95,9 +95,8 @@ def gather(
     chooser = Code(project, repository, trace if tests else lambda: None, room)
     code = chooser.texts(_pointed(findings, cases), sources, things)
     sign = mark((*code.values(), *sources.values()))
-    legend = LEGEND if any(MARKED.search(text) for text in code.values()) else ""
-    parts = [legend, *(fenced("file", path, text, sign) for path, text in code.items())]
-    shown_tests = "\n".join(fenced("tests", path, text, sign) for path, text in sources.items() if text)
+    shown_code = _code_part(code, sign)
+    shown_tests = _tests_part(sources, sign)
     said = [thing.said for thing in things] + [tell(findings, witness, int(MOST * share), wide=wide)]
     said += near_tests(chooser.trace, cases, told)
     evidence = fenced("result", "", "\n".join(filter(None, said)), sign)
@@ -105,10 +104,27 @@ def gather(
         shown_tests, evidence = (
             cut(text, int(most * share)) for text, most in ((shown_tests, TESTS), (evidence, MOST))
         )
-    return Context("\n".join(filter(None, parts)), shown_tests, evidence, tuple(code))
+    return Context(shown_code, shown_tests, evidence, tuple(code))
 
 
 LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave that mark out of edits."
+
+
+def _code_part(code: Mapping[str, str], sign: str) -> str:
+    """Delimit the code, with a legend where executed lines are marked."""
+    legend = LEGEND if any(MARKED.search(text) for text in code.values()) else ""
+    parts = [legend, *(fenced("file", path, text, sign) for path, text in code.items())]
+    return "\n".join(filter(None, parts))
+
+
+def _tests_part(sources: Mapping[str, str], sign: str) -> str:
+    """Delimit the tests, files without any left out."""
+    return "\n".join(fenced("tests", path, text, sign) for path, text in sources.items() if text)
+
+
+def _test_file(finding: Finding, case: Case | None) -> str:
+    """Give the file of the finding's test."""
+    return case.path if case and case.path else finding.path
 
 
 def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
@@ -120,7 +136,7 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
     if failure:
         said += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
         frames = tuple(frame.path for frame in failure.frames if _relative(frame.path))
-    path = case.path if case and case.path else finding.path
+    path = _test_file(finding, case)
     return Failed(path, "\n".join(cut(text, SAID) for text in said), "::" not in finding.symbol, frames)
 
 
@@ -150,7 +166,7 @@ def _sources(
     lines: dict[str, set[int]] = {}
     for finding in failing:
         case = cases.get(finding.symbol)
-        path = case.path if case and case.path else finding.path
+        path = _test_file(finding, case)
         ids.setdefault(path, []).append(finding.symbol)
         frames = case.failure.frames if case and case.failure else ()
         lines.setdefault(path, set()).update(frame.line for frame in frames if frame.path == path)
@@ -169,10 +185,15 @@ def _helpers(sources: Mapping[str, str], project: Project, repository: Repositor
         tree = parsed(source)
         for name in sorted(dotted_names(tree)) if tree else ():
             found = project.locate(name, path)
-            away = isinstance(found, Definition) and found.path not in sources and repository.is_test(found.path)
-            if isinstance(found, Definition) and away and not isinstance(found.node, ast.ClassDef):
+            if isinstance(found, Definition) and _is_helper(found, sources, repository):
                 wanted.setdefault(found.path, set()).add(found.node)
     return {path: joined(project.read(path) or "", nodes) for path, nodes in sorted(wanted.items())}
+
+
+def _is_helper(found: Definition, sources: Mapping[str, str], repository: Repository) -> bool:
+    """Tell whether a definition is a function or constant of a test module that is not shown."""
+    away = found.path not in sources and repository.is_test(found.path)
+    return away and not isinstance(found.node, ast.ClassDef)
 
 
 def _relative(path: str) -> bool:

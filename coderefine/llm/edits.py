@@ -57,10 +57,7 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
     results = [_file(path, group, tree) for path, group in grouped.items()]
     faults = [fault for result in results for fault in result.faults]
     if faults:
-        wrong = {number for result in results for number in result.wrong}
-        fine = tuple(block for block in blocks if block.number not in wrong)
-        verdict = _verdict(faults, fine)
-        raise PartlyUsableError(verdict, fine) if fine else ReplyError(verdict)
+        raise _refusal(results, faults, blocks)
     changed = {result.path: result.data for result in results if result.data != tree.read(result.path)}
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
@@ -75,6 +72,14 @@ class _Result:
     data: bytes = b""
     faults: tuple[str, ...] = ()
     wrong: frozenset[int] = frozenset()
+
+
+def _refusal(results: Sequence[_Result], faults: list[str], blocks: Sequence[Block]) -> ReplyError:
+    """Make the error that names the faults and holds the blocks that are fine."""
+    wrong = {number for result in results for number in result.wrong}
+    fine = tuple(block for block in blocks if block.number not in wrong)
+    verdict = _verdict(faults, fine)
+    return PartlyUsableError(verdict, fine) if fine else ReplyError(verdict)
 
 
 def _verdict(faults: list[str], fine: Sequence[Block]) -> str:

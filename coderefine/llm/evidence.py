@@ -86,18 +86,23 @@ def _size(finding: Finding, witness: Witness) -> int:
 
 def near_tests(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
     """A line that names passing tests near the edit: those that execute the same code, else those called alike."""
-    passing = [test for test, case in cases.items() if case.status is Status.PASSED]
     near = list(trace.near) if trace else []
     if not near:
-        files = {finding.symbol.partition("::")[0] for finding in failing}
-        names = " ".join(finding.symbol for finding in failing)
-        beside = [test for test in passing if test.partition("::")[0] in files]
-        near = sorted(beside, key=lambda test: -len(_words(test) & _words(names)))
+        near = _beside(cases, failing)
     named: dict[str, list[str]] = {}
     for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
         path, _, name = test.partition("::")
         named.setdefault(path, []).append(name)
     return [f"passing now, to be kept: {path}: {', '.join(names)}" for path, names in named.items()]
+
+
+def _beside(cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
+    """List the passing tests of the same files, those called most like the failing ones first."""
+    passing = [test for test, case in cases.items() if case.status is Status.PASSED]
+    files = {finding.symbol.partition("::")[0] for finding in failing}
+    names = " ".join(finding.symbol for finding in failing)
+    beside = [test for test in passing if test.partition("::")[0] in files]
+    return sorted(beside, key=lambda test: -len(_words(test) & _words(names)))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -141,16 +146,20 @@ def _failure(failure: Failure, test_path: str, witness: Witness) -> str:
 
 def _said(failure: Failure) -> str:
     """Exception, message and assertion, each thing once."""
-    message = failure.message.strip()
-    bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ") if failure.exception else message
-    if bare and bare in failure.assertion:
-        message = bare
+    message = _message(failure)
     kind = failure.exception if failure.exception and failure.exception not in message else ""
     said = f"{kind}: {message}" if kind and message else kind or message
     detail = failure.assertion.strip()
     if not detail or detail in said:
         return said
     return detail if message and message in detail else f"{said}\n{detail}"
+
+
+def _message(failure: Failure) -> str:
+    """Give the message, without the exception's name where the assertion repeats the rest."""
+    message = failure.message.strip()
+    bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ") if failure.exception else message
+    return bare if bare and bare in failure.assertion else message
 
 
 def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:

@@ -58,12 +58,28 @@ def _set_up(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     wanted = set(tests)
     for owner in [node for node in classes.values() if wanted & set(ast.walk(node))]:
-        pending, chosen = _lineage(owner, classes), [test for test in tests if test in owner.body]
-        members = {name: item for base in reversed(pending) for item in base.body for name in _defines(item)}
-        for _ in range(2):
-            used = SET_UP | {item.attr for node in chosen for item in ast.walk(node) if isinstance(item, ast.Attribute)}
-            chosen += [item for name, item in members.items() if name in used and item not in chosen]
+        members = _members(_lineage(owner, classes))
+        chosen = _with_used([test for test in tests if test in owner.body], members)
         yield from (item for item in chosen if not _is_test(item))
+
+
+def _members(lineage: Sequence[ast.ClassDef]) -> dict[str, ast.stmt]:
+    """Map the names that a class has to their statements, those of bases replaced by its own."""
+    return {name: item for base in reversed(lineage) for item in base.body for name in _defines(item)}
+
+
+def _with_used(tests: Sequence[ast.stmt], members: Mapping[str, ast.stmt]) -> list[ast.stmt]:
+    """Add to the tests the set-up methods and the members that they use, two levels deep."""
+    chosen = list(tests)
+    for _ in range(2):
+        used = SET_UP | _attributes(chosen)
+        chosen += [item for name, item in members.items() if name in used and item not in chosen]
+    return chosen
+
+
+def _attributes(nodes: Iterable[ast.stmt]) -> set[str]:
+    """Collect the names of all attributes in the statements."""
+    return {item.attr for node in nodes for item in ast.walk(node) if isinstance(item, ast.Attribute)}
 
 
 def _lineage(owner: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
@@ -101,14 +117,19 @@ def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
     failing = [line for line in lines if first <= line <= last] or [last]
     kept = {*range(first, first + HEAD), node.lineno, last}
     kept |= {near for line in failing for near in range(line - AROUND, line + AROUND + 1)}
+    return textwrap.dedent("\n".join(_abridged(rows, range(first, last + 1), kept)))
+
+
+def _abridged(rows: Sequence[str], numbers: Iterable[int], kept: Collection[int]) -> list[str]:
+    """List the kept lines, with a note where lines between them are left out."""
     shown: list[str] = []
     missing = 0
-    for number in range(first, last + 1):
+    for number in numbers:
         if number in kept:
             shown += [f"    ... {missing} lines"] * bool(missing)
             shown.append(rows[number - 1])
         missing = 0 if number in kept else missing + 1
-    return textwrap.dedent("\n".join(shown))
+    return shown
 
 
 def _named(body: Iterable[ast.stmt], names: tuple[str, ...]) -> Iterator[Function]:

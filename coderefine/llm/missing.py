@@ -84,10 +84,18 @@ def _names(item: ast.ImportFrom, one: Failed, project: Project) -> Iterator[Miss
             yield _module(dotted, tuple(alias.asname or alias.name for alias in item.names), path, project)
         return
     for name in names:
-        if name != "*" and project.locate(name, file) is None and not _binds(file, name, project):
-            joined = f"{dotted}{'' if dotted.endswith('.') else '.'}{name}"
-            if project.find(joined, path) is None:
-                yield _name(name, file)
+        if _lacks(file, name, project) and project.find(_joined(dotted, name), path) is None:
+            yield _name(name, file)
+
+
+def _joined(module: str, name: str) -> str:
+    """Write `name` of `module` as one dotted name."""
+    return f"{module}{'' if module.endswith('.') else '.'}{name}"
+
+
+def _lacks(file: str, name: str, project: Project) -> bool:
+    """Tell whether the module has nothing of that name."""
+    return name != "*" and project.locate(name, file) is None and not _binds(file, name, project)
 
 
 def _binds(path: str, name: str, project: Project) -> bool:
@@ -139,12 +147,7 @@ def _name(name: str, file: str) -> Missing:
 
 def _told(one: Failed, project: Project) -> Iterator[Missing]:
     """What the failure itself says is missing."""
-    for name, dotted in NAME.findall(one.said):
-        if file := project.find(dotted, one.path):
-            yield _name(name, file)
-    for dotted in MODULE.findall(one.said):
-        if not one.collection and project.find(dotted.partition(".")[0], one.path):
-            yield _module(dotted, (dotted.rpartition(".")[2],), one.path, project)
+    yield from _failed_imports(one, project)
     yield from _attributes(one, project)
     yield from _parameters(one, project)
     for name in UNDEFINED.findall(one.said):
@@ -156,6 +159,16 @@ def _told(one: Failed, project: Project) -> Iterator[Missing]:
         yield _option(name, one, project)
     for found in FILE.findall(one.said):
         yield _file(found[0] or found[1], one, project)
+
+
+def _failed_imports(one: Failed, project: Project) -> Iterator[Missing]:
+    """Find the names and modules that the failure says cannot be imported."""
+    for name, dotted in NAME.findall(one.said):
+        if file := project.find(dotted, one.path):
+            yield _name(name, file)
+    for dotted in MODULE.findall(one.said):
+        if not one.collection and project.find(dotted.partition(".")[0], one.path):
+            yield _module(dotted, (dotted.rpartition(".")[2],), one.path, project)
 
 
 def _attributes(one: Failed, project: Project) -> Iterator[Missing]:
@@ -204,7 +217,7 @@ def reachable(path: str, project: Project) -> Sequence[str]:
     for current in seen:
         module = project.module(current)
         for item in module.imports.values() if module and len(seen) < REACH else ():
-            joined = f"{item.module}{'' if item.module.endswith('.') else '.'}{item.name}"
+            joined = _joined(item.module, item.name)
             for file in (project.find(item.module, current), project.find(joined, current) if item.name else None):
                 if file and file not in seen:
                     seen.append(file)

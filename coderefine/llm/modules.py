@@ -151,7 +151,10 @@ class Project:
         found = module.imports.get(head)
         if head in module.by_name or found is None or not depth:
             return module.by_name.get(head)
-        target = self._target(found, path, depth)
+        return self._attribute(self._target(found, path, depth), rest, depth)
+
+    def _attribute(self, target: Definition | str | None, rest: str, depth: int) -> Definition | str | None:
+        """Look up what the attributes `rest` of `target` mean; without any that is the target."""
         if isinstance(target, str) and rest:
             return self.locate(rest, target, depth - 1)
         if isinstance(target, Definition) and rest:

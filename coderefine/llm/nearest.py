@@ -49,15 +49,19 @@ def nearest(search: Sequence[str], lines: Sequence[str]) -> Near | None:
 def _named(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
     """Where a `def` or `class` line of the search stands in the file: no similar one can be meant then."""
     heads = [(at, line) for at, line in enumerate(wanted) if HEAD.match(line)]
-    names = ((at, HEAD.match(line)) for at, line in heads)
     exact = [(at, number) for at, line in heads for number, other in enumerate(real) if other == line]
-    alike = [
+    return [max(0, number - at) for at, number in exact or _same_name(heads, real)]
+
+
+def _same_name(heads: Sequence[tuple[int, str]], real: Sequence[str]) -> list[tuple[int, int]]:
+    """Pair each `def` or `class` line with the lines of the file that define something of that name."""
+    names = ((at, HEAD.match(line)) for at, line in heads)
+    return [
         (at, number)
         for at, head in names
         for number, other in enumerate(real)
         if head and (found := HEAD.match(other)) and found[1] == head[1]
     ]
-    return [max(0, number - at) for at, number in exact or alike]
 
 
 def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:

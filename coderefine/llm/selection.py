@@ -163,9 +163,7 @@ class Selection:
         if module is None:
             return
         chosen = self._chosen[item.path]
-        for outer in module.definitions:
-            if isinstance(outer.node, ast.ClassDef) and outer.first < item.first <= outer.last:
-                chosen.update(range(outer.first, min(outer.body, item.first)))
+        chosen.update(_class_heads(module, item))
         names = {name.partition(".")[0] for name in dotted_names(item.node)}
         few = sum(module.size(_span(node)) for node in module.import_statements) <= IMPORTS
         for node in module.import_statements:
@@ -213,16 +211,10 @@ class Selection:
         module = self._project.module(found.path)
         if module is None:
             return
-        ran = self._trace.ran.get(found.path, frozenset())
         if isinstance(found.node, Function):
-            whole = found.last - found.body < SHORT
-            executed = not ran or not ran.isdisjoint(range(found.body, found.last + 1))
-            yield Use(found.path, tuple(found.lines if whole else found.head), 1 if executed else 3)
+            yield _function_use(found, self._trace.ran.get(found.path, frozenset()))
         elif isinstance(found.node, ast.ClassDef):
-            fields = [part for part in module.definitions if part.owner is found.node]
-            lines = {n for part in fields if isinstance(part.node, ast.AnnAssign) for n in part.lines}
-            begun = module.by_name.get(f"{found.name}.__init__")
-            yield Use(found.path, (*range(found.first, found.body), *sorted(lines), *(begun.head if begun else ())), 2)
+            yield _class_use(module, found)
         else:
             yield Use(found.path, _table(module, found), 0)
 
@@ -234,6 +226,28 @@ class Use:
     path: str
     lines: tuple[int, ...]
     rank: int
+
+
+def _function_use(found: Definition, ran: frozenset[int]) -> Use:
+    """Choose the signature of a function, all of it when it is short."""
+    whole = found.last - found.body < SHORT
+    executed = not ran or not ran.isdisjoint(range(found.body, found.last + 1))
+    return Use(found.path, tuple(found.lines if whole else found.head), 1 if executed else 3)
+
+
+def _class_use(module: Module, found: Definition) -> Use:
+    """Choose the head of a class, its annotated fields and the signature of its `__init__`."""
+    fields = [part for part in module.definitions if part.owner is found.node]
+    lines = {n for part in fields if isinstance(part.node, ast.AnnAssign) for n in part.lines}
+    begun = module.by_name.get(f"{found.name}.__init__")
+    return Use(found.path, (*range(found.first, found.body), *sorted(lines), *(begun.head if begun else ())), 2)
+
+
+def _class_heads(module: Module, item: Definition) -> Iterator[int]:
+    """Give the head lines of the classes around a definition."""
+    for outer in module.definitions:
+        if isinstance(outer.node, ast.ClassDef) and outer.first < item.first <= outer.last:
+            yield from range(outer.first, min(outer.body, item.first))
 
 
 def _span(node: ast.stmt) -> range:

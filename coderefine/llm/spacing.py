@@ -21,15 +21,21 @@ def spaced(search: Sequence[str], new: Sequence[str], lines: Sequence[str]) -> S
     Lines that `new` takes over from `search` stay as the file has them; the others are indented as far as their
     neighbours are.
     """
-    wanted = [_dense(line) for line in search if line.strip()]
+    said = [line for line in search if line.strip()]
+    wanted = [_dense(line) for line in said]
     filled = [number for number, line in enumerate(lines) if line.strip()]
     dense = [_dense(lines[number]) for number in filled]
-    found = [at for at in range(len(dense) - len(wanted) + 1) if wanted and dense[at : at + len(wanted)] == wanted]
+    found = _places(wanted, dense)
     if len(found) != 1:
         return None
     real = filled[found[0] : found[0] + len(wanted)]
-    kept = {line: lines[number] for line, number in zip((line for line in search if line.strip()), real, strict=True)}
+    kept = {line: lines[number] for line, number in zip(said, real, strict=True)}
     return Spaced(real[0], real[-1] + 1, tuple(_fitted(new, kept)))
+
+
+def _places(wanted: Sequence[str], dense: Sequence[str]) -> list[int]:
+    """List the indices where the wanted lines stand one after the other."""
+    return [at for at in range(len(dense) - len(wanted) + 1) if wanted and dense[at : at + len(wanted)] == wanted]
 
 
 def _dense(line: str) -> str:

@@ -9,7 +9,7 @@ from coderefine.core import Ask, Case, Coverage, Patch, Status, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
-from coderefine.proposers.search.localise import suspects, test_sources
+from coderefine.proposers.search.localise import Suspects, suspects, test_sources
 from coderefine.proposers.search.syntax import Module
 from coderefine.runner.cold import HANG, run_tests
 
@@ -62,25 +62,45 @@ def traced(
 
     `read` gives a file of the tree that `patch` makes; `usable`: whether a path is code that may be edited.
     """
-    bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
-    failing = [case for case in _apart(bad) if not _deadly(case)][:FAILING]
+    failing = _failing(cases)
     if not failing:
         return None
     coverage = tracer(patch, [case.id for case in failing], nearest(failing, cases))
-    paths = {path for lines in coverage.values() for path in lines}
-    paths |= {frame.path for case in failing if case.failure for frame in case.failure.frames}
-    modules = {path: module for path, module in _modules(paths, read).items() if usable(path)}
+    modules = {path: module for path, module in _modules(_paths(coverage, failing), read).items() if usable(path)}
     tests = _modules({case.path for case in failing}, read)
     found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests)
+    weights = _weights(modules, found)
+    if not weights:
+        return None
+    return Trace(_ran(coverage, failing, modules), weights, _near(coverage, failing, weights))
+
+
+def _failing(cases: Mapping[str, Case]) -> list[Case]:
+    """Choose the failing tests to trace, without those that end the process."""
+    bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
+    return [case for case in _apart(bad) if not _deadly(case)][:FAILING]
+
+
+def _paths(coverage: Coverage, failing: Sequence[Case]) -> set[str]:
+    """Collect the files that were executed or that are in a traceback."""
+    paths = {path for lines in coverage.values() for path in lines}
+    return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
+
+
+def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[int, float]]:
+    """Give the weight of each suspicious line by file, files without any left out."""
     weights: dict[str, dict[int, float]] = {}
     for path, module in modules.items():
         weighed = {stmt.lineno: found.weights[stmt] for stmt in module.statements if stmt in found.weights}
         if weighed:
             weights[path] = weighed
-    if not weights:
-        return None
+    return weights
+
+
+def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Module]) -> dict[str, frozenset[int]]:
+    """Join the lines of the modules that the failing tests executed."""
     ran = _together(coverage[case.id] for case in failing if case.id in coverage)
-    return Trace({path: ran[path] for path in ran if path in modules}, weights, _near(coverage, failing, weights))
+    return {path: ran[path] for path in ran if path in modules}
 
 
 def nearest(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
