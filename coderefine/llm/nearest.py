@@ -50,7 +50,8 @@ def _named(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
     """Where a `def` or `class` line of the search stands in the file: no similar one can be meant then."""
     heads = [(at, line) for at, line in enumerate(wanted) if HEAD.match(line)]
     exact = [(at, number) for at, line in heads for number, other in enumerate(real) if other == line]
-    return [max(0, number - at) for at, number in exact or _same_name(heads, real)]
+    alike = _same_name(heads, real)
+    return [max(0, number - at) for at, number in exact or alike]
 
 
 def _same_name(heads: Sequence[tuple[int, str]], real: Sequence[str]) -> list[tuple[int, int]]:
