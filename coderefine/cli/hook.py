@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -128,7 +128,6 @@ def _parts(top: Path, python: list[str], given: dict[str, object], display: Scre
 
 def _affected(parts: Setup, python: list[str], gone: list[str], what: Staged) -> list[str]:
     """The test files to run: those that the import graph names, without those that the coverage map clears."""
-    from coderefine.project.imports import affected, python_files
     from coderefine.quick.front import skipped
 
     if "pytest" not in parts.config.gates:
@@ -136,16 +135,29 @@ def _affected(parts: Setup, python: list[str], gone: list[str], what: Staged) ->
     if not parts.interpreter.pytest:
         parts.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
         return []
-    top = parts.place.top
-    there = {path for path in python_files(top) if what.hidden.get(path, b"") is not None}
-    there |= {path for path, data in what.hidden.items() if path.endswith(".py") and data is not None}
-    found = affected(top, there | {*gone}, [*python, *gone], parts.protection.is_test, what.hidden)
-    tests = [path for path in found if path not in gone]
+    tests = _importing(parts, python, gone, what)
     cleared = _cleared(parts, tests, python, what)
     left = [path for path in tests if path not in cleared]
     if not left:
         parts.listen(Event("note", f"tests skipped: {skipped(len(cleared))}"))
     return left
+
+
+def _importing(parts: Setup, python: list[str], gone: list[str], what: Staged) -> list[str]:
+    """Find the test files that import `python` or `gone`, by the import graph."""
+    from coderefine.project.imports import affected
+
+    there = _standing(parts.place.top, what) | {*gone}
+    found = affected(parts.place.top, there, [*python, *gone], parts.protection.is_test, what.hidden)
+    return [path for path in found if path not in gone]
+
+
+def _standing(top: Path, what: Staged) -> set[str]:
+    """List the Python files of the state that is judged."""
+    from coderefine.project.imports import python_files
+
+    there = {path for path in python_files(top) if what.hidden.get(path, b"") is not None}
+    return there | {path for path, data in what.hidden.items() if path.endswith(".py") and data is not None}
 
 
 def _cleared(parts: Setup, tests: list[str], python: list[str], what: Staged) -> set[str]:
@@ -177,18 +189,20 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
         unfinished = _unfinished(parts, checks)
         clean = all(check.clean for check in checks)
         lost = broken(parts, opened, checks, ask, tests, since=what.since) if clean else []
+        _tell_broken(parts, what, lost)
         if clean and not lost:
             return 0
-        if lost:
-            parts.listen(
-                Event(
-                    "note", f"{what.commit[:10] or 'this commit'} breaks {', '.join(lost[:SHOWN])}: {len(lost)} in all"
-                )
-            )
         if clean or unfinished or not fix:
             display.checks(checks)
             return 1
         return _repaired(parts, staged, what, display, model=model)
+
+
+def _tell_broken(parts: Setup, what: Staged, lost: Sequence[str]) -> None:
+    """Name the first of the tests that are `lost`, if there are any."""
+    if lost:
+        commit = what.commit[:10] or "this commit"
+        parts.listen(Event("note", f"{commit} breaks {', '.join(lost[:SHOWN])}: {len(lost)} in all"))
 
 
 def _light(parts: Setup, tests: list[str]) -> bool:

@@ -38,18 +38,27 @@ def demanded(name: str, old: Function, new: Function, evidence: str, tests: Sequ
     not, they hand over a callback that takes as many as `new`, or all their calls fit `new` and some do not fit `old`.
     """
     last = name.removesuffix(".__init__").rpartition(".")[2]
-    for called, missing in MISSED.findall(evidence):
-        if called.rpartition(".")[2] == name.rpartition(".")[2] and set(re.findall(r"'(\w+)'", missing)) & dropped(
-            old, new
-        ):
-            return True
-    arities = {(int(takes), int(given)) for takes, given in ARITY.findall(evidence)}
-    if (len(_positional(new)), len(_positional(old))) in arities:
+    if _misses(name, old, new, evidence) or _hands_over(old, new, evidence):
         return True
     method = bool(re.search(r"\.", name)) and not _static(old)
     calls = [call for text in tests for call in _calls(text, last)]
     fitting = all(_binds_call(call, new, method=method) for call in calls)
     return fitting and any(not _binds_call(call, old, method=method) for call in calls)
+
+
+def _misses(name: str, old: Function, new: Function, evidence: str) -> bool:
+    """Tell whether a call of `name` missed an argument that `old` wants and `new` does not."""
+    plain = name.rpartition(".")[2]
+    return any(
+        called.rpartition(".")[2] == plain and not dropped(old, new).isdisjoint(re.findall(r"'(\w+)'", missing))
+        for called, missing in MISSED.findall(evidence)
+    )
+
+
+def _hands_over(old: Function, new: Function, evidence: str) -> bool:
+    """Tell whether a callback was called that takes as many arguments as `new` and was given as many as `old` takes."""
+    arities = {(int(takes), int(given)) for takes, given in ARITY.findall(evidence)}
+    return (len(_positional(new)), len(_positional(old))) in arities
 
 
 def _positional(function: Function) -> Sequence[ast.arg]:
@@ -74,15 +83,29 @@ def _calls(text: str, name: str) -> Iterator[ast.Call]:
 
 def _binds_call(call: ast.Call, function: Function, *, method: bool) -> bool:
     """Whether the arguments of `call` go with the parameters; stars are taken to fit."""
-    if any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords):
+    if _starred(call):
         return True
     args = function.args
     places = [item.arg for item in _positional(function)][1 if method else 0 :]
     named = {item.arg for item in call.keywords if item.arg}
-    more = len(call.args) > len(places) and not args.vararg
-    unknown = named - _names(*args.args, *args.kwonlyargs)
-    if more or (unknown and not args.kwarg):
+    if not _accepted(len(call.args) - len(places), named, args):
         return False
     required = places[len(call.args) : max(0, len(places) - len(args.defaults))]
-    wanted = {item.arg for item, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None}
-    return named >= {*required, *wanted}
+    return named >= {*required, *_wanted(args)}
+
+
+def _starred(call: ast.Call) -> bool:
+    """Tell whether `call` passes `*` or `**`."""
+    return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)
+
+
+def _accepted(surplus: int, named: set[str], args: ast.arguments) -> bool:
+    """Tell whether `args` accept `surplus` more positional arguments than they have places for, and those `named`."""
+    if surplus > 0 and not args.vararg:
+        return False
+    return bool(args.kwarg) or named <= _names(*args.args, *args.kwonlyargs)
+
+
+def _wanted(args: ast.arguments) -> set[str]:
+    """Name the keyword-only parameters without a default."""
+    return {item.arg for item, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None}

@@ -57,13 +57,13 @@ def score(
     return Score(
         silent=len(silent(attempt, baseline)),
         lost=len(lost(attempt, baseline, flaky)),
-        asked=sum(finding.critic == ASKED for finding in counted),
-        blocked=sum(_blocks(case) and id not in flaky for id, case in attempt.cases.items()),
+        asked=len(_by(counted, ASKED)),
+        blocked=_blocked(attempt, flaky),
         bad=len(bad(attempt, baseline, flaky)),
         command=sum(finding.critic not in (LINT, COMPLEXITY, ASKED) for finding in counted),
-        ruff=sum(finding.critic == LINT for finding in counted),
-        radon=sum(finding.weight for finding in counted if finding.critic == COMPLEXITY),
-        review=sum(round(BEST - check.total, 3) for check in attempt.checks if check.total is not None),
+        ruff=len(_by(counted, LINT)),
+        radon=sum(finding.weight for finding in _by(counted, COMPLEXITY)),
+        review=_points_lost(attempt),
         remarks=sum(len(check.findings) for check in attempt.checks if not check.gate),
         size=diff_size(attempt.patch, originals),
     )
@@ -78,6 +78,21 @@ def _counted(attempt: Attempt, baseline: Attempt, scope: Sequence[str]) -> list[
         if asked or known[finding.identity] < 0:
             counted.append(finding)
     return counted
+
+
+def _by(findings: Sequence[Finding], critic: str) -> list[Finding]:
+    """Select the findings of one critic."""
+    return [finding for finding in findings if finding.critic == critic]
+
+
+def _blocked(attempt: Attempt, flaky: frozenset[str]) -> int:
+    """Count the test modules that cannot be collected."""
+    return sum(_blocks(case) and id not in flaky for id, case in attempt.cases.items())
+
+
+def _points_lost(attempt: Attempt) -> float:
+    """Add up what the advisers' totals lack."""
+    return sum(round(BEST - check.total, 3) for check in attempt.checks if check.total is not None)
 
 
 def silent(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:

@@ -52,9 +52,9 @@ def weigh(
 
 def _moved(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict | None:
     """The verdict where the same tests fail as in `best`, and some fail later (or earlier), none the other way."""
-    if any(getattr(new, name) != getattr(old, name) for name in BEFORE):
+    if not _level(new, old):
         return None
-    now, was = ({id: _depth(case) for id, case in item.cases.items() if case.status.bad} for item in (candidate, best))
+    now, was = _depths(candidate), _depths(best)
     if now.keys() != was.keys():
         return None
     later = tuple(id for id in now if now[id] > was[id])
@@ -63,6 +63,16 @@ def _moved(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict
         return None
     said = "the failure has moved on" if later else "fails earlier"
     return Verdict(ok=bool(later), reason=f"{said}: {listed(later or earlier)}")
+
+
+def _level(new: Score, old: Score) -> bool:
+    """Tell whether no field differs that decides before how far a test came."""
+    return all(getattr(new, name) == getattr(old, name) for name in BEFORE)
+
+
+def _depths(attempt: Attempt) -> dict[str, tuple[int, bool]]:
+    """Tell of each failing test how far it came."""
+    return {id: _depth(case) for id, case in attempt.cases.items() if case.status.bad}
 
 
 def _depth(case: Case) -> tuple[int, bool]:

@@ -66,13 +66,18 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     )
     if not suspects:
         return found
-    seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=needed))
+    return replace(found, flaky=_flaky(views, critic, suspects, ask, needed))
+
+
+def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: int) -> frozenset[str]:
+    """Select those of `suspects`, tests that passed alone, that fail there too or pass in a second full run."""
+    seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=freedom))
     mixed = frozenset(id_ for id_ in suspects if seen[id_, False])
     rest = frozenset(suspects) - mixed
     if rest:
         (full,) = critique(views, (critic,), Patch(), ask)
         mixed |= rest & _passing(suspects, full)
-    return replace(found, flaky=mixed)
+    return mixed
 
 
 def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, int]:

@@ -113,13 +113,15 @@ class Autofix:
             every = list(self._safe(view, situation))
             remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
             chosen = rules if {one.rule for one in every}.difference(rules) else ()
-            touched = sorted({remark.path for remark in remarks})
-            before = {path: view.read(path) for path in touched}
-            if touched:
-                self._linter.fix(view, touched, chosen)  # without a choice ruff also mends what its fixes bring
-            after = {path: view.read(path) for path in touched}
-        changed = {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
-        return changed, remarks
+            return self._changed(view, sorted({remark.path for remark in remarks}), chosen), remarks
+
+    def _changed(self, view: View, touched: Sequence[str], chosen: Sequence[str]) -> Files:
+        """Let ruff fix `touched` by the `chosen` rules (none: all); give the files that differ afterwards."""
+        before = {path: view.read(path) for path in touched}
+        if touched:
+            self._linter.fix(view, touched, chosen)  # without a choice ruff also mends what its fixes bring
+        after = {path: view.read(path) for path in touched}
+        return {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
 
     def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
         """What ruff can mend safely in the wanted files as they are in `view`."""

@@ -74,15 +74,21 @@ def _judged(project: Project, names: list[str], running: list[Child]) -> int:
     staged, strangers = looked[0] if looked else _looked(running[0], project.deadline)
     if not python:
         return _unless_gone(staged)
-    known = project.known
     same = _same(project, tests, python, staged)
-    tests = [path for path in tests if path not in same]
-    if tests and strangers:
+    left = [path for path in tests if path not in same]
+    if not left:
+        _linted(project, python, running)
+        return _untested(project.known, len(same))
+    if strangers:
         raise Unsure
-    if tests:
-        running.append(_pytest(known, tests))
+    return _run(project, left, python, running)
+
+
+def _run(project: Project, tests: list[str], python: list[str], running: list[Child]) -> int:
+    """Run `tests` while the files are linted."""
+    running.append(_pytest(project.known, tests))
     _linted(project, python, running)
-    return _tested(running[-1], project.deadline) if tests else _untested(known, len(same))
+    return _tested(running[-1], project.deadline)
 
 
 def _unless_gone(staged: list[str]) -> int:

@@ -28,19 +28,26 @@ def paths_of(text: str) -> tuple[str, ...]:
     while at < len(rows):
         if not rows[at].startswith("diff --git "):
             raise ValueError("it has lines outside of any file")
-        named = set(re.findall(r'"?[ab]/.*?"?(?= "?b/|$)', rows[at].removeprefix("diff --git ")))
+        first = rows[at]
         at, headers = _headers(rows, at + 1)
-        touched = [path for path in map(_path, headers) if path]
-        if not touched and len({_stripped(name) for name in named}) == 1:
-            touched = [_stripped(named.pop())]  # an empty file: it is named nowhere else
-        if not touched:
-            raise ValueError("it names no file")
-        found.update(dict.fromkeys(touched))
+        found.update(dict.fromkeys(_touched(first, headers)))
         at = _hunks(rows, at)
     for path in found:
         if why := protected_name(path):
             raise ValueError(f"{path} {why}, which coderefine never changes")
     return tuple(found)
+
+
+def _touched(first: str, headers: Sequence[str]) -> list[str]:
+    """Name the paths of one file's `headers`, or of its `first` line. Raises ValueError where there is none."""
+    touched = [path for path in map(_path, headers) if path]
+    if touched:
+        return touched
+    named = re.findall(r'"?[ab]/.*?"?(?= "?b/|$)', first.removeprefix("diff --git "))
+    paths = list({_stripped(name) for name in named})
+    if len(paths) != 1:
+        raise ValueError("it names no file")
+    return paths  # an empty file: it is named nowhere else
 
 
 def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
@@ -61,13 +68,16 @@ def _hunks(rows: Sequence[str], at: int) -> int:
         head = HUNK.fullmatch(rows[at])
         if head is None:
             raise ValueError("it has lines outside of any hunk")
-        old, new = int(head[2] or 1) if head[2] != "0" else 0, int(head[4] or 1) if head[4] != "0" else 0
         at += 1
-        for row in _body(rows, at, old, new):
-            at += bool(row)
+        at += sum(1 for _ in _body(rows, at, _length(head[2]), _length(head[4])))
         while at < len(rows) and rows[at].startswith("\\ "):
             at += 1
     return at
+
+
+def _length(said: str | None) -> int:
+    """Read a number of lines from a hunk's head; without one it is 1."""
+    return 1 if said is None else int(said)
 
 
 def _body(rows: Sequence[str], at: int, old: int, new: int) -> Iterator[str]:
