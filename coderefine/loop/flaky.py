@@ -112,17 +112,19 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     """Those of `ids`, tests that failed on baseline + `patch` and passed before, that say nothing against the patch.
 
     They both pass and fail when they are run alone again, or fail on the untouched baseline too, under the hash seed of
-    `ask`: alone and in company, for a test that needs another before it fails alone on any tree.
+    `ask`: alone and in company, for a test that needs another before it fails alone on any tree. That tree is the
+    user's own, and is not confined: a test that only misses what the sandbox withholds is not excused.
     """
+    own = replace(ask, freedom=None, changed=None)
     seen = _outcomes(views, critic, ids, ask, patch=patch)
     flaky = frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
     rest = tuple(id_ for id_ in ids if id_ not in flaky)
     red = tuple(id_ for id_ in rest if seen[id_, False])
-    alone = _run(views, critic, Patch(), replace(ask, tests=red)) if red else Check(critic.name)
+    alone = _run(views, critic, Patch(), replace(own, tests=red)) if red else Check(critic.name)
     open_ = frozenset(rest) - (frozenset(red) & _passing(red, alone))
     if not open_:
         return flaky
-    (full,) = critique(views, (critic,), Patch(), replace(ask, tests=None, changed=None))
+    (full,) = critique(views, (critic,), Patch(), replace(own, tests=None))
     return flaky | (open_ & frozenset(full.failing))
 
 
