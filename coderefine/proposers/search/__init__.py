@@ -234,7 +234,9 @@ class Search:
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests), tests=tests, steps=pool.steps)
         world = World({**free, **others})
-        return _as_sites(free, found, world, Hints.of(failing), running(free, failing)), found.spectrum
+        sites = _as_sites(free, found, world, Hints.of(failing), running(free, failing))
+        asserting = {path: self._protection.helpers(path, self._read(situation.best.patch, path)) for path in free}
+        return [site for site in sites if _qualified(site) not in asserting[site.module.path]], found.spectrum
 
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
@@ -333,6 +335,13 @@ def _as_sites(
             locals_[key] = Local(module, function, world, found.seen.get(function, {}) if function else {})
         sites.append(Site(locals_[key], stmt, weight, found.raised, hints, spans.get(stmt, frozenset())))
     return sites
+
+
+def _qualified(site: Site) -> str:
+    """The qualified name of the function that a site is in; "" at the top level of a module."""
+    function = site.local.function
+    owner = site.module.owner(function) if function else None
+    return ".".join(one.name for one in (owner, function) if one is not None)
 
 
 def summary(repair: Repair) -> str:

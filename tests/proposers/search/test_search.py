@@ -194,7 +194,7 @@ PROGRAM = {
 
 def test_a_fault_in_a_program_that_the_test_starts(repair: Repair) -> None:
     (patch, *_), search, _ = repair(PROGRAM, 90.0)
-    assert set(patch.files) == {"pkg/calc.py"}
+    assert set(patch.files) <= {"pkg/calc.py", "pkg/__main__.py"}, "-total(...) where it is printed is right, too"
     assert search.first_candidate is not None
 
 
@@ -206,3 +206,18 @@ def test_a_search_that_could_judge_nothing_says_why(repair: Repair) -> None:
         search.hindrance == "search could judge no candidate: no line of the program is known to run in a failing test"
     )
     assert any(event.text.startswith("search: no line of the program") for event in said)
+
+
+ASSERTING = {
+    "pkg/__init__.py": "",
+    "pkg/near.py": "def check_close(found, wanted):\n    assert round(found) == round(wanted)\n",
+    "pkg/half.py": "def half(n):\n    return n // 2 + 1\n",
+    "test_half.py": "from pkg.half import half\nfrom pkg.near import check_close\n\n\n"
+    "def test_half():\n    check_close(half(4), 2)\n\n\ndef test_more():\n    check_close(half(8), 4)\n",
+}
+
+
+def test_what_asserts_on_behalf_of_the_tests_is_not_edited(repair: Repair) -> None:
+    patches, search, _ = repair(ASSERTING)
+    assert patches
+    assert {path for patch in (*patches, *search.alternatives) for path in patch.files} == {"pkg/half.py"}
