@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from coderefine import judge
 from coderefine.core import Cost, Finding, Patch, Proposals, Situation, View, Views
 from coderefine.lint import Fix, Linter, Remark, apply
 from coderefine.proposers.tidy import tidied
@@ -34,9 +35,9 @@ class Autofix:
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """All safe fixes; those of half of the rules where they are refused, then of half of the files.
+        """All safe fixes; where they are refused those rules, then those files, that may be tried at all, else halves.
 
-        So a few bad ones cost few attempts. Raises CriticError when ruff gives no verdict.
+        So a few bad ones cost few runs of the tests. Raises CriticError when ruff gives no verdict.
         """
         if self._wanted(situation):
             yield from self._halved(situation, views, self._rules(situation, views), ())
@@ -48,18 +49,45 @@ class Autofix:
         situation, accepted = yield from self._offer(situation, views, rules, paths)
         if accepted:
             return situation
+        parts = self._parts(situation, views, rules, paths)
+        for some_rules, some_paths in parts:
+            situation = yield from self._halved(situation, views, some_rules, some_paths)
+        for rule in () if parts else rules:
+            situation = yield from self._singly(situation, views, rule, paths or self._paths(situation, views, rules))
+        return situation
+
+    def _parts(
+        self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
+    ) -> list[tuple[Sequence[str], Sequence[str]]]:
+        """Two parts of what was refused: what may be tried and what may not, as far as no test is needed to tell.
+
+        Halves where that does not tell them apart; nothing when there is one rule in one file.
+        """
         if len(rules) > 1:
-            for half in _halves(rules):
-                situation = yield from self._halved(situation, views, half, paths)
-            return situation
+            may = [rule for rule in rules if self._admissible(situation, views, [rule], paths)]
+            return [(part, paths) for part in _parted(rules, may)]
         found = paths or self._paths(situation, views, rules)
         if len(found) > 1:
-            for part in _halves(found):
-                situation = yield from self._halved(situation, views, rules, part)
-            return situation
-        for rule in rules:
-            situation = yield from self._singly(situation, views, rule, found)
-        return situation
+            may = [path for path in found if self._admissible(situation, views, rules, [path])]
+            return [(rules, part) for part in _parted(found, may)]
+        return []
+
+    def _admissible(self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]) -> bool:
+        files, _ = self._fixed(situation, views, rules, paths)
+        patch = situation.best.patch.then(files, origin=self.name, summary="")
+        with views.open() as view:
+            originals = {path: view.read(path) for path in patch.files}
+        protection = self._protection
+        return bool(
+            judge.admit(
+                patch,
+                originals,
+                protection.reason,
+                scope=situation.scope,
+                findings=situation.findings,
+                helpers=protection.helpers,
+            )
+        )
 
     def _offer(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
@@ -134,7 +162,11 @@ class Autofix:
         return [finding for finding in ours if self._protection.reason(finding.path) is None]
 
 
-def _halves(items: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def _parted(items: Sequence[str], chosen: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """`chosen` and the rest of `items`; halves when either is empty."""
+    rest = [item for item in items if item not in chosen]
+    if chosen and rest:
+        return chosen, rest
     middle = (len(items) + 1) // 2
     return items[:middle], items[middle:]
 
