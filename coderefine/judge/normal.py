@@ -11,10 +11,12 @@ from coderefine.core import Patch
 from coderefine.source import syntax
 
 PYTHON = (".py", ".pyi")
+TREES = 256
+"""Syntax trees kept: a patch of a linter touches dozens of files, and each is asked for again at every attempt."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=TREES)
 def parse(data: bytes | None) -> ast.Module | None:
     """The syntax tree of `data`; None when there is none (no file, no Python, nested beyond reason).
 
@@ -23,7 +25,7 @@ def parse(data: bytes | None) -> ast.Module | None:
     return None if data is None else syntax(data)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     """All nodes of `tree`, parents first; every rule walks them, so they are collected once."""
     return tuple(ast.walk(tree))
@@ -40,7 +42,7 @@ def normal(path: str, data: bytes | None) -> bytes:
     return b"bytes:" + data if dumped is None else b"tree:" + dumped
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def _dumped(data: bytes) -> bytes | None:
     tree = parse(data)
     try:

@@ -29,6 +29,8 @@ class Autofix:
 
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
+        self._refused: set[tuple[str, str, str]] = set()
+        """Remarks whose fixes were refused one by one: they are not offered again on a better tree."""
 
     @property
     def spent(self) -> Cost:
@@ -111,6 +113,8 @@ class Autofix:
             patch = situation.best.patch.then({remark.path: data}, origin=self.name, summary=_summary([remark]))
             if not _known(situation, patch):
                 situation = yield patch
+            if situation.best.patch.files != patch.files:
+                self._refused.add(_name(remark))
         return situation
 
     def _next(
@@ -154,7 +158,8 @@ class Autofix:
     def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
         """What ruff can mend safely in the wanted files as they are in `view`."""
         wanted = sorted({finding.path for finding in self._wanted(situation)})
-        return (remark for remark in self._linter.remarks(view, wanted) if remark.fix is not None and remark.fix.safe)
+        found = (one for one in self._linter.remarks(view, wanted) if one.fix is not None and one.fix.safe)
+        return (remark for remark in found if _name(remark) not in self._refused)
 
     def _wanted(self, situation: Situation) -> list[Finding]:
         """The ruff findings to mend: hard, in scope, in files that may be written."""
