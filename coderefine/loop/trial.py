@@ -10,12 +10,12 @@ from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
 from coderefine.loop.confirmation import SUSPECT
-from coderefine.loop.critique import RUNS_THE_PROJECT, critique
+from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined
 from coderefine.loop.state import SEED, State, advice_on, tests
 
-LINTER = "autofix"
-"""Origin of patches that repair no test."""
+LINTER, LINT = "autofix", "ruff"
+"""Origin of patches that repair no test, and the critic that they are for."""
 SLOW_SUITE = 5.0
 """Seconds of baseline tests above which a candidate must first do better on the failing ones alone."""
 
@@ -85,15 +85,19 @@ def _sources(state: State) -> tuple[str, ...]:
 
 
 def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
-    """A linter's own fix that leaves as much to be remarked on as before is refused before a test runs."""
+    """Refuse a linter's own fix before a test runs: one that leaves as many remarks, or brings one that was not there.
+
+    The latter could never be published, and neither could any repair built upon it.
+    """
     if patch.origin != LINTER:
         return None
-    suite = tests(state.best)
-    critics = [critic for critic in state.parts.critics if critic.name != RUNS_THE_PROJECT]
+    critics = [critic for critic in state.parts.critics if critic.name == LINT]
     ask = Ask(state.parts.scope, frozenset(patch.files), timeout=state.patience)
-    checks = critique(state.parts.views, critics, patch, ask, before=state.baseline.checks)
-    attempt = Attempt(number, patch, (*([suite] if suite else []), *checks))
-    attempt = replace(attempt, verdict=_weighed(state, attempt))
+    fresh = {
+        check.critic: check for check in critique(state.parts.views, critics, patch, ask, before=state.baseline.checks)
+    }
+    attempt = Attempt(number, patch, tuple(fresh.get(check.critic, check) for check in state.best.checks))
+    attempt = replace(attempt, verdict=_weighed(state, attempt) and state.may_publish(attempt))
     return None if attempt.verdict else attempt
 
 
