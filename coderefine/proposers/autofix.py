@@ -75,6 +75,9 @@ class Autofix:
         return []
 
     def _admissible(self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]) -> bool:
+        """Whether these fixes may be tried; they may where the last attempt, which had them all, came to be checked."""
+        if situation.attempts[-1].checks:
+            return True
         files, _ = self._fixed(situation, views, rules, paths)
         patch = situation.best.patch.then(files, origin=self.name, summary="")
         with views.open() as view:
