@@ -128,15 +128,20 @@ def advice(
 
 
 def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | None]) -> tuple[Proposer, ...]:
-    """The ladder, cheapest first. `under`: files that the user's tree holds otherwise than the views do."""
+    """The ladder: repairs of failing tests, ruff's fixes, then the model, which costs money.
+
+    Tests first: the search costs nothing where none fails, and hundreds of ruff's fixes take minutes to judge. `under`:
+    files that the user's tree holds otherwise than the views do.
+    """
     from coderefine.proposers.autofix import Autofix
 
-    ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]
+    ladder: list[Proposer] = []
     if parts.config.search:
         from coderefine.proposers.search import Search
 
         where = (parts.place, parts.interpreter, parts.config, parts.protection, parts.listen)
         ladder.append(Search(*where, alone=client is None, under=under))
+    ladder.append(Autofix(parts.place, parts.config, parts.interpreter))
     if client is not None:
         ladder.append(model(parts, client, under))
     return tuple(ladder)

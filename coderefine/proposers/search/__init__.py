@@ -38,6 +38,7 @@ ALONE, TURN = 30.0, 8.0
 """Seconds a search takes unless told otherwise: with nothing after it, and before a model is asked."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the time left, and most seconds, for watching failing tests and those near them."""
+Symptom = tuple[str, str, str]
 MOST_COMPARED, COMPARING = 16, 1.0
 """Plausible repairs that are compared by behaviour, and seconds for it."""
 
@@ -81,13 +82,15 @@ class Search:
         """Seconds from the start of the first search to its first judged candidate."""
         self.hindrance = ""
         """Why no candidate could be judged, and what to do; "" when some were."""
+        self._unsolved: frozenset[Symptom] = frozenset()
+        """What failed when the last search ended with nothing: a tree that fails alike is not searched again."""
 
     @property
     def spent(self) -> Cost:
         return Cost(seconds=self._seconds, test_runs=self._runs)
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Cumulative patches, best first; a new search begins on every tree that was accepted."""
+        """Cumulative patches, best first; a new search begins on every accepted tree whose tests fail otherwise."""
         while self._wanted(situation):
             best = situation.best
             for patch in self._patches(situation, views):
@@ -96,6 +99,7 @@ class Search:
                     break
                 self._compare(situation, patch)
             if situation.best is best:
+                self._unsolved = _symptoms(situation)
                 return
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
@@ -108,7 +112,8 @@ class Search:
 
     def _wanted(self, situation: Situation) -> bool:
         left = self._limit - self._seconds
-        return left > 0.5 and bool(_failing(situation)) and (situation.seconds_left or left) > 0.5
+        symptoms = _symptoms(situation)
+        return bool(symptoms) and symptoms != self._unsolved and min(left, situation.seconds_left or left) > 0.5
 
     def _patches(self, situation: Situation, views: Views) -> Iterator[Patch]:
         """Everything one search on one tree finds; servers are closed before the first patch is handed out."""
@@ -298,6 +303,14 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
 
 def _failing(situation: Situation) -> list[Case]:
     return [case for case in situation.best.cases.values() if case.status.bad and case.id not in situation.flaky]
+
+
+def _symptoms(situation: Situation) -> frozenset[Symptom]:
+    """The failing tests, each with the failure's type and message."""
+    failures = ((case.id, case.failure) for case in _failing(situation))
+    return frozenset(
+        (name, str(failure and failure.exception), str(failure and failure.message)) for name, failure in failures
+    )
 
 
 def _deadly(case: Case) -> bool:
