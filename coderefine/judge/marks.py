@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -69,9 +69,9 @@ def _budget(changed: tuple[Change, ...], scan: Scan) -> _Budget:
     alive = {place for change in changed for place in places(change.new).values()}
     budget = _Budget()
     for change in changed:
-        where = places(change.old)
+        where, lines = places(change.old), (change.old_text or "").split("\n")
         for mark in _old(change, scan):
-            place = where.get(mark.line, "")
+            place = _place(mark.line, where, lines)
             if place and place not in alive:
                 budget.freed[mark.what] += 1
             else:
@@ -86,8 +86,25 @@ def _unexplained(change: Change, scan: Scan, budget: _Budget) -> Iterator[Mark]:
     for mark in sorted(_new(change, scan), key=lambda mark: (bool(mark.wider), mark.line)):
         if mark.line <= len(lines) and lines[mark.line - 1].strip() in known:
             continue  # the old file did not parse, but this line was there
-        if not budget.covers(mark, where.get(mark.line) or change.path):
+        if not budget.covers(mark, _place(mark.line, where, lines) or change.path):
             yield mark
+
+
+def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
+    """The function that `line` is in; a comment after a function's last statement is in it when it is indented alike.
+
+    So a linter may remove the statement that such a comment stood beside.
+    """
+    text = lines[line - 1] if line <= len(lines) else ""
+    above = line - 1
+    while text.lstrip().startswith("#") and above and not lines[above - 1].strip():
+        above -= 1
+    alike = text.lstrip().startswith("#") and above and _indent(lines[above - 1]) <= _indent(text)
+    return where.get(above if alike else line, "")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _old(change: Change, scan: Scan) -> Iterable[Mark]:

@@ -1,14 +1,15 @@
-"""ruff's safe fixes as patches: all at once; what is refused is halved, down to single fixes."""
+"""ruff's safe fixes as patches: all that may be tried at once; what is refused is halved, down to single fixes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Finding, Patch, Proposals, Situation, View, Views
-from coderefine.lint import Fix, Linter, Remark, apply
+from coderefine.lint import Edit, Fix, Linter, Remark, apply
 from coderefine.proposers.tidy import tidied
 from coderefine.source import decode
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from coderefine.project import Interpreter, Place
 
 Files = Mapping[str, bytes | None]
+ROUNDS = 5
+"""Times that remarks are read again, because edits that touch each other are not made at once."""
 
 
 class Autofix:
@@ -37,11 +40,12 @@ class Autofix:
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """All safe fixes; where they are refused those rules, then those files, that may be tried at all, else halves.
+        """Every safe fix that may be tried, as one patch; what the checks refuse is halved, down to single fixes.
 
-        So a few bad ones cost few runs of the tests. Raises CriticError when ruff gives no verdict.
+        What may not be tried is left out before a test runs. Raises CriticError when ruff gives no verdict.
         """
         if self._wanted(situation):
+            self._leave_out_inadmissible(situation, views)
             yield from self._halved(situation, views, self._rules(situation, views), ())
 
     def _halved(
@@ -51,34 +55,33 @@ class Autofix:
         situation, accepted = yield from self._offer(situation, views, rules, paths)
         if accepted:
             return situation
-        parts = self._parts(situation, views, rules, paths)
-        for some_rules, some_paths in parts:
-            situation = yield from self._halved(situation, views, some_rules, some_paths)
-        for rule in () if parts else rules:
-            situation = yield from self._singly(situation, views, rule, paths or self._paths(situation, views, rules))
+        found = paths or self._paths(situation, views, rules)
+        if len(rules) > 1:
+            for some in _halves(rules):
+                situation = yield from self._halved(situation, views, some, paths)
+        elif len(found) > 1:
+            for some in _halves(found):
+                situation = yield from self._halved(situation, views, rules, some)
+        else:
+            for rule in rules:
+                situation = yield from self._singly(situation, views, rule, found)
         return situation
 
-    def _parts(
-        self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
-    ) -> list[tuple[Sequence[str], Sequence[str]]]:
-        """Two parts of what was refused: what may be tried and what may not, as far as no test is needed to tell.
+    def _leave_out_inadmissible(self, situation: Situation, views: Views) -> None:
+        """Refuse each remark whose own fix the judge does not admit, in the files whose fixes it refuses together."""
+        rules = self._rules(situation, views)
+        files, _ = self._fixed(situation, views, rules, ())
+        wrong = {path for path, data in files.items() if not self._admitted(situation, views, {path: data})}
+        if not wrong:
+            return
+        with views.open(situation.best.patch) as view:
+            alone = [(one, _edited(view, [one])) for one in self._safe(view, situation) if one.path in wrong]
+        for remark, data in alone:
+            if data is not None and not self._admitted(situation, views, {remark.path: data}):
+                self._refused.add(_name(remark))
 
-        Halves where that does not tell them apart; nothing when there is one rule in one file.
-        """
-        if len(rules) > 1:
-            may = [rule for rule in rules if self._admissible(situation, views, [rule], paths)]
-            return [(part, paths) for part in _parted(rules, may)]
-        found = paths or self._paths(situation, views, rules)
-        if len(found) > 1:
-            may = [path for path in found if self._admissible(situation, views, rules, [path])]
-            return [(rules, part) for part in _parted(found, may)]
-        return []
-
-    def _admissible(self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]) -> bool:
-        """Whether these fixes may be tried; they may where the last attempt, which had them all, came to be checked."""
-        if situation.attempts[-1].checks:
-            return True
-        files, _ = self._fixed(situation, views, rules, paths)
+    def _admitted(self, situation: Situation, views: Views, files: Files) -> bool:
+        """Whether the judge lets these files be tried on top of the best patch."""
         patch = situation.best.patch.then(files, origin=self.name, summary="")
         with views.open() as view:
             originals = {path: view.read(path) for path in patch.files}
@@ -127,7 +130,7 @@ class Autofix:
             for remark in self._safe(view, situation):
                 if remark.rule != rule or remark.path not in paths or _name(remark) in tried:
                     continue
-                data = _edited(view, remark)
+                data = _edited(view, [remark])
                 if data is not None:
                     return remark, data
         return None
@@ -143,12 +146,28 @@ class Autofix:
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Remark]]:
-        """The files ruff changed, and the remarks it did that for."""
+        """The files that change, and the remarks they change for."""
+        partly = {path for path, _, _ in self._refused}
         with views.open(situation.best.patch) as view:
             every = list(self._safe(view, situation))
             remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
+            touched = {remark.path for remark in remarks}
             chosen = rules if {one.rule for one in every}.difference(rules) else ()
-            return self._changed(view, sorted({remark.path for remark in remarks}), chosen), remarks
+            files = self._changed(view, sorted(touched - partly), chosen)
+        return {**files, **self._edited(situation, views, rules, touched & partly)}, remarks
+
+    def _edited(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
+        """`paths` after the edits of those remarks that were not refused; ruff itself would mend all of a rule."""
+        files: dict[str, bytes | None] = {}
+        for _ in range(ROUNDS if paths else 0):
+            with views.open(situation.best.patch.then(files, origin=self.name, summary="")) as view:
+                left = [one for one in self._safe(view, situation) if one.path in paths and one.rule in rules]
+                datas = {path: _edited(view, [one for one in left if one.path == path]) for path in paths}
+            changed = {path: data for path, data in datas.items() if data is not None}
+            if not changed:
+                break
+            files |= changed
+        return files
 
     def _changed(self, view: View, touched: Sequence[str], chosen: Sequence[str]) -> Files:
         """Let ruff fix `touched` by the `chosen` rules (none: all); give the files that differ afterwards."""
@@ -170,11 +189,7 @@ class Autofix:
         return [finding for finding in ours if self._protection.reason(finding.path) is None]
 
 
-def _parted(items: Sequence[str], chosen: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """`chosen` and the rest of `items`; halves when either is empty."""
-    rest = [item for item in items if item not in chosen]
-    if chosen and rest:
-        return chosen, rest
+def _halves(items: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     middle = (len(items) + 1) // 2
     return items[:middle], items[middle:]
 
@@ -190,14 +205,19 @@ def _name(remark: Remark) -> tuple[str, str, str]:
     return remark.path, remark.message, content
 
 
-def _edited(view: View, remark: Remark) -> bytes | None:
-    data = view.read(remark.path)
+def _edited(view: View, remarks: Sequence[Remark]) -> bytes | None:
+    """The file of `remarks` with the edits of as many as do not touch each other; None where nothing changes."""
+    data = view.read(remarks[0].path) if remarks else None
     source = decode(data) if data is not None else None
-    if source is None or remark.fix is None:
+    if source is None:
         return None
-    # ruff writes the file's own line ends into its edits; `encode` will put them back.
-    plain = remark.fix.plain if source.newline else remark.fix
-    text = apply(source.text, plain.edits)
+    edits: list[Edit] = []
+    for fix in (remark.fix for remark in remarks if remark.fix is not None):
+        # ruff writes the file's own line ends into its edits; `encode` will put them back.
+        new = (fix.plain if source.newline else fix).edits
+        if not any(one.start <= other.end and other.start <= one.end for one in new for other in edits):
+            edits += new
+    text = apply(source.text, edits)
     return None if text is None or text == source.text else _tidied(data, source.encode(text))
 
 

@@ -29,6 +29,12 @@ SUPPRESSIONS = [
     Deed("mypy-file", SUM, "# mypy: ignore-errors\n" + GOOD, "mypy"),
     Deed("pylint", SUM, "# pylint: disable=all\n" + GOOD, "pylint"),
     Deed("no-cover", SUM, "def total(xs):  # pragma: no cover\n    return sum(xs)\n", "pragma"),
+    Deed(
+        "no-cover-moved-into-the-next-function",
+        "def f():\n    return 1  # pragma: no cover\n\n\ndef g():\n    return 2\n",
+        "def f():\n    return 1\n\n\ndef g():\n    return 3\n    # pragma: no cover\n",
+        "pragma",
+    ),
     Deed("nosec", SUM, GOOD + "import pickle  # nosec\n", "nosec"),
     Deed("noqa-in-new-file", {}, {"app/new.py": "import os  # noqa: F401\n"}, "noqa"),
     Deed("noqa-in-file-that-was-broken", "def f(:\n", "def f():\n    return 1  # noqa\n", "noqa"),

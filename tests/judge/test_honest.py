@@ -24,6 +24,12 @@ RUFF = [
         findings=[finding("F401", "app/__init__.py", message="`.core.a` imported but unused")],
     ),
     Deed("many-unused-imports", "".join(f"import m{n}\n" for n in range(14)) + SUM, SUM, findings=[finding("F401")]),
+    Deed(
+        "pass-removed-beside-a-comment-for-coverage",
+        'class A:\n    def f(self):\n        """Do nothing."""\n        pass  # pragma: no cover\n',
+        'class A:\n    def f(self):\n        """Do nothing."""\n        # pragma: no cover\n',
+        findings=[finding("PIE790")],
+    ),
     Deed("noqa-removed", "import os  # noqa: F401\nos.sep\n", "import os\nos.sep\n", findings=[finding("RUF100")]),
     Deed("noqa-narrowed", "import os  # noqa\n", "import os  # noqa: F401\n", findings=[finding("PGH004")]),
     Deed(

@@ -129,6 +129,20 @@ def test_files_outside_the_scope_are_never_touched(bench: Callable[..., Bench]) 
     assert set(best.patch.files) == {"src/a.py"}
 
 
+def test_what_may_not_be_tried_costs_no_attempt_and_the_rest_is_one(bench: Callable[..., Bench]) -> None:
+    """A function that asserts for the tests may not change; two fixes of the same rule beside it may."""
+    code = (
+        "import os\nimport sys\n\n\n"
+        "def assert_close(a, b):\n    if abs(a - b) > 1e-9:\n        raise AssertionError(f'far apart')\n\n\n"
+        "def name():\n    return f'x'\n\n\ndef other():\n    return f'y'\n"
+    )
+    test = "from a import assert_close\n\n\ndef test_close():\n    assert_close(1, 1)\n"
+    said, best = bench({"a.py": code, "tests/test_a.py": test}).run(always)
+    assert [ok for _, ok in said] == [True]
+    after = code.removeprefix("import os\nimport sys\n\n\n").replace("f'x'", "'x'").replace("f'y'", "'y'")
+    assert best.patch.files["a.py"] == after.encode()
+
+
 def test_unsafe_fixes_are_left_alone(bench: Callable[..., Bench]) -> None:
     said, _ = bench({"a.py": "def f(x=[]):\n    y = 1\n    return x\n"}).run(always)
     assert said == []
