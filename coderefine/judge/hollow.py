@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from coderefine.judge.change import Change
 from coderefine.judge.names import last
-from coderefine.judge.normal import Function, nodes
+from coderefine.judge.normal import TREES, Function, nodes
 
 QUIET = (ast.Import, ast.ImportFrom)
 BROAD = frozenset(("Exception", "BaseException"))
@@ -57,7 +57,7 @@ def swallowed(change: Change) -> Iterator[str]:
             yield f"swallows every error of {name} in {change.path}"
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def functions(tree: ast.Module | None) -> Mapping[str, Function]:
     """Every function by qualified name; of two with the same name, the last."""
     found: dict[str, Function] = {}

@@ -24,7 +24,7 @@ from coderefine.judge.branches import Branch, branches
 from coderefine.judge.change import Change
 from coderefine.judge.folding import NotLiteralError
 from coderefine.judge.hollow import functions, work
-from coderefine.judge.normal import Function
+from coderefine.judge.normal import TREES, Function
 from coderefine.judge.specimens import TRIVIAL, Key, Specimen, key
 from coderefine.judge.tables import Table, tables
 
@@ -57,7 +57,7 @@ def _branches(change: Change, specimens: tuple[Specimen, ...]) -> Iterator[str]:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def _branches_of(tree: ast.Module | None) -> tuple[Branch, ...]:
     return tuple(branches(tree))
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from coderefine.judge.change import Change, Side
 from coderefine.judge.names import places
+from coderefine.judge.normal import TREES
 
 
 class Excuse(Enum):
@@ -115,9 +116,9 @@ def _new(change: Change, scan: Scan) -> Iterable[Mark]:
     return _scanned(scan, change.now) if change.now else ()
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8 * TREES)
 def _scanned(scan: Scan, side: Side) -> tuple[Mark, ...]:
-    """The old side is the same for thousands of candidates."""
+    """The marks of one scan; the old side is the same for thousands of candidates."""
     return tuple(scan(side))
 
 

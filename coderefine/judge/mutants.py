@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from coderefine.core import Patch
 from coderefine.judge.evidence import changed_statements
-from coderefine.judge.normal import PYTHON, parse
+from coderefine.judge.normal import PYTHON, nodes, parse
+from coderefine.source import syntax
 
 COMPARE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -22,27 +23,29 @@ Mutant = Mapping[str, bytes]
 """Whole new content of the one file that is mutated."""
 
 
-def mutants(patch: Patch, originals: Mapping[str, bytes | None]) -> Iterator[Mutant]:
+def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | None = None) -> Iterator[Mutant]:
     """First-order mutants of the lines that `patch` changed: operators, constants, conditions, return values.
 
     The classic operators of mutation analysis (Offutt et al. 1996: ROR, AOR, LCR, plus constants and returns);
-    statements that the patch did not touch are left alone. Files that are not UTF-8 are passed over.
+    statements that the patch did not touch are left alone. Files that are not UTF-8 are passed over. `most`: at most so
+    many, from all over the patch (None: all).
     """
-    for path, after in sorted(patch.files.items()):
-        tree = parse(after) if path.endswith(PYTHON) else None
-        if after is None or tree is None:
-            continue
-        lines = {line for span in changed_statements(path, originals.get(path), after) for line in span}
-        for node, twin in _pairs(tree, lines):
-            text = _spliced(after, node, twin)
-            if text is not None:
-                yield {path: text}
+    files = ((path, after) for path, after in sorted(patch.files.items()) if after and path.endswith(PYTHON))
+    found = [(path, after, *pair) for path, after in files for pair in _pairs(path, originals.get(path), after)]
+    step = max(1, -(-len(found) // most)) if most else 1
+    for path, after, node, twin in found[::step]:
+        text = _spliced(after, node, twin)
+        if text is not None:
+            yield {path: text}
 
 
-def _pairs(tree: ast.Module, lines: set[int]) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Every expression on `lines` with each of its wrong twins."""
-    for node in ast.walk(tree):
-        yield from (pair for pair in _wrong(node) if pair[0].lineno in lines)
+def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Every expression on the lines that changed, with each of its wrong twins."""
+    tree = parse(after)
+    if tree is not None:
+        lines = {line for span in changed_statements(path, before, after) for line in span}
+        for node in nodes(tree):
+            yield from (pair for pair in _wrong(node) if pair[0].lineno in lines)
 
 
 def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -79,4 +82,4 @@ def _spliced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes | None:
     first = starts[node.lineno - 1] + node.col_offset
     last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
     text = source[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + source[last:]
-    return text if parse(text) is not None else None
+    return text if syntax(text) is not None else None

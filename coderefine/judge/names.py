@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from coderefine.judge.folding import NONE, Names, NotLiteralError, constants, fold
-from coderefine.judge.normal import Function, nodes
+from coderefine.judge.normal import TREES, Function, nodes
 
 OWN, ANY = "<own>", "<any>"
 """How names begin that the file binds itself, and those of attributes of a value that nothing is known of."""
@@ -45,7 +45,7 @@ class Bindings:
             return None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def bindings(tree: ast.Module) -> Bindings:
     """What the names of `tree` stand for, wherever in it they are used."""
     found = {name: f"{OWN}.{name}" for name in _bound(tree)}
@@ -231,7 +231,7 @@ def text(node: ast.AST, names: Names = NONE) -> str | None:
     return found if isinstance(found, str) else None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def places(tree: ast.Module | None) -> Mapping[int, str]:
     """Line -> qualified name of the innermost function or class on it."""
     found: dict[int, str] = {}
@@ -251,7 +251,7 @@ def _paint(node: ast.AST, prefix: str, found: dict[int, str]) -> None:
             _paint(child, inner, found)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def guarded(tree: ast.Module | None) -> frozenset[int]:
     """Lines under `if __name__ == "__main__":`, which no import runs."""
     lines: set[int] = set()

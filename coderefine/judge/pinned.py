@@ -14,7 +14,7 @@ from itertools import filterfalse
 
 from coderefine.judge.change import Change
 from coderefine.judge.folding import NotLiteralError
-from coderefine.judge.normal import Function
+from coderefine.judge.normal import TREES, Function
 from coderefine.judge.specimens import TRIVIAL, key
 
 DISPLAYS = ast.Dict | ast.List | ast.Tuple | ast.Set
@@ -43,7 +43,7 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
             yield line
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=TREES)
 def _places(tree: ast.Module) -> tuple[tuple[str, int], ...]:
     """The shape of what each telling constant stands in, and its line; shapes begin with the function's name."""
     return tuple(_walked(tree, "", []))

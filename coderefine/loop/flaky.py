@@ -6,6 +6,7 @@ time in four: it is told apart from one that always fails, or always passes, wit
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +33,8 @@ WATCHED = 40
 class Rerun:
     """What a second run of the failing tests showed.
 
-    `flaky`: those that do not fail again. `steady`: those that failed again. `freedom`: the sandbox's step that they
+    `flaky`: those that do not fail again. `steady`: those that failed again (what only a collection of all tests
+    reports, such as a class that cannot be collected, is neither). `freedom`: the sandbox's step that they
     need (see Ask). `trace`: the lines that each executes; `followed`: some in Python programs that the tests start.
     """
 
@@ -58,15 +60,9 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     watching = replace(ask, tests=ids, seed=OTHER_SEED, coverage=True, watched=watched, follow=True)
     again, needed = _fitting(views, critic, baseline, watching)
     suspects = tuple(id_ for id_ in ids if id_ in _passing(ids, again))
-    found = Rerun(
-        steady=tuple(id_ for id_ in ids if id_ not in suspects),
-        freedom=needed,
-        trace=again.coverage or {},
-        followed=again.followed,
-    )
-    if not suspects:
-        return found
-    return replace(found, flaky=_flaky(views, critic, suspects, ask, needed))
+    flaky = _flaky(views, critic, suspects, ask, needed) if suspects else frozenset()
+    steady = tuple(id_ for id_ in again.failing if id_ in ids)
+    return Rerun(flaky, steady, needed, again.coverage or {}, again.followed)
 
 
 def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: int) -> frozenset[str]:
@@ -84,20 +80,35 @@ def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[C
     """The check of `ask` on the untouched tree at the tightest step where tests fail as they do outside, and the step.
 
     A test that hits the sandbox before it comes to the fault would be red however right the patch. When it is
-    another way at every step, the sandbox is not to blame. Raises CriticError when pytest gives no verdict at all.
+    another way at the loosest step too, the sandbox is not to blame. Raises CriticError when pytest gives no verdict
+    at all.
     """
-    found: list[tuple[Check, int]] = []
-    for step in range(LOOSEST + 1):
-        try:
-            (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=step))
-        except CriticError:
-            if step == LOOSEST and not found:
-                raise
-            continue
-        found.append((check, step))
-        if not _odd(baseline, check, ask.tests or ()):
-            return check, step
-    return found[0]
+
+    def checked(step: int) -> Check:
+        (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=step))
+        return check
+
+    def fits(check: Check) -> bool:
+        return not _odd(baseline, check, ask.tests or ())
+
+    tight: Check | None = None
+    with contextlib.suppress(CriticError):
+        tight = checked(0)
+    if tight and fits(tight):
+        return tight, 0
+    try:
+        loose = checked(LOOSEST)
+    except CriticError:
+        if tight is None:
+            raise
+        return tight, 0
+    if not fits(loose):
+        return (tight, 0) if tight else (loose, LOOSEST)
+    for step in range(1, LOOSEST):
+        with contextlib.suppress(CriticError):
+            if fits(between := checked(step)):
+                return between, step
+    return loose, LOOSEST
 
 
 def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from coderefine import judge
 from coderefine.config import Config
@@ -36,12 +35,13 @@ class Strength:
 
         None when it cannot be measured, or there is nothing to mutate. `freedom` of the tests: see Ask.
         """
-        wrong = _spread(list(judge.mutants(attempt.patch, originals)))
+        until = time.monotonic() + seconds
+        wrong = list(judge.mutants(attempt.patch, originals, MOST))
         running = judge.running(attempt, originals)
         if not wrong or not running:
             return None
         try:
-            return self._noticed(views, attempt, wrong, running, time.monotonic() + seconds, freedom)
+            return self._noticed(views, attempt, wrong, running, until, freedom)
         except (RunnerError, WorkspaceError):
             # The evidence is then one number shorter; the patch is no worse for it.
             return None
@@ -73,9 +73,3 @@ class Strength:
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))
         return (sum(not one.plausible for one in judged), len(judged)) if judged else None
-
-
-def _spread(wrong: list[judge.Mutant]) -> list[judge.Mutant]:
-    """At most `MOST` of them, from all over the patch."""
-    step = -(-len(wrong) // MOST) or 1
-    return list(islice(wrong[::step], MOST))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from coderefine import judge
@@ -160,10 +161,12 @@ class Autofix:
         """`paths` after the edits of those remarks that were not refused; ruff itself would mend all of a rule."""
         files: dict[str, bytes | None] = {}
         for _ in range(ROUNDS if paths else 0):
+            changed = {}
             with views.open(situation.best.patch.then(files, origin=self.name, summary="")) as view:
                 left = [one for one in self._safe(view, situation) if one.path in paths and one.rule in rules]
-                datas = {path: _edited(view, [one for one in left if one.path == path]) for path in paths}
-            changed = {path: data for path, data in datas.items() if data is not None}
+                for path, remarks in groupby(left, key=lambda one: one.path):
+                    if (data := _edited(view, list(remarks))) is not None:
+                        changed[path] = data
             if not changed:
                 break
             files |= changed
@@ -207,18 +210,23 @@ def _name(remark: Remark) -> tuple[str, str, str]:
 
 def _edited(view: View, remarks: Sequence[Remark]) -> bytes | None:
     """The file of `remarks` with the edits of as many as do not touch each other; None where nothing changes."""
-    data = view.read(remarks[0].path) if remarks else None
+    data = view.read(remarks[0].path)
     source = decode(data) if data is not None else None
     if source is None:
         return None
     edits: list[Edit] = []
-    for fix in (remark.fix for remark in remarks if remark.fix is not None):
+    for fix in filter(None, (remark.fix for remark in remarks)):
         # ruff writes the file's own line ends into its edits; `encode` will put them back.
-        new = (fix.plain if source.newline else fix).edits
-        if not any(one.start <= other.end and other.start <= one.end for one in new for other in edits):
+        new = fix.plain.edits if source.newline else fix.edits
+        if _apart(new, edits):
             edits += new
     text = apply(source.text, edits)
     return None if text is None or text == source.text else _tidied(data, source.encode(text))
+
+
+def _apart(some: Sequence[Edit], others: Sequence[Edit]) -> bool:
+    """Whether no edit of `some` touches one of `others`."""
+    return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
 
 
 def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:
