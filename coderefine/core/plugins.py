@@ -49,7 +49,8 @@ class Situation:
 
     `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
     so far, refused ones included. `freedom`: the sandbox's step that failing tests need (see Ask). `trace`: the
-    lines that failing tests execute in the tree of `best`, where they are known.
+    lines that failing tests execute in the tree of `best`, where they are known. `absent`: what fails in a run of all
+    tests and cannot be run by itself, such as a class that cannot be collected.
     """
 
     best: Attempt
@@ -61,6 +62,7 @@ class Situation:
     seconds_left: float | None = None
     freedom: int = 0
     trace: Coverage = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
 
 
 Proposals = Generator[Patch, Situation, None]

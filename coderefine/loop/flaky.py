@@ -33,13 +33,14 @@ WATCHED = 40
 class Rerun:
     """What a second run of the failing tests showed.
 
-    `flaky`: those that do not fail again. `steady`: those that failed again (what only a collection of all tests
-    reports, such as a class that cannot be collected, is neither). `freedom`: the sandbox's step that they
+    `flaky`: those that do not fail again. `steady`: those that failed again. `absent`: those that cannot be run by
+    themselves, such as a class that cannot be collected. `freedom`: the sandbox's step that they
     need (see Ask). `trace`: the lines that each executes; `followed`: some in Python programs that the tests start.
     """
 
     flaky: frozenset[str] = frozenset()
     steady: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()
     freedom: int = 0
     trace: Coverage = field(default_factory=dict)
     followed: bool = False
@@ -62,7 +63,8 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     suspects = tuple(id_ for id_ in ids if id_ in _passing(ids, again))
     flaky = _flaky(views, critic, suspects, ask, needed) if suspects else frozenset()
     steady = tuple(id_ for id_ in again.failing if id_ in ids)
-    return Rerun(flaky, steady, needed, again.coverage or {}, again.followed)
+    absent = frozenset(ids) - again.cases.keys()
+    return Rerun(flaky, steady, absent, needed, again.coverage or {}, again.followed)
 
 
 def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: int) -> frozenset[str]:

@@ -58,7 +58,7 @@ def _judge_baseline(state: State) -> None:
         again = rerun_failing(state.parts.views, critic, suite, ask)
         state.flaky, state.freedom = again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
-        state.steady = again.steady
+        state.steady, state.absent = again.steady, again.absent
         state.confirmation.begin_hanging(state.parts.views, critic, suite, replace(ask, freedom=state.freedom))
     state.keep(state.best)
 

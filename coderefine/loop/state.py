@@ -100,7 +100,7 @@ class State:
     `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
     `confirmation`: whether failing tests always fail, and those that were ended would indeed not end; `steady`: the
-    failing tests that are yet to be confirmed.
+    failing tests that are yet to be confirmed; `absent`: those that cannot be run by themselves.
     `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
     `examined`: by the number of an attempt, digests of the test files after its tests had run.
     """
@@ -118,6 +118,7 @@ class State:
     bears: set[str] = field(default_factory=set)
     confirmation: Confirmation = field(default_factory=Confirmation)
     steady: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -158,6 +159,7 @@ class State:
             seconds_left=self.seconds_left,
             freedom=self.freedom,
             trace={} if self.best.number else self.trace,
+            absent=self.absent,
         )
 
     def name_view(self, view: View, checks: Sequence[Check]) -> None:

@@ -104,13 +104,14 @@ def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
 def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     """On a slow suite: the failing tests, and those that earlier attempts broke, before all others are run.
 
-    An attempt that is no better there is refused at once.
+    An attempt that is no better there is refused at once. Of the others it is assumed that they do as in the best.
     """
     suite = tests(state.best)
-    if suite is None or suite.seconds < SLOW_SUITE or not suite.failing:
+    if suite is None or suite.seconds < SLOW_SUITE or state.absent.issuperset(suite.failing):
         return None
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
-    asked = tuple(dict.fromkeys((*suite.failing, *(name for names in broken for name in names))))
+    wanted = dict.fromkeys((*suite.failing, *(name for names in broken for name in names)))
+    asked = tuple(name for name in wanted if name not in state.absent)
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SUSPECT)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
@@ -118,7 +119,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
-    checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.baseline.checks)
+    checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
     return Attempt(number, patch, checks, cost=Cost(test_runs=1))
 
 

@@ -106,6 +106,17 @@ def test_two_faults_fixed_one_after_the_other(tmp_path: Path) -> None:
     assert len(ran.evidence.flipped) == 2
 
 
+def test_on_a_slow_suite_the_second_step_is_not_refused_for_what_the_first_repaired(tmp_path: Path) -> None:
+    """There the tests that still fail are run first; those that the first step repaired do not count as failing."""
+    code = "def one():\n    return 0\n\n\ndef two():\n    return 0\n"
+    tests = "import m\n\n\ndef test_one():\n    assert m.one() == 1\n\n\ndef test_two():\n    assert m.two() == 2\n"
+    top = make_repo(tmp_path / "m", {"m.py": code, "test_m.py": tests})
+    first = code.replace("0", "1", 1)
+    ran = run(top, Script([{"m.py": first}, {"m.py": first.replace("0", "2")}]), lasting=6.0)
+    assert [bool(attempt.verdict) for attempt in ran.outcome.attempts[1:]] == [True, True]
+    assert ran.outcome.stop is Stop.CLEAN
+
+
 def test_part_of_the_way_is_published_and_the_rest_is_named(tmp_path: Path) -> None:
     tests = TESTS + "\n\ndef test_impossible():\n    assert total([1]) == 'one'\n"
     top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": tests})

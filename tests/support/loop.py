@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coderefine.config import Config
-from coderefine.core import Attempt, Cost, Critic, Event, Limits, Outcome, Proposals, Proposer, Situation, Views
+from coderefine.core import (
+    Ask,
+    Attempt,
+    Check,
+    Cost,
+    Critic,
+    Event,
+    Limits,
+    Outcome,
+    Proposals,
+    Proposer,
+    Situation,
+    View,
+    Views,
+)
 from coderefine.critics import build
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
@@ -46,6 +60,25 @@ class Script:
 
 
 @dataclass
+class Lasting:
+    """`critic`, whose checks say that they took `seconds`."""
+
+    critic: Critic
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return self.critic.name
+
+    @property
+    def gate(self) -> bool:
+        return self.critic.gate
+
+    def check(self, view: View, ask: Ask) -> Check:
+        return replace(self.critic.check(view, ask), seconds=self.seconds)
+
+
+@dataclass
 class Ran:
     outcome: Outcome
     events: list[Event]
@@ -53,9 +86,14 @@ class Ran:
 
 
 def run(
-    top: Path, *proposers: Proposer, limits: Limits = Limits(), advice: Sequence[Critic] = (), **settings: object
+    top: Path,
+    *proposers: Proposer,
+    limits: Limits = Limits(),
+    advice: Sequence[Critic] = (),
+    lasting: float | None = None,
+    **settings: object,
 ) -> Ran:
-    """refine() on the repository at `top`, the way `coderefine fix` wires it."""
+    """refine() on the repository at `top`, the way `coderefine fix` wires it. `lasting`: seconds each check claims."""
     place = locate([top], top)
     config = Config(**settings)  # type: ignore[arg-type]
     protection = Protection.of(place, config)
@@ -63,11 +101,12 @@ def run(
     events: list[Event] = []
     recorded: list[Attempt] = []
     originals = Originals(place.top)
+    critics = build(place, python, config, events.append)
     with open_views(place, kind=config.view) as views:
         outcome = refine(
             Parts(
                 views=views,
-                critics=build(place, python, config, events.append),
+                critics=critics if lasting is None else [Lasting(critic, lasting) for critic in critics],
                 proposers=proposers,
                 original=originals.__getitem__,
                 reason=protection.reason,

@@ -302,7 +302,8 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
 
 
 def _failing(situation: Situation) -> list[Case]:
-    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in situation.flaky]
+    none = situation.flaky | situation.absent
+    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in none]
 
 
 def _symptoms(situation: Situation) -> frozenset[Symptom]:

@@ -69,6 +69,20 @@ class Project:
 
 
 UNITTEST = "# The project's own runner is unittest; pytest must not collect the TestSuite that a test module imports.\n"
+STARLETTE = (
+    "pytest==9.1.1",
+    "httpx==0.28.1",
+    "httpx2==2.16.2",
+    "itsdangerous==2.2.0",
+    "jinja2==3.1.6",
+    "python-multipart==0.0.34",
+    "trio==0.35.0",
+    "opentelemetry-sdk",
+    "importlib-metadata",
+    "blockbuster",
+    "pyyaml",
+    "pytest-codspeed",
+)
 PROJECTS = (
     Project("click", "8.5.1", "development", "src/click", ("pytest==9.1.0",)),
     Project(
@@ -96,6 +110,12 @@ PROJECTS = (
         ),
     ),
     Project("boltons", "26.2.0", "development", "boltons", ("pytest==8.4.2",)),
+    # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
+    Project("lark", "1.3.1", "held-out", "lark", ("pytest==9.1.0", "regex==2026.11.15")),
+    Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),
+    Project("pyramid", "2.1", "held-out", "src/pyramid", ("pytest==8.4.2", "WebTest==3.0.7", "zope.component==7.1")),
+    Project("starlette", "1.10.0", "held-out", "starlette", STARLETTE),
+    Project("yapf", "0.43.0", "held-out", "yapf", ("pytest==8.4.2",)),
 )
 
 
