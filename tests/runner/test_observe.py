@@ -57,3 +57,11 @@ def test_a_test_that_was_not_observed_is_not_asked(tmp_path: Path) -> None:
         (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,)))
         assert judged.plausible
         assert set(judged.statuses) == {FAILS}
+
+
+def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "p", {**FILES, "pytest.ini": "[pytest]\n"})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1, files=["test_b.py"]) as pool:
+        assert pool.tests == (FAR,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Set
 
 _BEFORE = frozenset(sys.modules)
 
@@ -66,10 +66,15 @@ def unshadow(root: str) -> None:
     """Forget the standard modules we imported if the project has one of the same name: it must win, as it would."""
     ours = [name for name in sys.modules if name not in _BEFORE and not name.startswith(__package__ + ".")]
     tops = {name.split(".")[0] for name in ours}
-    there = {name.split(".")[0] for name in os.listdir(root)}
-    if tops & there:
+    if tops & _importable(root):
         for name in ours:
             del sys.modules[name]
+
+
+def _importable(folder: str) -> Set[str]:
+    """Name the top-level modules in `folder`; a file such as `pytest.ini` is none."""
+    names = [name.partition(".") for name in os.listdir(folder)]
+    return {stem for stem, dot, rest in names if not dot or rest.endswith(("py", "pyc", "so", "pyd"))}
 
 
 def run(job: Dict[str, Any], said: wire.Wire) -> int:
