@@ -25,17 +25,26 @@ FILES = {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS, "notes.txt
 """ruff mends the import, the model the comparison: two files' worth of stages in one run."""
 
 DELIVERIES = ((), ("--commit",), ("--branch", "repair"))
+HOOKS = {
+    "pre-commit": "sleep 0.2; echo '# formatted' >> order.py; sleep 0.2; git add order.py; sleep 0.2",
+    "commit-msg": 'sleep 0.2; grep -v \'^Coderefine\' "$1" > "$1.new"; mv "$1.new" "$1"',
+    "post-commit": "sleep 0.2",
+}
+"""Slow hooks that format the patched file, stage that, and drop our trailers from the message."""
+HOOKS_TAKE = 1.2
+"""Seconds, with what git does between them."""
 GRACE = 1.5
 """Seconds after which no process of a killed run may be alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """`after`: seconds from the start, or from the marker of publishing when `publishing`."""
+    """`after`: seconds from the start, or from the marker of publishing when `publishing`. `hooks`: see HOOKS."""
 
     after: float
     publishing: bool = False
     delivery: tuple[str, ...] = ()
+    hooks: bool = False
 
 
 @dataclass(slots=True)
@@ -65,7 +74,7 @@ class Model:
         return RIGHT if "101" in seen.prompt else WRONG
 
 
-def prepare(folder: Path) -> Path:
+def prepare(folder: Path, *, hooks: bool = False) -> Path:
     """The project with staged, dirty and stashed work of the user's, none of it in the way of the repair."""
     top = make_repo(folder, FILES)
     (top / "notes.txt").write_text("stashed\n")
@@ -74,6 +83,11 @@ def prepare(folder: Path) -> Path:
     git(top, "add", "notes.txt")
     (top / "notes.txt").write_text("dirty\n")
     (top / "new.txt").write_text("untracked\n")
+    for name, body in HOOKS.items() if hooks else ():
+        hook = top / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\n{body}\n")
+        hook.chmod(0o755)
     return top
 
 
@@ -81,9 +95,9 @@ def argv(url: str, delivery: tuple[str, ...]) -> tuple[str, ...]:
     return ("fix", "--no-search", "--model", "m", "--base-url", url, "--max-iterations", "4", *delivery)
 
 
-def undisturbed(folder: Path, delivery: tuple[str, ...] = ()) -> tuple[float, dict[str, str]]:
+def undisturbed(folder: Path, delivery: tuple[str, ...] = (), *, hooks: bool = False) -> tuple[float, dict[str, str]]:
     """Seconds of a run nobody kills, and the state it ends in."""
-    top = prepare(folder)
+    top = prepare(folder, hooks=hooks)
     with LlmServer(Model()) as server:
         began = time.monotonic()
         said = coderefine(*argv(server.url, delivery), cwd=top)
@@ -93,7 +107,7 @@ def undisturbed(folder: Path, delivery: tuple[str, ...] = ()) -> tuple[float, di
 
 def killed(folder: Path, kill: Kill) -> Fate:
     """Run, kill, look, resume."""
-    top, fate, model = prepare(folder), Fate(kill), Model()
+    top, fate, model = prepare(folder, hooks=kill.hooks), Fate(kill), Model()
     before = state(top)
     mark = f"kill-{os.getpid()}-{time.monotonic_ns()}"
     with LlmServer(model) as server:

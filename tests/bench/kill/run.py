@@ -1,5 +1,6 @@
-"""Kill `coderefine fix` at N random instants: `python -m tests.bench.kill.run [N] [--seed S]`.
+"""Kill `coderefine fix` at N random instants: `python -m tests.bench.kill.run [N] [--seed S] [--hooks]`.
 
+With `--hooks` every run is `--commit`, and the repository has slow hooks of which one formats the patched file.
 After every kill the tree, the index, HEAD, branches and stash must be what they were, or what the run was about to
 make of them; nobody may be left running; `resume` must finish without asking twice for an answer it has.
 """
@@ -15,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.bench.kill.kills import DELIVERIES, Fate, Kill, killed, undisturbed
+from tests.bench.kill.kills import DELIVERIES, HOOKS_TAKE, Fate, Kill, killed, undisturbed
 
 
 def instants(number: int, seconds: float, dice: random.Random) -> list[Kill]:
@@ -25,6 +26,16 @@ def instants(number: int, seconds: float, dice: random.Random) -> list[Kill]:
         publishing = turn % 3 == 2
         after = dice.uniform(0, 0.12) if publishing else dice.uniform(0, seconds * 1.05)
         found.append(Kill(after, publishing, DELIVERIES[turn // 3 % len(DELIVERIES)]))
+    return found
+
+
+def instants_with_hooks(number: int, seconds: float, dice: random.Random) -> list[Kill]:
+    """One third anywhere in a run with `--commit`, two thirds while it commits, which is mostly its hooks."""
+    found = []
+    for turn in range(number):
+        publishing = turn % 3 != 0
+        after = dice.uniform(0, HOOKS_TAKE * 1.1) if publishing else dice.uniform(0, seconds * 1.05)
+        found.append(Kill(after, publishing, ("--commit",), hooks=True))
     return found
 
 
@@ -58,16 +69,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", nargs="?", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hooks", action="store_true", help="only --commit, with slow hooks that format")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which no new kill is started")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name)
         sealed(folder / "home")
-        seconds, _ = undisturbed(folder / "whole")
+        chosen, delivery = (instants_with_hooks, ("--commit",)) if given.hooks else (instants, ())
+        seconds, _ = undisturbed(folder / "whole", delivery, hooks=given.hooks)
         print(f"an undisturbed run takes {seconds:.1f} s", flush=True)
         fates: list[Fate] = []
         began = time.monotonic()
-        for kill in instants(given.number, seconds, random.Random(given.seed)):
+        for kill in chosen(given.number, seconds, random.Random(given.seed)):
             if time.monotonic() - began > given.budget:
                 break
             fates.append(killed(folder / str(len(fates)), kill))

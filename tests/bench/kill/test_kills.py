@@ -20,8 +20,9 @@ from tests.bench.kill.run import instants
         Kill(0.0, publishing=True),
         Kill(0.02, publishing=True, delivery=("--commit",)),
         Kill(0.06, publishing=True, delivery=("--commit",)),
+        Kill(0.5, publishing=True, delivery=("--commit",), hooks=True),
     ],
-    ids=["at the start", "baseline", "attempts", "writing", "committing", "commit made"],
+    ids=["at the start", "baseline", "attempts", "writing", "committing", "commit made", "in a slow hook"],
 )
 def test_killed_and_nothing_lost(tmp_path: Path, kill: Kill) -> None:
     fate = killed(tmp_path / "order", kill)
