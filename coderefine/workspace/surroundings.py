@@ -33,12 +33,20 @@ def surroundings(temp: Path, extra: Mapping[str, str] | None, grants: Grants = N
     return {**env, "TMPDIR": str(temp), "TMP": str(temp), "TEMP": str(temp), **(extra or {})}
 
 
+SITE = Path(__file__).with_name("site")
+"""Holds the `sitecustomize` of programs in a copy."""
+
+
 def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
-    """`env` with a PYTHONPATH that puts the copy first: an editable install would import the original."""
+    """`env` in which Python programs import the copy, whatever path an editable install names.
+
+    What heeds no `sitecustomize` (`python -S`) finds the usual folders of the copy first at least.
+    """
     root = copy / place.prefix
     front = [path for path in (root / "src", root) if path.is_dir()]
     given = [_moved(Path(item), place.top, copy) for item in env.get("PYTHONPATH", "").split(os.pathsep) if item]
-    return {**env, "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(str, (*front, *given))))}
+    paths = os.pathsep.join(dict.fromkeys(map(str, (SITE, *front, *given))))
+    return {**env, "PYTHONPATH": paths, "CODEREFINE_ORIGIN": str(place.top), "CODEREFINE_COPY": str(copy)}
 
 
 def _moved(path: Path, top: Path, copy: Path) -> Path:

@@ -1,0 +1,71 @@
+"""Makes a Python program in a copied view import the copy wherever its installation names the original's path.
+
+`site` imports this at a program's start, after the .pth files of the environment (see ../surroundings.py).
+Standard library only, Python 3.9 and newer; makes way for another `sitecustomize`, if the environment has one.
+"""
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+ORIGIN, COPY = "CODEREFINE_ORIGIN", "CODEREFINE_COPY"
+
+
+def moved(path: object) -> object:
+    """`path` as the copy has it; as it is, outside the original or where the copy has nothing (environments)."""
+    if not isinstance(path, str) or not path:
+        return path
+    real = os.path.realpath(path)
+    below = real[len(_origin) :]
+    if not real.startswith(_origin) or below[:1] not in ("", os.sep):
+        return path
+    found = _copy + below
+    return found if os.path.lexists(found) else path
+
+
+def hook(entry: str) -> Any:
+    """Of `sys.path_hooks`: search a folder of the original in the copy; also for what is put on the path later."""
+    there = moved(entry)
+    if there == entry or not isinstance(there, str):
+        raise ImportError(entry)
+    for other in sys.path_hooks:
+        if other is not hook:
+            with contextlib.suppress(ImportError):
+                return other(there)
+    raise ImportError(entry)
+
+
+def redirect(finder: object) -> None:
+    """Correct the tables of an editable install's finder (setuptools, editables, scikit-build-core, meson-python)."""
+    owner = finder if isinstance(finder, type) else type(finder)
+    module = sys.modules.get(owner.__module__)
+    if getattr(getattr(module, "__spec__", None), "origin", None) in (None, "built-in", "frozen"):
+        return
+    for holder in {id(one): one for one in (finder, owner, module)}.values():
+        for attribute, table in list(getattr(holder, "__dict__", {}).items()):
+            if isinstance(table, dict) and not attribute.startswith("__"):
+                for name, target in list(table.items()):
+                    with contextlib.suppress(TypeError):
+                        table[name] = _corrected(target)
+
+
+def _corrected(target: object) -> object:
+    if isinstance(target, list):
+        return [moved(one) for one in target]
+    return moved(target)
+
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _here]
+_origin, _copy = os.environ.get(ORIGIN, ""), os.environ.get(COPY, "")
+if _origin and _copy:
+    with contextlib.suppress(Exception):  # the program must start; what is imported is checked elsewhere
+        for _finder in list(sys.meta_path):
+            redirect(_finder)
+        sys.path[:] = [str(moved(path)) for path in sys.path]
+        sys.path_hooks.insert(0, hook)
+        sys.path_importer_cache.clear()
+sys.modules.pop("sitecustomize", None)
+with contextlib.suppress(ImportError):
+    __import__("sitecustomize")
