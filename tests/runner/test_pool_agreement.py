@@ -99,3 +99,16 @@ def test_the_tree_is_as_before(zoo: Zoo) -> None:
     assert dict(zoo.pool.baseline()) == dict(zoo.cold(Edit("zoo/lazy.py", "7", "7")))
     path: Path = zoo.place.top / edit.path
     assert path.read_text() == FILES[edit.path]
+
+
+def test_a_file_named_like_a_module_that_is_none_shadows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    files = {"pytest.ini": "[pytest]\n", "json/data.txt": "", "m.py": "def f(): return 1\n"}
+    top = make_repo(tmp_path / "plain", {**files, "test_m.py": "import m\ndef test_f(): assert m.f() == 2\n"})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, os.environ)
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1) as pool:
+        (judged,) = pool.judge([Candidate(1, {"m.py": b"def f(): return 2\n"})], Plan(("test_m.py::test_f",)))
+    assert judged.plausible, judged

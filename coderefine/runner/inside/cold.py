@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List
 
 _BEFORE = frozenset(sys.modules)
 
@@ -66,15 +66,15 @@ def unshadow(root: str) -> None:
     """Forget the standard modules we imported if the project has one of the same name: it must win, as it would."""
     ours = [name for name in sys.modules if name not in _BEFORE and not name.startswith(__package__ + ".")]
     tops = {name.split(".")[0] for name in ours}
-    if tops & _importable(root):
+    there = {name.split(".")[0] for name in os.listdir(root) if _imported(os.path.join(root, name))}
+    if tops & there:
         for name in ours:
             del sys.modules[name]
 
 
-def _importable(folder: str) -> Set[str]:
-    """Name the top-level modules in `folder`; a file such as `pytest.ini` is none."""
-    names = [name.partition(".") for name in os.listdir(folder)]
-    return {stem for stem, dot, rest in names if not dot or rest.endswith(("py", "pyc", "so", "pyd"))}
+def _imported(path: str) -> bool:
+    """Whether it is a module or a package: `pytest.ini` and a folder `json` with data shadow nothing."""
+    return path.endswith((".py", ".so", ".pyd")) or os.path.exists(os.path.join(path, "__init__.py"))
 
 
 def run(job: Dict[str, Any], said: wire.Wire) -> int:
