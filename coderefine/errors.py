@@ -29,6 +29,17 @@ class CriticError(CoderefineError):
     """A tool ended without a verdict (crash, timeout, missing report). Never counted as zero findings."""
 
 
+class VoidError(CriticError):
+    """Tests ran, and what they showed does not count: other code than the patched one, or a pytest that was disarmed.
+
+    `elsewhere`: another kind of private view may help.
+    """
+
+    def __init__(self, message: str, *, elsewhere: bool = False) -> None:
+        super().__init__(message)
+        self.elsewhere = elsewhere
+
+
 class WorkspaceError(CoderefineError):
     """A private view could not be made or kept."""
 

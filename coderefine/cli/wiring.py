@@ -72,7 +72,8 @@ def views(parts: Setup) -> AbstractContextManager[Views]:
     from coderefine.workspace import Grants, open_views
 
     config = parts.config
-    return open_views(parts.place, kind=config.view, grants=Grants(config.network, config.pass_env))
+    grants = Grants(config.network, config.pass_env)
+    return open_views(parts.place, kind=config.view, grants=grants, tell=lambda text: parts.listen(Event("note", text)))
 
 
 def critics(parts: Setup) -> tuple[Critic, ...]:

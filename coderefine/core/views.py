@@ -34,6 +34,7 @@ class View(Protocol):
 
     `top` is the repository's top as children see it (the project's own path under an overlay); `door` is
     the same folder as *we* may read it from outside. `temp` is a throw-away directory, same path on both sides.
+    `patch` is what was laid over the baseline.
     """
 
     @property
@@ -44,6 +45,8 @@ class View(Protocol):
     def temp(self) -> Path: ...
     @property
     def isolation(self) -> str: ...
+    @property
+    def patch(self) -> Patch: ...
 
     def read(self, path: str) -> bytes | None: ...
 
@@ -71,3 +74,7 @@ class Views(Protocol):
     """Where views come from. Each is fresh: baseline files restored, patch applied, nothing left over."""
 
     def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
+
+    def instead(self, why: str) -> bool:
+        """Open views of another kind from now on, if there is one that was not tried yet; whether there is."""
+        ...

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 from coderefine import proc
 from coderefine.core import Ask, Check, Critic, Patch, View, Views
+from coderefine.errors import VoidError
 
 RUNS_THE_PROJECT = "pytest"
 """The critic that executes project code: it gets a view alone, so that what tests write is seen by no other."""
@@ -54,7 +55,17 @@ def _groups(critics: Sequence[Critic]) -> tuple[list[Critic], list[Critic]]:
     return runs, [critic for critic in critics if critic.name != RUNS_THE_PROJECT]
 
 
-def _group(views: Views, group: Iterable[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
+def _group(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
+    """The checks of `group`; from a view of another kind when the first one did not run the patched code."""
+    try:
+        return _in_view(views, group, patch, ask, look)
+    except VoidError as error:
+        if not (error.elsewhere and views.instead(str(error))):
+            raise
+        return _in_view(views, group, patch, ask, look)
+
+
+def _in_view(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
     with views.open(patch) as view:
         checks = [critic.check(view, ask) for critic in group]
         look(view, checks)

@@ -11,6 +11,7 @@ from coderefine.core import Ask, Check, Event, Failure, Listen, View
 from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
 from coderefine.runner import stacks
+from coderefine.runner.loaded import check_loaded, patched
 from coderefine.runner.sandbox import Bounds, bounds
 from coderefine.runner.sitting import Ended, Limits, sit
 from coderefine.runner.tally import Tally
@@ -83,6 +84,7 @@ class _Cold:
         while crashes <= RESTARTS and hangs <= MOST_HANGS:
             limits = Limits(limit, max(60.0, 2 * limit), deadline, computing)
             ended = sit(self.view, str(self.interpreter.path), self._job(tally), tally, limits, heard)
+            self._check_loaded(tally)
             if self._over(tally, ended):
                 break
             if ended.hung:
@@ -95,11 +97,18 @@ class _Cold:
             self.gave_up = f"gave up after {crashes + hangs} crashes: {len(tally.left)} tests not run"
         return self._summed_up(tally, time.monotonic() - began)
 
+    def _check_loaded(self, tally: Tally) -> None:
+        """Raise VoidError when the process that has ended tested other code than the patched one."""
+        if tally.chosen:
+            check_loaded(tally.loaded, patched(self.view))
+
     def _job(self, tally: Tally) -> Mapping[str, object]:
         root = self.view.top / self.place.prefix
         return {
             "cwd": self.place.prefix,
             "root": str(root),
+            "origin": str(self.place.top),
+            "patched": list(self.view.patch.files),
             "top": str(self.view.top),
             "args": ARGS,
             "extra": self.config.pytest_args,

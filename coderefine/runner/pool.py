@@ -470,7 +470,13 @@ def _start(  # noqa: PLR0917
     with (
         views.open(patch) as view,
         open_server(
-            view, interpreter.path, cwd=place.prefix, extra=config.pytest_args, bounds=bounds, files=files
+            view,
+            interpreter.path,
+            cwd=place.prefix,
+            origin=place.top,
+            extra=config.pytest_args,
+            bounds=bounds,
+            files=files,
         ) as server,
     ):
         yield server

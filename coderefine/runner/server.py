@@ -71,11 +71,14 @@ def open_server(
     python: Path,
     *,
     cwd: str,
+    origin: Path,
     extra: Sequence[str],
     bounds: Bounds | None,
     files: Sequence[str] | None = None,
 ) -> Iterator[Server]:
     """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options.
+
+    `origin` is the user's tree.
 
     `files`: the test files it collects, as pytest names them (None: all).
     """
@@ -92,6 +95,7 @@ def open_server(
         job = {
             "top": str(view.top),
             "root": str(view.top / cwd),
+            "origin": str(origin),
             "args": ARGS,
             "extra": extra,
             "bounds": bounds and bounds.job(),

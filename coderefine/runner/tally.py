@@ -37,12 +37,13 @@ class Tally:
     code: int | None = None
     stopped: bool = False
     followed: bool = False
+    loaded: Message | None = None
 
     def fresh(self) -> None:
         """A new process starts."""
         self.importing = ""
         self.number = self.pid = 0
-        self.chosen = self.code = None
+        self.chosen = self.code = self.loaded = None
         self.since = time.monotonic()
 
     def hear(self, message: Message) -> None:
@@ -136,6 +137,11 @@ class Tally:
         if "lines" in record:
             self.coverage[case.id] = records.lines(record["lines"])
             self.followed = self.followed or bool(record["followed"])
+
+    def _loaded(self, message: Message) -> None:
+        """What this process has loaded; the first fault stays."""
+        if self.loaded is None or not self.loaded["fault"]:
+            self.loaded = message
 
     def _stopped(self, _: Message) -> None:
         self.stopped = True

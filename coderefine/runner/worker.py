@@ -81,6 +81,8 @@ class Worker:
         if message["kind"] != "ready":
             fault = str(message.get("fault") or f"exit {message.get('code')}")
             raise RunnerError(f"pytest ended before it could run a test: {fault}")
+        if message["foreign"]:
+            raise RunnerError(f"candidates cannot be judged here: {message['foreign']}")
         return message
 
     @property

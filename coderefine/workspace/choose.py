@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.workspace.copied import CopyViews, copy_views
-from coderefine.workspace.overlay import OverlayViews
+from coderefine.workspace.overlay import OverlayView, OverlayViews
 from coderefine.workspace.scratch import sweep
 from coderefine.workspace.surroundings import NOTHING, Grants
 
 KINDS = ("auto", "overlay", "copy")
+TRIES, PAUSE = 2, 0.2
+"""How often an overlay is tried before copies are taken, and seconds between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +41,13 @@ UNCONFINED = (
 
 
 @contextlib.contextmanager
-def open_views(place: Place, *, kind: str = "auto", grants: Grants = NOTHING) -> Iterator[Views]:
+def open_views(
+    place: Place, *, kind: str = "auto", grants: Grants = NOTHING, tell: Callable[[str], object] = str
+) -> Iterator[Views]:
     """Where private views of `place` come from. `kind` is auto, overlay or copy; every view has `grants`.
 
-    The first view decides for auto. `open` raises WorkspaceError when the kind asked for is refused.
+    The first view decides for auto; `tell` gets a sentence when that is not the best kind, or another one is taken
+    later. `open` raises WorkspaceError when the kind asked for is refused.
     """
     if kind not in KINDS:
         raise WorkspaceError(f"view must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -48,7 +56,7 @@ def open_views(place: Place, *, kind: str = "auto", grants: Grants = NOTHING) ->
         if kind == "copy":
             yield stack.enter_context(copy_views(place, grants=grants))
         else:
-            yield _FirstDecides(place, stack, grants, strict=kind == "overlay")
+            yield _FirstDecides(place, stack, grants, tell, strict=kind == "overlay")
 
 
 def describe(place: Place) -> Isolation:
@@ -71,44 +79,82 @@ def _copied(place: Place, advice: str) -> Isolation:
 
 @dataclass(slots=True)
 class _FirstDecides:
-    """Overlay views, unless the first one is refused: then copies, for good, which keep the reason.
+    """Overlay views, unless the first one is refused: then copies, which keep the reason.
 
-    `strict`: the refusal is an error instead.
+    `strict`: the refusal is an error instead. A refusal may be the moment's (no memory, a busy machine): it is tried
+    `TRIES` times.
     """
 
     place: Place
     stack: contextlib.ExitStack
     grants: Grants
+    tell: Callable[[str], object]
     strict: bool
     chosen: OverlayViews | CopyViews | None = field(default=None)
+    switched: bool = False
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
-        if self.chosen is not None:
-            with self.chosen.open(patch, network=network) as view:
-                yield view
-            return
         with contextlib.ExitStack() as opened:
-            yield self._first(opened, patch, network=network)
+            with self.turn:
+                view = self._first(opened, patch, network=network) if self.chosen is None else None
+            if view is None:
+                view = opened.enter_context(self._decided.open(patch, network=network))
+            yield view
 
-    def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View:
-        overlay = OverlayViews(self.place, self.grants)
-        try:
-            with contextlib.ExitStack() as trial:
-                view = trial.enter_context(overlay.open(network=network))
-                view.inside.enter()
-                opened.push(trial.pop_all())
-        except WorkspaceError as error:
-            if self.strict:
-                raise
-            return self._instead(opened, patch, str(error), network=network)
-        self.chosen = overlay
-        view.lay(patch)
+    @property
+    def _decided(self) -> Views:
+        assert self.chosen is not None, "the first view has decided"
+        return self.chosen
+
+    def instead(self, why: str) -> bool:
+        """Copies instead of overlays, or overlays if they are no longer refused; once."""
+        with self.turn:
+            if self.strict or self.switched:
+                return False
+            self.switched = True
+            if isinstance(self.chosen, OverlayViews):
+                self._take_copies(f"no overlay: {why}")
+                return True
+            try:
+                with contextlib.ExitStack() as trial:
+                    self._overlay(trial, network=False)
+            except WorkspaceError:
+                return False
+            self.chosen = OverlayViews(self.place, self.grants)
+            self.tell(f"private views are overlays from now on: {why}")
+            return True
+
+    def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View | None:
+        """The first view, if it is an overlay."""
+        for left in reversed(range(TRIES)):
+            try:
+                with contextlib.ExitStack() as trial:
+                    view = self._overlay(trial, network=network)
+                    opened.push(trial.pop_all())
+            except WorkspaceError as error:  # noqa: PERF203
+                if left:
+                    time.sleep(PAUSE)
+                elif self.strict:
+                    raise
+                else:
+                    self._take_copies(str(error))
+            else:
+                self.chosen = OverlayViews(self.place, self.grants)
+                return view.patched(patch)
+        return None
+
+    def _overlay(self, stack: contextlib.ExitStack, *, network: bool) -> OverlayView:
+        """An overlay that can be entered. Raises WorkspaceError."""
+        view = stack.enter_context(OverlayViews(self.place, self.grants).open(network=network))
+        view.inside.enter()
         return view
 
-    def _instead(self, opened: contextlib.ExitStack, patch: Patch, why: str, *, network: bool) -> View:
+    def _take_copies(self, why: str) -> None:
         self.chosen = self.stack.enter_context(copy_views(self.place, why, self.grants))
-        return opened.enter_context(self.chosen.open(patch, network=network))
+        if sys.platform.startswith("linux"):  # elsewhere a copy is what is expected
+            self.tell(f"private views are copies at another path: {why}")
 
 
 def _advice(why: str) -> str:

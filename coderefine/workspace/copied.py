@@ -38,6 +38,7 @@ class CopyView:
     why: str = ""
     inside: Namespaces | None = None
     grants: Grants = NOTHING
+    patch: Patch = Patch()
 
     @property
     def door(self) -> Path:
@@ -104,11 +105,14 @@ class CopyViews:
             lay(mirror.copy, patch)
             with contextlib.ExitStack() as stack:
                 inside = self.confine(stack, temp, network=network or self.grants.network)
-                yield CopyView(self.place, mirror.copy, temp, self.why, inside, self.grants)
+                yield CopyView(self.place, mirror.copy, temp, self.why, inside, self.grants, patch)
         finally:
             kill_strays(str(temp))
             remove(temp)
             self.free.append(mirror)
+
+    def instead(self, why: str) -> bool:  # noqa: ARG002 - copies were asked for
+        return False
 
     def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
         """Namespaces in which the original is read-only, or None from the first refusal on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coderefine import proc
@@ -25,6 +25,7 @@ class OverlayView:
     inside: Namespaces
     scratch: Path
     grants: Grants = NOTHING
+    patch: Patch = Patch()
 
     @property
     def door(self) -> Path:
@@ -42,9 +43,10 @@ class OverlayView:
         """Where we find what children call `path`."""
         return self.inside.door / path.relative_to(path.anchor)
 
-    def lay(self, patch: Patch) -> None:
-        """Write `patch` into this view."""
+    def patched(self, patch: Patch) -> OverlayView:
+        """This view after `patch` was written into it."""
         lay(self.door, patch)
+        return replace(self, patch=patch)
 
     def read(self, path: str) -> bytes | None:
         return read(self.top, self.door, path)
@@ -83,6 +85,7 @@ class OverlayViews:
                 (folder / name).mkdir()
             order = Order(folder, covered(self.place), network=network or self.grants.network)
             with namespaces(order) as inside:
-                view = OverlayView(self.place.top, inside, folder, self.grants)
-                view.lay(patch)
-                yield view
+                yield OverlayView(self.place.top, inside, folder, self.grants).patched(patch)
+
+    def instead(self, why: str) -> bool:  # noqa: ARG002 - there is no choice here
+        return False

@@ -27,3 +27,6 @@ class Rewound:
         with self.views.open(replace(patch, files=files), network=network) as view:
             prune(view.door, [path for path, content in files.items() if content is None])
             yield view
+
+    def instead(self, why: str) -> bool:
+        return self.views.instead(why)

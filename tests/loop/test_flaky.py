@@ -26,6 +26,9 @@ class Nowhere:
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
         yield cast("View", None)
 
+    def instead(self, why: str) -> bool:
+        return False
+
 
 @dataclass
 class Dice:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coderefine import proc
+from coderefine.core import Patch
 
 
 class DirectView:
@@ -16,6 +17,7 @@ class DirectView:
     def __init__(self, top: Path, temp: Path | None = None) -> None:
         self.top = self.door = top.resolve()
         self.temp = temp or top
+        self.patch = Patch()
 
     def read(self, path: str) -> bytes | None:
         file = self.door / path

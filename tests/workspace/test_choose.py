@@ -49,6 +49,43 @@ def test_auto_falls_back_to_a_copy_and_keeps_the_reason(top: Path, refusal: str)
                 assert refusal in view.isolation
 
 
+def test_a_fall_back_is_always_reported(top: Path, refusal: str) -> None:
+    told: list[str] = []
+    with open_views(locate([], top), tell=told.append) as views:
+        for _ in range(2):
+            with views.open():
+                pass
+    (line,) = told
+    assert line.startswith("private views are copies at another path: ")
+    assert refusal in line
+
+
+def test_another_kind_is_taken_once_and_reported(top: Path, overlay_works: bool) -> None:
+    if not overlay_works:
+        pytest.skip("no overlay to begin with")
+    told: list[str] = []
+    with open_views(locate([], top), tell=told.append) as views:
+        with views.open() as view:
+            assert view.isolation.startswith("overlay")
+        assert views.instead("other code was loaded")
+        with views.open(Patch({"untracked.py": b"p"})) as view:
+            assert view.isolation.startswith("copy")
+            assert view.patch.files
+            assert view.run(("cat", "untracked.py")).text == "p"
+        assert not views.instead("again")
+    assert told == ["private views are copies at another path: no overlay: other code was loaded"]
+
+
+@pytest.mark.parametrize("kind", ["overlay", "copy"])
+def test_a_kind_asked_for_by_name_is_kept(top: Path, kind: str, overlay_works: bool) -> None:
+    if kind == "overlay" and not overlay_works:
+        pytest.skip("no overlay here")
+    with open_views(locate([], top), kind=kind) as views:
+        with views.open():
+            pass
+        assert not views.instead("other code was loaded")
+
+
 def test_where_only_overlays_are_refused_a_copy_is_confined(top: Path, tmp_path: Path, overlay_works: bool) -> None:
     """A tree with a folder of somebody else cannot be overlaid by an ordinary user, but can be copied."""
     if not overlay_works or os.getuid() == 0:

@@ -10,7 +10,23 @@ import threading
 import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
-from . import child, direct, disk, heat, live, probe, reach, rehearse, session, subprocesses, swap, warm, wide, wire
+from . import (
+    child,
+    direct,
+    disk,
+    heat,
+    live,
+    loaded,
+    probe,
+    reach,
+    rehearse,
+    session,
+    subprocesses,
+    swap,
+    warm,
+    wide,
+    wire,
+)
 
 Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
@@ -42,11 +58,12 @@ class Server:
         self._board = child.Board(len(run.items))
         self._sources: Dict[str, swap.Source] = {}
         self._functions = live.Functions(job["top"] + os.sep, ran)
-        self._modules = loaded(job["top"])
+        self._modules = modules_of(job["top"])
         self._reach: Dict[int, FrozenSet[live.Key]] = {}
         self._entering: Dict[live.Key, Set[int]] = {}
         self._rewritten = rewritten()
         self._threads = threading.active_count()
+        self._loaded = loaded.Loaded(job)
         self._way = direct.Direct(run.session, run)
         session.light(run)
         rehearse.rehearse(run.session, run.items)
@@ -62,6 +79,7 @@ class Server:
             preload=preloadable(self._job["top"]),
             confined=self._job["confined"],
             cpu=time.process_time(),
+            foreign=self._loaded.fault(()),
         )
         while True:
             message = wire.read(self._fd)
@@ -293,7 +311,7 @@ class Edit:
             function.__code__ = code
 
 
-def loaded(top: str) -> Dict[str, str]:
+def modules_of(top: str) -> Dict[str, str]:
     """Real path of every project file that is a loaded module -> file name of its code; "" for unusual loaders."""
     from importlib.machinery import SourceFileLoader
 

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence
 import pytest
 
 from .evidence import FailureRecord, Scene, failure
+from .loaded import Loaded
 from .values import cut
 from .wire import Wire
 
@@ -160,6 +161,8 @@ class Plugin:
         self._numbers: Dict[str, int] = {}
         self._running = False
         self._finished = 0
+        self._loaded = Loaded(job)
+        self._patched = tuple(job["patched"])
 
     # -- start and collection -------------------------------------------------------------------------
 
@@ -231,6 +234,7 @@ class Plugin:
     def pytest_collection_finish(self, session: Any) -> None:
         if self._lines is not None:
             self._wire.later("lines", lines=self._lines.end())
+        self._wire.later("loaded", **self._loaded.report(self._patched))
         if self._known is not None and not self._known.issuperset(self._broken):
             session.items[:] = []
             self._stop("a module that could be collected no longer can")
@@ -277,6 +281,7 @@ class Plugin:
         """Sends the last results before fixtures of the session and other plugins can take the process down."""
         if not self._running and self._finished == len(self._numbers):
             self._note(0)
+        self._wire.later("loaded", **self._loaded.report(self._patched))
         self._wire.say("finishing")
 
     def _note(self, number: int) -> None:

@@ -1,0 +1,94 @@
+"""Whether the code that this process has loaded is the patched one: told to the parent, which voids the result if not.
+
+A copy stands at another path than the project, and an installation may lead to the original; a project that is
+installed as a copy of itself is tested there, whatever is patched here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+
+Module = Tuple[str, str]
+"""Name and file."""
+
+
+class Loaded:
+    """Of one view. `job` has its `top`, the `root` where pytest runs, and the `origin`, where the user's tree is."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._top = str(job["top"])
+        self._root = str(job["root"])
+        self._origin = str(job["origin"])
+        self._folders: Dict[str, str] = {}
+
+    def report(self, paths: Iterable[str]) -> Dict[str, Any]:
+        """Digests of the files at `paths` (relative to the top) as they are here, and what is wrong, "" for nothing."""
+        given = list(paths)
+        return {"digests": {path: self._digest(path) for path in given}, "fault": self.fault(given)}
+
+    def fault(self, paths: Iterable[str]) -> str:
+        """A sentence on a module that is not what the patched files `paths` make it; "" when there is none."""
+        modules = list(_modules())
+        foreign = self._foreign(modules, frozenset(paths))
+        if foreign:
+            return "%s was imported from the original tree (%s), not from the private copy" % foreign
+        return next(filter(None, (self._instead(path, modules) for path in paths if path.endswith(".py"))), "")
+
+    def _foreign(self, modules: List[Module], paths: "frozenset[str]") -> Optional[Module]:
+        """A module of the user's tree where the view is at another path."""
+        if self._origin == self._top:
+            return None
+        for name, file in modules:
+            real = self._real(file)
+            if real.startswith(self._origin + os.sep) and not real.startswith(self._top + os.sep):
+                path = real[len(self._origin) + 1 :]
+                if path in paths or os.path.lexists(os.path.join(self._top, path)):
+                    return name, file
+        return None
+
+    def _instead(self, path: str, modules: List[Module]) -> str:
+        """What stands in for a patched file that is not loaded itself."""
+        full = os.path.join(self._top, path)
+        stem = os.path.basename(path)
+        if any(os.path.basename(file) == stem and self._real(file) == os.path.realpath(full) for _, file in modules):
+            return ""
+        name = self._importable(full)
+        file = next((file for known, file in modules if known == name), "")
+        if not name or not file or self._real(file) == os.path.realpath(full):
+            return ""
+        return "%s was imported from %s, so nothing ran of %s: install the project editable" % (name, file, path)
+
+    def _importable(self, full: str) -> str:
+        """The name under which the file is imported; "" when its folder is not one to import from."""
+        folder, base = os.path.split(full)
+        parts = [] if base == "__init__.py" else [base[:-3]]
+        while os.path.exists(os.path.join(folder, "__init__.py")):
+            folder, base = os.path.split(folder)
+            parts.insert(0, base)
+        roots = [self._root, os.path.join(self._root, "src"), *sys.path]
+        return ".".join(parts) if os.path.realpath(folder) in map(os.path.realpath, roots) else ""
+
+    def _digest(self, path: str) -> str:
+        try:
+            with open(os.path.join(self._top, path), "rb") as stream:
+                return hashlib.sha256(stream.read()).hexdigest()
+        except OSError:
+            return ""
+
+    def _real(self, file: str) -> str:
+        """`file` with the links of its folders resolved, and its own."""
+        folder, name = os.path.split(file)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        full = os.path.join(self._folders[folder], name)
+        return os.path.realpath(full) if os.path.islink(full) else full
+
+
+def _modules() -> Iterator[Module]:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str):
+            yield name, file
