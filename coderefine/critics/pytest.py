@@ -47,6 +47,7 @@ class Pytest:
         self._limit = config.test_timeout
         self._paced = False
         self._slowest = 0.0
+        self._doubted: tuple[str, ...] = ()
         self.spent = 0.0
         """Seconds that the runs have taken so far."""
 
@@ -57,6 +58,7 @@ class Pytest:
         self.spent += check.seconds
         if check.complete and not self._paced:
             self._slowest, self._paced = _slowest(check), True
+            self._doubted = tuple(name for name in check.failing if "::" in name)
             self._limit = min(self._limit, max(10.0, 20 * self._slowest))
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
@@ -65,8 +67,17 @@ class Pytest:
     def _run(self, view: View, ask: Ask) -> Check:
         place, interpreter, config = self._place, self._interpreter, self._config
         try:
-            limits = {"limit": self._wall(ask), "slowest": self._slowest}
-            return run_tests(view, place, interpreter, config, ask, self._listen, **limits)
+            return run_tests(
+                view,
+                place,
+                interpreter,
+                config,
+                ask,
+                self._listen,
+                limit=self._wall(ask),
+                slowest=self._slowest,
+                doubted=self._doubted,
+            )
         except RunnerError as error:
             raise CriticError(f"no verdict from pytest: {error}") from error
 

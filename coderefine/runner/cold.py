@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from coderefine.core import Ask, Check, Event, Failure, Listen, View
 from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
 from coderefine.runner import stacks
+from coderefine.runner.canary import check_canary
 from coderefine.runner.loaded import check_loaded, patched
 from coderefine.runner.sandbox import Bounds, bounds
 from coderefine.runner.sitting import Ended, Limits, sit
@@ -44,15 +46,20 @@ def run_tests(  # noqa: PLR0917
     *,
     limit: float | None = None,
     slowest: float = 0.0,
+    doubted: tuple[str, ...] = (),
+    canary: bool = True,
 ) -> Check:
     """Run the project's tests inside `view`; a Check with cases, coverage and notes, and no findings yet.
 
     A test that takes the process down or hangs is an ERROR case of its own, and the others run in a new
     process. `limit`: wall seconds one test may take (None: `test_limit`). `slowest`: seconds that the slowest test is
-    known to take. Raises CriticError when pytest
+    known to take. `doubted`: tests whose names ours take, see inside/canary.py; `canary`: whether ours run at all.
+    Raises VoidError when what was tested is not the patched code, or could not fail, CriticError when pytest
     itself could not speak.
     """
-    return _Cold(view, place, interpreter, config, ask, listen, limit or test_limit(ask.timeout), slowest).check()
+    secret = os.urandom(16).hex() if canary else ""
+    limit = limit or test_limit(ask.timeout)
+    return _Cold(view, place, interpreter, config, ask, listen, limit, slowest, doubted, secret).check()
 
 
 def test_limit(timeout: float) -> float:
@@ -72,6 +79,8 @@ class _Cold:
     listen: Listen
     limit: float
     slowest: float
+    doubted: tuple[str, ...] = ()
+    secret: str = ""
     gave_up: str = ""
 
     def check(self) -> Check:
@@ -84,7 +93,6 @@ class _Cold:
         while crashes <= RESTARTS and hangs <= MOST_HANGS:
             limits = Limits(limit, max(60.0, 2 * limit), deadline, computing)
             ended = sit(self.view, str(self.interpreter.path), self._job(tally), tally, limits, heard)
-            self._check_loaded(tally)
             if self._over(tally, ended):
                 break
             if ended.hung:
@@ -97,16 +105,23 @@ class _Cold:
             self.gave_up = f"gave up after {crashes + hangs} crashes: {len(tally.left)} tests not run"
         return self._summed_up(tally, time.monotonic() - began)
 
-    def _check_loaded(self, tally: Tally) -> None:
-        """Raise VoidError when the process that has ended tested other code than the patched one."""
-        if tally.chosen:
-            check_loaded(tally.loaded, patched(self.view))
+    def _check_trust(self, tally: Tally, *, ended: bool) -> None:
+        """Raise VoidError when the process tested other code than the patched one, or its tests could not fail."""
+        if not tally.chosen or (tally.stopped and not tally.cases):
+            return
+        check_loaded(tally.loaded, patched(self.view))
+        if self.secret:
+            check_canary(tally.canaries.get("before"), self.secret, "before")
+            if ended and not tally.stopped:
+                check_canary(tally.canaries.get("after"), self.secret, "after")
 
     def _job(self, tally: Tally) -> Mapping[str, object]:
         root = self.view.top / self.place.prefix
         return {
             "cwd": self.place.prefix,
             "root": str(root),
+            "secret": self.secret,
+            "doubted": self.doubted,
             "origin": str(self.place.top),
             "patched": list(self.view.patch.files),
             "top": str(self.view.top),
@@ -136,6 +151,7 @@ class _Cold:
         """Whether the check is finished; otherwise the one to blame is recorded. Raises CriticError."""
         if tally.code is not None and not tally.running and not tally.importing:
             _spoken(tally, ended)
+            self._check_trust(tally, ended=True)
             return True
         name = tally.blame(_why(tally, ended, self.view, self.ask.timeout))
         if not name:
@@ -146,6 +162,7 @@ class _Cold:
         if ended.hung == "check":
             self.gave_up = f"stopped after {self.ask.timeout:g} s: {len(tally.left)} tests not run"
             return True
+        self._check_trust(tally, ended=False)
         tally.stopped = self.ask.stop_early and name not in self.ask.known
         return tally.stopped
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,12 +39,15 @@ class Tally:
     stopped: bool = False
     followed: bool = False
     loaded: Message | None = None
+    canaries: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    silent: str = ""
 
     def fresh(self) -> None:
         """A new process starts."""
         self.importing = ""
         self.number = self.pid = 0
         self.chosen = self.code = self.loaded = None
+        self.canaries, self.silent = {}, ""
         self.since = time.monotonic()
 
     def hear(self, message: Message) -> None:
@@ -132,6 +136,9 @@ class Tally:
     def _case(self, message: Message) -> None:
         record = message["case"]
         case = records.case(record)
+        known = self.cases.get(case.id)
+        if known and known.status.bad and not case.status.bad:
+            return  # a failure that was reported is not taken back
         self.cases[case.id] = case
         self.slowest = max(self.slowest, case.seconds)
         if "lines" in record:
@@ -142,6 +149,13 @@ class Tally:
         """What this process has loaded; the first fault stays."""
         if self.loaded is None or not self.loaded["fault"]:
             self.loaded = message
+
+    def _canary(self, message: Message) -> None:
+        self.canaries[str(message["when"])] = message["records"]
+
+    def _silent(self, message: Message) -> None:
+        """Why our own tests could not run; the first reason stays."""
+        self.silent = self.silent or str(message["why"])
 
     def _stopped(self, _: Message) -> None:
         self.stopped = True

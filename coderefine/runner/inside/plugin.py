@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 import pytest
 
+from . import canary
 from .evidence import FailureRecord, Scene, failure
 from .loaded import Loaded
 from .values import cut
@@ -143,6 +144,49 @@ class Choice:
         return kept
 
 
+class Choir:
+    """Runs tests of ours (canary.py) around the project's, and sends what became of them."""
+
+    def __init__(self, wire: Wire, scene: Scene, job: Dict[str, Any]) -> None:
+        self._wire = wire
+        self._scene = scene
+        self._job = job
+        self._canary: Any = None
+        self._chosen: List[str] = []
+        self._records: List[CaseRecord] = []
+        self.singing = False
+
+    def open(self, session: Any, patched: Iterable[str]) -> None:
+        """Get ready, in a session that has collected. Nothing is sent where this pytest is not as we know it."""
+        self._chosen = [item.nodeid for item in session.items]
+        if not self._chosen or not self._job["secret"]:
+            return
+        full = [os.path.realpath(os.path.join(self._job["top"], path)) for path in patched]
+        folder = os.path.join(self._job["temp"], "canary")
+        try:
+            self._canary = canary.Canary(session, folder, full, self._job["top"])
+        except (ImportError, AttributeError, TypeError, LookupError, OSError) as error:
+            self._wire.later("silent", why=repr(error))
+
+    def play(self, when: str, following: Any) -> None:
+        if self._canary is None:
+            return
+        secret, self._records, self.singing = self._job["secret"], [], True
+        try:
+            names = list(canary.worn(secret, when, self._job["doubted"], self._chosen))
+            self._canary.play(names, secret, when, following)
+        except Exception as error:
+            self._wire.later("silent", why=repr(error))
+        finally:
+            self.singing = False
+        self._wire.later("canary", when=when, records=self._records)
+
+    def hear(self, reports: Sequence[Any]) -> None:
+        """All reports of one of our tests."""
+        if reports:
+            self._records.append(fold(self._scene, reports))
+
+
 class Plugin:
     """Registered with pytest as an object, never imported by name: the project cannot shadow it."""
 
@@ -161,6 +205,7 @@ class Plugin:
         self._numbers: Dict[str, int] = {}
         self._running = False
         self._finished = 0
+        self._choir = Choir(wire, scene, job)
         self._loaded = Loaded(job)
         self._patched = tuple(job["patched"])
 
@@ -245,8 +290,18 @@ class Plugin:
 
     # -- running --------------------------------------------------------------------------------------
 
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> Any:
+        self._choir.open(session, self._patched)
+        self._choir.play("before", session.items[0] if session.items else None)
+        outcome = yield
+        if outcome.excinfo is None:  # otherwise tests are left that did not run, and that decides
+            self._choir.play("after", None)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        if self._choir.singing:
+            return
         self._wire.breathe()
         self._running = True
         self._note(self._numbers.get(nodeid, 0))
@@ -256,16 +311,20 @@ class Plugin:
     def pytest_runtest_makereport(self, call: Any) -> Any:
         outcome = yield
         if call.excinfo is not None:
-            attach(self._scene, outcome.get_result(), call.excinfo.value, rich=self._rich)
+            rich = self._rich and not self._choir.singing
+            attach(self._scene, outcome.get_result(), call.excinfo.value, rich=rich)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.setdefault(report.nodeid, []).append(report)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        reports = self._reports.pop(nodeid, None)
+        if self._choir.singing:
+            self._choir.hear(reports or ())
+            return
         self._running = False
         self._finished += 1
-        reports = self._reports.pop(nodeid, None)
         if not reports:
             return
         record = fold(self._scene, reports)

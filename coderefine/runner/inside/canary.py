@@ -1,0 +1,194 @@
+"""Tests of ours with a known outcome, run as the project's are: when they do not end so, no result counts.
+
+They go through pytest's protocol, its assertion rewriting and our own reporting, before the project's tests and after
+them, under the names of project tests, so that whatever turns failures into passes turns these, too. A secret of the
+process decides which of them fail. The project's and installed plug-ins do not hear of them: nothing counts, orders,
+retries or photographs them, and pytest's own summary leaves them out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+import pytest
+
+HOOKS = (
+    "pytest_runtest_protocol",
+    "pytest_runtest_logstart",
+    "pytest_runtest_setup",
+    "pytest_runtest_call",
+    "pytest_runtest_teardown",
+    "pytest_runtest_makereport",
+    "pytest_runtest_logreport",
+    "pytest_runtest_logfinish",
+    "pytest_pyfunc_call",
+    "pytest_exception_interact",
+    "pytest_report_teststatus",
+)
+SILENT = frozenset(("main", "terminal", "junitxml", "cacheprovider", "stepwise", "pastebin", "debugging", "runner_log"))
+"""Modules of pytest whose plug-ins would count our tests or show them."""
+OURS = "_coderefine_inside."
+
+SOURCE = '''\
+import sys
+
+import pytest
+
+
+def disarmed(one, two):
+    """Names of the ways to fail that do not fail."""
+    found = []
+    try:
+        assert one == two
+    except AssertionError:
+        pass
+    else:
+        found.append("assert")
+    try:
+        with pytest.raises(KeyError):
+            pass
+    except pytest.fail.Exception:
+        pass
+    else:
+        found.append("pytest.raises")
+    if "unittest" in sys.modules:
+        try:
+            sys.modules["unittest"].TestCase().assertEqual(one, two)
+        except AssertionError:
+            pass
+        else:
+            found.append("assertEqual")
+    return found
+
+
+def failing(token):
+    def test():
+        assert not token, token + "[" + ", ".join(disarmed(1, 2)) + "]"
+
+    return test
+
+
+def passing(token):
+    def test():
+        assert token and not disarmed(1, 2)
+
+    return test
+'''
+
+
+def token(secret: str, when: str, number: int) -> str:
+    """What test `number` says when it fails; as runner/canary.py has it."""
+    return hashlib.sha256(("%s %s %d" % (secret, when, number)).encode("ascii")).hexdigest()[:32]
+
+
+def fails(secret: str, when: str, number: int) -> bool:
+    """Whether test `number` must fail: the first always, of the others those that the secret chooses."""
+    return number == 0 or int(token(secret, when, number), 16) % 2 == 0
+
+
+class Canary:
+    """Of one pytest session that has collected. `folder` is where our source may lie; `patched`: full paths.
+
+    Made before the project's tests run. Raises what a pytest that is not as we know it raises.
+    """
+
+    def __init__(self, session: Any, folder: str, patched: Sequence[str], top: str) -> None:
+        self._session = session
+        self._top = top + os.sep
+        self._patched = frozenset(patched)
+        self._module = _rewritten(session.config, folder)
+        self._kind = _kind(session.config.pluginmanager, self)
+
+    def play(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
+        """Run a test under each of `names`; what becomes of it is heard by the plug-ins that report."""
+        for number, name in enumerate(names):
+            make = self._module.failing if fails(secret, when, number) else self._module.passing
+            item = self._item(name, make(token(secret, when, number)))
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+
+    def _item(self, name: str, function: Any) -> Any:
+        from _pytest.fixtures import FuncFixtureInfo
+
+        nothing = FuncFixtureInfo((), (), [], {})
+        short = name.rpartition("::")[2]
+        item = self._kind.from_parent(self._session, name=short, callobj=function, fixtureinfo=nothing)
+        item._nodeid = name
+        item.__dict__["location"] = (name.partition("::")[0], 0, short)
+        return item
+
+    def others(self) -> List[Any]:
+        """Plug-ins that are not to hear of our tests: those whose hooks are code that no patch has written."""
+        manager = self._session.config.pluginmanager
+        files: Dict[int, Tuple[Any, List[str]]] = {}
+        for hook in HOOKS:
+            for found in getattr(manager.hook, hook).get_hookimpls() if hasattr(manager.hook, hook) else ():
+                files.setdefault(id(found.plugin), (found.plugin, []))[1].append(_file(found.function))
+        return [plugin for plugin, names in files.values() if self._is_other(plugin, names)]
+
+    def _is_other(self, plugin: Any, files: List[str]) -> bool:
+        owner = plugin.__name__ if isinstance(plugin, type(sys)) else type(plugin).__module__
+        if owner.startswith(OURS):
+            return False
+        if all(_is_pytests(file) for file in files):
+            return owner.rpartition(".")[2] in SILENT
+        return all(_is_pytests(file) or self._is_known(file) for file in files)
+
+    def _is_known(self, file: str) -> bool:
+        """Whether it is a file that no patch has touched: the project's, or of an installed package."""
+        real = os.path.realpath(file)
+        installed = os.sep + "site-packages" + os.sep in real or os.sep + "dist-packages" + os.sep in real
+        return real not in self._patched and (installed or real.startswith(self._top)) and os.path.exists(real)
+
+
+def _kind(manager: Any, canary: Canary) -> Any:
+    """A class of tests that only some plug-ins hear of."""
+    from _pytest.main import FSHookProxy
+
+    class Ours(pytest.Function):
+        ihook: Any = property(lambda self: FSHookProxy(manager, frozenset(canary.others())))  # noqa: ARG005
+
+    return Ours
+
+
+def _rewritten(config: Any, folder: str) -> Any:
+    """Our source as a module, its assertions rewritten by the very hook that does it for the project's tests."""
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "test_%s.py" % os.urandom(6).hex())
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(SOURCE)
+    hook = getattr(config.pluginmanager, "rewrite_hook", None)
+    loader = hook if hasattr(hook, "exec_module") else None
+    spec = importlib.util.spec_from_file_location("_coderefine_canary", path, loader=loader)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shutil.rmtree(folder, ignore_errors=True)
+    return module
+
+
+def _file(function: Any) -> str:
+    code = getattr(function, "__code__", None) or getattr(getattr(function, "__func__", None), "__code__", None)
+    return str(getattr(code, "co_filename", ""))
+
+
+def _is_pytests(file: str) -> bool:
+    return os.path.basename(os.path.dirname(file)) == "_pytest" and file.startswith(_HOME)
+
+
+_HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(os.sep)[0]
+
+
+def worn(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:
+    """Names for our tests: of tests that a patch is to repair, then of any; the secret chooses."""
+    seed = int(token(secret, when, most), 16)
+    pool = [name for name in doubted if name in set(chosen)]
+    for number in range(most):
+        names = pool if pool and number < most - 1 else chosen
+        if names:
+            yield names[(seed >> (8 * number)) % len(names)]
