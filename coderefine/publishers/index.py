@@ -104,12 +104,17 @@ class Index:
         self.ready.replace(self.lock)
 
     def commit(self) -> None:
-        """The lock becomes the index."""
+        """The lock becomes the index.
+
+        What `git commit` was given stays until `tidy`: `recover` knows the commit by it as long as nothing says that
+        it was published.
+        """
         try:
             self.lock.replace(self.path)
         except OSError as error:
             raise PublishError(f"the index cannot be written: {error.strerror}; nothing was changed") from error
-        self.tidy()
+        with contextlib.suppress(FileNotFoundError):
+            self.ready.unlink()
         self.repository.run("update-index", "-q", "--refresh")
 
     def release(self, sha256: str | None) -> None:

@@ -61,7 +61,8 @@ def _mend(journal: Journal) -> str | None:
 
 
 def _leftovers(journal: Journal) -> None:
-    """Killed after the last record: only links can be left."""
+    """Killed after the last record: only links and our own index can be left."""
+    Index(journal.repository).tidy()
     done = journal.last_published()
     if done:
         swap.clean(journal.repository.top, done)
@@ -87,7 +88,7 @@ def _finish(journal: Journal, index: Index, done: Publication, undoing: Publicat
             index.commit()
         else:
             done = finish_index(journal, index, done)
-    index.tidy()
     swap.clean(top, done)
     found = tuple(replace(change, after=disk.current(top, change.path)) for change in done.changes)
     swap.settle(journal, replace(done, changes=found), undoing)
+    index.tidy()

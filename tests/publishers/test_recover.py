@@ -208,3 +208,42 @@ def test_a_live_publication_is_not_disturbed(tmp_path: Path) -> None:
         child.kill()
     assert recover(repository) is None
     assert not marker.exists()
+
+
+KILLED_IN = """
+import os, signal, sys
+from pathlib import Path
+from coderefine.git import Repository
+from coderefine.publishers import Commit, recover
+from tests.support.publishing import stage
+top, names = Path(sys.argv[1]), sys.argv[2:]
+prepared = None if (top / ".git/coderefine/pending").exists() else stage(top, {"m0.py": "new = 0\\n"})
+def watch(frame, event, _):
+    if frame.f_code.co_name in names and "coderefine" in frame.f_code.co_filename:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.settrace(watch)
+Commit(prepared.snapshot).publish(prepared.outcome) if prepared else recover(Repository.open(top))
+"""
+
+
+@pytest.mark.parametrize("where", ["replace_lock", "commit", "tidy", "settle", "published", "clean"])
+def test_killed_after_a_commit_whose_hook_formats_it_is_complete(tmp_path: Path, where: str) -> None:
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n"})
+    hook = top / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho '# formatted' >> m0.py; git add m0.py\n")
+    hook.chmod(0o755)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for _ in range(2):  # publishing, then mending
+        argv = (sys.executable, "-c", KILLED_IN, str(top), where)
+        subprocess.run(argv, cwd=ROOT, env=env, check=False, stderr=subprocess.DEVNULL)
+    recover(Repository.open(top))
+    whole = "new = 0\n# formatted"
+    assert git(top, "show", "HEAD:m0.py") == (top / "m0.py").read_text().strip() == whole
+    assert git(top, "status", "--porcelain") == ""
+    assert not (top / ".git/index.lock").exists()
+    assert not (top / ".git/coderefine/commit-index").exists()
+    publication = Journal.load(Repository.open(top)).publication()
+    assert publication is not None
+    undo(Journal.load(Repository.open(top)))
+    assert (top / "m0.py").read_text() == "old = 0\n"

@@ -102,10 +102,15 @@ class Canary:
         self._top = top + os.sep
         self._patched = frozenset(patched)
         self._module = _rewritten(session.config, folder)
-        self._kind = _kind(session.config.pluginmanager, self)
+        self._kind = _kind(self)
+        self.hooks: Any = None
+        """What our tests are told to plug-ins by: as they are when our tests run."""
 
     def play(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
         """Run a test under each of `names`; what becomes of it is heard by the plug-ins that report."""
+        from _pytest.main import FSHookProxy
+
+        self.hooks = FSHookProxy(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing
             item = self._item(name, make(token(secret, when, number)))
@@ -145,12 +150,11 @@ class Canary:
         return real not in self._patched and (installed or real.startswith(self._top)) and os.path.exists(real)
 
 
-def _kind(manager: Any, canary: Canary) -> Any:
+def _kind(canary: Canary) -> Any:
     """A class of tests that only some plug-ins hear of."""
-    from _pytest.main import FSHookProxy
 
     class Ours(pytest.Function):
-        ihook: Any = property(lambda self: FSHookProxy(manager, frozenset(canary.others())))  # noqa: ARG005
+        ihook: Any = property(lambda self: canary.hooks)  # noqa: ARG005
 
     return Ours
 
