@@ -10,7 +10,7 @@ from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Li
 from coderefine.critics.denied import denied
 from coderefine.critics.scope import inside
 from coderefine.critics.texts import Texts
-from coderefine.errors import CriticError, RunnerError
+from coderefine.errors import CriticError, RunnerError, VoidError
 from coderefine.runner.cold import HANG, run_tests
 
 if TYPE_CHECKING:
@@ -48,13 +48,15 @@ class Pytest:
         self._paced = False
         self._slowest = 0.0
         self._doubted: tuple[str, ...] = ()
+        self._canary = ""
+        """Why no tests of ours run beside the project's; "" where they do."""
         self.spent = 0.0
         """Seconds that the runs have taken so far."""
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
         self._listen(Event("critic", self.name))
-        check = self._run(view, ask)
+        check = self._known(view, ask)
         self.spent += check.seconds
         if check.complete and not self._paced:
             self._slowest, self._paced = _slowest(check), True
@@ -63,6 +65,17 @@ class Pytest:
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
         return replace(check, findings=findings, notes=(*check.notes, *denied(check, view, self._config)))
+
+    def _known(self, view: View, ask: Ask) -> Check:
+        """The check of `ask`. Where tests of ours do not work even at the start, it goes on without, and says so."""
+        try:
+            check = self._run(view, ask)
+        except VoidError as error:
+            if error.elsewhere or self._paced or self._canary:
+                raise
+            self._canary = str(error)
+            check = self._run(view, ask)
+        return replace(check, notes=(*check.notes, self._canary)) if self._canary else check
 
     def _run(self, view: View, ask: Ask) -> Check:
         place, interpreter, config = self._place, self._interpreter, self._config
@@ -77,6 +90,7 @@ class Pytest:
                 limit=self._wall(ask),
                 slowest=self._slowest,
                 doubted=self._doubted,
+                canary=not self._canary,
             )
         except RunnerError as error:
             raise CriticError(f"no verdict from pytest: {error}") from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Failure, Listen, View
-from coderefine.errors import CriticError
+from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
 from coderefine.runner import stacks
 from coderefine.runner.canary import check_canary
@@ -111,6 +111,8 @@ class _Cold:
             return
         check_loaded(tally.loaded, patched(self.view))
         if self.secret:
+            if tally.silent:
+                raise VoidError(f"no result counts: the tests that must fail cannot run: {tally.silent}")
             check_canary(tally.canaries.get("before"), self.secret, "before")
             if ended and not tally.stopped:
                 check_canary(tally.canaries.get("after"), self.secret, "after")

@@ -167,7 +167,7 @@ class Round:
         found = self._ground.statuses(answer)
         died = self._died(answer, found) if answer["died"] else ""
         task.statuses.update(found)
-        reason = died or self._bad(found) or self._gone(task, answer, found)
+        reason = died or self._bad(found) or self._gone(task, answer, found) or str(answer["told"].get("void", ""))
         return Judged(
             task.candidate,
             dict(task.statuses),

@@ -237,12 +237,13 @@ def test_killed_after_a_commit_whose_hook_formats_it_is_complete(tmp_path: Path,
     for _ in range(2):  # publishing, then mending
         argv = (sys.executable, "-c", KILLED_IN, str(top), where)
         subprocess.run(argv, cwd=ROOT, env=env, check=False, stderr=subprocess.DEVNULL)
+        if not (top / ".git/coderefine/pending").exists():
+            break
     recover(Repository.open(top))
     whole = "new = 0\n# formatted"
     assert git(top, "show", "HEAD:m0.py") == (top / "m0.py").read_text().strip() == whole
     assert git(top, "status", "--porcelain") == ""
     assert not (top / ".git/index.lock").exists()
-    assert not (top / ".git/coderefine/commit-index").exists()
     publication = Journal.load(Repository.open(top)).publication()
     assert publication is not None
     undo(Journal.load(Repository.open(top)))

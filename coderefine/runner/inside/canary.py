@@ -13,7 +13,7 @@ import importlib.util
 import os
 import shutil
 import sys
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Sequence, Tuple
 
 import pytest
 
@@ -92,7 +92,7 @@ def fails(secret: str, when: str, number: int) -> bool:
 
 
 class Canary:
-    """Of one pytest session that has collected. `folder` is where our source may lie; `patched`: full paths.
+    """Of one pytest session that has collected. `folder` is where our source may lie; `patched`: paths below `top`.
 
     Made before the project's tests run. Raises what a pytest that is not as we know it raises.
     """
@@ -100,7 +100,7 @@ class Canary:
     def __init__(self, session: Any, folder: str, patched: Sequence[str], top: str) -> None:
         self._session = session
         self._top = top + os.sep
-        self._patched = frozenset(patched)
+        self.patched = full(top, patched)
         self._module = _rewritten(session.config, folder)
         self._kind = _kind(self)
         self.hooks: Any = None
@@ -147,7 +147,12 @@ class Canary:
         """Whether it is a file that no patch has touched: the project's, or of an installed package."""
         real = os.path.realpath(file)
         installed = os.sep + "site-packages" + os.sep in real or os.sep + "dist-packages" + os.sep in real
-        return real not in self._patched and (installed or real.startswith(self._top)) and os.path.exists(real)
+        return real not in self.patched and (installed or real.startswith(self._top)) and os.path.exists(real)
+
+
+def full(top: str, paths: Iterable[str]) -> FrozenSet[str]:
+    """`paths` below `top` in full, links resolved."""
+    return frozenset(os.path.realpath(os.path.join(top, path)) for path in paths)
 
 
 def _kind(canary: Canary) -> Any:

@@ -67,6 +67,7 @@ class Server:
         self._way = direct.Direct(run.session, run)
         session.light(run)
         rehearse.rehearse(run.session, run.items)
+        run.prepare()
 
     def serve(self) -> None:
         child.no_bytecode()
@@ -144,6 +145,7 @@ class Server:
         if self._threads > 1:
             raise swap.NotHotError("threads are alive after the import")
         edit = Edit()
+        edit.paths = list(files)
         for path, data in files.items():
             self._add(edit, self._tree.full(path), path, data)
         return edit
@@ -190,8 +192,10 @@ class Server:
         edit.make()
         known, keep_going = frozenset(message["known"]), message["keep_going"]
         if message["watch"] is None:
-            self._run.run(numbers, self._board, known=known, keep_going=keep_going)
-            return b""
+            done = self._run.run(numbers, self._board, known=known, keep_going=keep_going)
+            if edit.paths and all(done.fine):
+                self._run.check(edit.paths, lazy=edit.files_unseen or self._job["origin"] != self._job["top"])
+            return json.dumps({"void": self._run.void}).encode("ascii")
         watch = self._open_watch(message)
         done = self._run.run(
             numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=message["followed"]
@@ -305,6 +309,7 @@ class Edit:
         self.targets: List[live.Target] = []
         self.changed: Set[live.Key] = set()
         self.files_unseen = False
+        self.paths: List[str] = []
 
     def make(self) -> None:
         for function, code in self.targets:

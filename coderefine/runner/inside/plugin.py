@@ -156,20 +156,20 @@ class Choir:
         self._records: List[CaseRecord] = []
         self.singing = False
 
-    def open(self, session: Any, patched: Iterable[str]) -> None:
+    def open(self, session: Any, patched: Sequence[str]) -> None:
         """Get ready, in a session that has collected. Nothing is sent where this pytest is not as we know it."""
         self._chosen = [item.nodeid for item in session.items]
         if not self._chosen or not self._job["secret"]:
             return
-        full = [os.path.realpath(os.path.join(self._job["top"], path)) for path in patched]
         folder = os.path.join(self._job["temp"], "canary")
         try:
-            self._canary = canary.Canary(session, folder, full, self._job["top"])
+            self._canary = canary.Canary(session, folder, patched, self._job["top"])
         except (ImportError, AttributeError, TypeError, LookupError, OSError) as error:
             self._wire.later("silent", why=repr(error))
 
     def play(self, when: str, following: Any) -> None:
         if self._canary is None:
+            self._wire.say("canary", when=when, records=())
             return
         secret, self._records, self.singing = self._job["secret"], [], True
         try:
@@ -179,7 +179,7 @@ class Choir:
             self._wire.later("silent", why=repr(error))
         finally:
             self.singing = False
-        self._wire.later("canary", when=when, records=self._records)
+        self._wire.say("canary", when=when, records=self._records)  # at once: the next test may end the process
 
     def hear(self, reports: Sequence[Any]) -> None:
         """All reports of one of our tests."""

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
 
-from . import plugin, subprocesses
+from . import canary, loaded, plugin, subprocesses
 from .child import Board
 
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -18,11 +18,12 @@ BAD = (2, 3)
 
 
 class Done(NamedTuple):
-    """Of each test that ran: wall seconds, and what the watch saw and may have missed."""
+    """Of each test that ran: wall seconds, and what the watch saw and may have missed. `fine`: none was newly bad."""
 
     seconds: List[float]
     hits: List[Any]
     unsure: List[bool]
+    fine: List[bool]
 
 
 class Session:
@@ -40,6 +41,10 @@ class Session:
         self.fault = ""
         self.config: Any = None
         self.session: Any = None
+        self.job: Dict[str, Any] = {}
+        self._canary: Any = None
+        self.void = ""
+        """Why the results of this process do not count."""
 
     def pytest_ignore_collect(self, collection_path: Any, config: Any) -> Optional[bool]:
         root = str(getattr(config, "rootpath", None) or config.rootdir)
@@ -85,7 +90,7 @@ class Session:
         Without `keep_going` the first bad result outside `known` ends the run. `followed`: the folder where programs
         that the tests start leave what they executed.
         """
-        done = Done([], [], [])
+        done = Done([], [], [], [])
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
             item = self.items[number]
@@ -102,9 +107,36 @@ class Session:
                 done.hits.append(hits)
                 done.unsure.append(unsure)
             board.note(number, status)
-            if status in BAD and number not in known and not keep_going:
+            done.fine.append(status not in BAD or number in known)
+            if not done.fine[-1] and not keep_going:
                 break
         return done
+
+    def prepare(self) -> None:
+        """Make our own test ready; a pytest that is not as we know it has none."""
+        folder = os.path.join(self.job["scratch"], "canary")
+        try:
+            self._canary = canary.Canary(self.session, folder, (), self.job["top"])
+        except (ImportError, AttributeError, TypeError, LookupError, OSError):
+            self._canary = None
+
+    def check(self, patched: Sequence[str], *, lazy: bool = True) -> None:
+        """After tests that were all fine: see that they could fail, and ran the patched code; `void` says why not.
+
+        `patched`: paths below the top. `lazy`: modules may have been imported since the server started.
+        """
+        if self._canary is not None and self.items:
+            self._canary.patched = canary.full(self.job["top"], patched)
+            secret = os.urandom(8).hex()
+            name = self.items[int(secret, 16) % len(self.items)].nodeid
+            self._canary.play([name], secret, "after", None)
+            status = self._status(name)
+            if STATUSES[status] != "failed":
+                self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % (
+                    STATUSES[status] or "none"
+                )
+        if lazy and not self.void:
+            self.void = loaded.Loaded(self.job).fault(patched)
 
     def run_directly(
         self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
@@ -176,6 +208,7 @@ def pytest_main(job: Dict[str, Any], run: Session) -> int:
     """pytest's exit code, with the options of the cold runner; comes back only when `run`'s work does."""
     from . import addopts, cold
 
+    run.job = job
     kept, _ = addopts.sift(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     own = ["--basetemp", os.path.join(job["scratch"], "pytest")]

@@ -125,11 +125,14 @@ def chosen(run: session.Session, message: Message) -> bytes:
     board = child.Board(len(run.items))
     if message["keep_going"] or not _without(missing + list(run.broken), message["known"]):
         known = frozenset(_numbers(message["known"], places))
-        run.run(numbers, board, known=known, keep_going=message["keep_going"])
+        done = run.run(numbers, board, known=known, keep_going=message["keep_going"])
+        if message["files"] and all(done.fine):
+            run.prepare()
+            run.check(list(message["files"]))
     results = board.results
     statuses = {run.items[n].nodeid: session.STATUSES[results[n]] for n in numbers if results[n]}
     statuses.update(dict.fromkeys(run.broken, "error"))
-    record = {"statuses": statuses, "missing": _without(missing, statuses), "broken": run.broken}
+    record = {"statuses": statuses, "missing": _without(missing, statuses), "broken": run.broken, "void": run.void}
     return json.dumps(record).encode("ascii")
 
 

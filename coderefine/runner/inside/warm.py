@@ -84,6 +84,7 @@ def judge(message: Message, job: Message, tree: disk.Disk, run: started.Run) -> 
         "changed": tree.changed,
         "missing": record.get("missing", []),
         "broken": record.get("broken", {}),
+        "told": {"void": record.get("void", "")},
         "cpu": ended.cpu,
         "wall": ended.wall,
         "died": ended.died,
