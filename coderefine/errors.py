@@ -21,6 +21,10 @@ class SurroundingsError(CoderefineError):
     """The surroundings fail us: no git, no interpreter, no permission, disk full."""
 
 
+class SandboxError(SurroundingsError):
+    """What must be confined cannot be: nothing was run."""
+
+
 class ProcessError(CoderefineError):
     """A program could not be started."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,27 +103,17 @@ def _isolation(place: Place) -> Iterator[Line]:
         yield Line("", missing)
 
 
-MISSING = {
-    "fork": "no fork: candidates of the search are cold processes, some 50 times slower",
-    "landlock": "no Landlock (Linux 5.13 or newer, with landlock in `lsm=`): tests on trial may write wherever you may",
-    "network namespace": "no network namespace for us (kernel.apparmor_restrict_unprivileged_userns, or a container's "
-    "seccomp profile): tests on trial may use the network",
-}
-
-
 def _sandbox(config: Config) -> Iterator[Line]:
-    """What confines tests while a patch is on trial, and what is missing here."""
-    if sys.platform == "win32":
-        yield Line("sandbox", "none on Windows: tests on trial may do what you may")
-        return
-    from coderefine.runner.inside.confine import capabilities
+    """What confines patched code, tried for real, and what is missing here."""
+    from coderefine import sandbox
 
-    found = capabilities()
-    has = [name for name, there in found.items() if there and name != "fork"]
-    yield Line("sandbox", f"{config.sandbox}: {', '.join(has)}")
-    for name, there in found.items():
-        if not there:
-            yield Line("", MISSING.get(name, f"no {name}"))
+    found = sandbox.tried()
+    yield Line("sandbox", f"{config.sandbox}: {', '.join((*found.done, 'limits'))}", ok=True)
+    if config.sandbox == "strict" and found.missing:
+        yield Line("", sandbox.refusal(found), ok=False)
+        return
+    for missing in found.missing:
+        yield Line("", f"missing: {missing}")
 
 
 def _model(config: Config, *, ask: bool) -> Line:

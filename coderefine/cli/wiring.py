@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load, task_name
 from coderefine.core import FIX, Attempt, Critic, Event, Listen, Proposer, Task, Views
+from coderefine.errors import SandboxError
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -68,10 +69,18 @@ def _preload(config: Config) -> None:
 
 
 def views(parts: Setup) -> AbstractContextManager[Views]:
-    """Private views, with what the configuration lets the tests have."""
+    """Private views, with what the configuration lets the tests have.
+
+    Raises SandboxError where nothing may run unless it is confined, and it cannot be.
+    """
     from coderefine.workspace import Grants, open_views
 
     config = parts.config
+    if config.sandbox == "strict":
+        from coderefine import sandbox
+
+        if (found := sandbox.tried()).missing:
+            raise SandboxError(sandbox.refusal(found))
     grants = Grants(config.network, config.pass_env)
     return open_views(parts.place, kind=config.view, grants=grants, tell=lambda text: parts.listen(Event("note", text)))
 

@@ -5,12 +5,13 @@ from coderefine.core.cases import Case, Coverage, Failure, Frame, Status
 from coderefine.core.checks import Ask, Check
 from coderefine.core.events import EVENTS, Event, Listen
 from coderefine.core.findings import Finding, Identity, Severity, Span
+from coderefine.core.freedom import Freedom, Needs
 from coderefine.core.outcomes import Evidence, Outcome, Stop
 from coderefine.core.patches import EMPTY, Patch
 from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
 from coderefine.core.spending import Cost, Limits
 from coderefine.core.tasks import FIX, Look, Read, Reward, Task
-from coderefine.core.views import Finished, View, Views
+from coderefine.core.views import Entry, Finished, View, Views
 
 __all__ = [
     "EMPTY",
@@ -24,16 +25,19 @@ __all__ = [
     "Cost",
     "Coverage",
     "Critic",
+    "Entry",
     "Event",
     "Evidence",
     "Failure",
     "Finding",
     "Finished",
     "Frame",
+    "Freedom",
     "Identity",
     "Limits",
     "Listen",
     "Look",
+    "Needs",
     "Outcome",
     "Patch",
     "Proposals",

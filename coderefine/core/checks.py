@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from coderefine.core.cases import Case, Coverage
 from coderefine.core.findings import Finding, Severity
+from coderefine.core.freedom import Freedom, Needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,8 @@ class Ask:
     `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is ended as if it
     would never end, unless others took nearly as long (None: only wall time counts); what is ended so has to be
     confirmed (see loop/confirmation.py).
-    `freedom`: how far tests are let loose, as an index into runner.sandbox.STEPS; None: nothing but the view
-    confines them, as befits the user's own code.
+    `freedom`: how far tests are let loose (see sandbox.steps); None: nothing but the view confines them, as befits
+    the user's own code. `record`: report what they touch outside of the view (`Check.needs`).
     """
 
     scope: tuple[str, ...] = (".",)
@@ -39,7 +40,8 @@ class Ask:
     follow: bool = False
     seed: int | None = None
     timeout: float = 600.0
-    freedom: int | None = None
+    freedom: Freedom | None = None
+    record: bool = False
     computing: float | None = None
 
 
@@ -50,7 +52,7 @@ class Check:
     `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
     `tool` names the program and version that spoke. `scores` by criterion and their weighted mean `total`
     (1 poor, 5 nothing to add) are a review's; None: it gave none. `confined`: what confined the tests, in words.
-    `followed`: tests started Python programs of which lines were recorded.
+    `followed`: tests started Python programs of which lines were recorded. `needs`: what they took, see `Ask.record`.
     """
 
     critic: str
@@ -66,6 +68,7 @@ class Check:
     total: float | None = None
     confined: tuple[str, ...] = ()
     followed: bool = False
+    needs: Needs = field(default=Needs(), compare=False)
 
     @property
     def failing(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from coderefine.core.attempts import Attempt, Verdict
 from coderefine.core.cases import Coverage
 from coderefine.core.checks import Ask, Check
 from coderefine.core.findings import Finding
+from coderefine.core.freedom import Freedom
 from coderefine.core.outcomes import Outcome
 from coderefine.core.patches import Patch
 from coderefine.core.spending import Cost
@@ -60,7 +61,7 @@ class Situation:
     scope: tuple[str, ...]
     flaky: frozenset[str] = frozenset()
     seconds_left: float | None = None
-    freedom: int = 0
+    freedom: Freedom = Freedom()
     trace: Coverage = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from coderefine.core.patches import Patch
@@ -29,6 +30,19 @@ class Finished(Protocol):
     def timed_out(self) -> bool: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a process gets into a view: `argv` before its own enters the namespaces, with all their powers.
+
+    `own`: folders that belong to the view and may be written. `capabilities`: those that the process may keep (None:
+    there are no namespaces, nothing is to be dropped).
+    """
+
+    argv: tuple[str, ...]
+    own: tuple[str, ...]
+    capabilities: tuple[str, ...] | None = None
+
+
 class View(Protocol):
     """A private tree: the baseline plus one patch. Whatever runs in it cannot reach the user's tree.
 
@@ -50,8 +64,9 @@ class View(Protocol):
 
     def read(self, path: str) -> bytes | None: ...
 
-    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
-        """`argv` wrapped so that it runs inside the view (for servers started with `proc.start`)."""
+    @property
+    def entry(self) -> Entry:
+        """For the launcher of the sandbox, which starts all that runs the project's code."""
         ...
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -67,7 +82,9 @@ class View(Protocol):
         timeout: float = 600.0,
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
-    ) -> Finished: ...
+    ) -> Finished:
+        """Run a program of ours or of the system (git, ruff); what runs the project's code goes through the sandbox."""
+        ...
 
 
 class Views(Protocol):

@@ -45,7 +45,7 @@ def _one(name: str, place: Place, interpreter: Interpreter, config: Config, list
         if command.name == name:
             from coderefine.critics.command import CommandGate
 
-            return CommandGate(place, interpreter, listen, command)
+            return CommandGate(place, interpreter, config, listen, command)
     module, member = GATES[name]
     critic: Critic = getattr(importlib.import_module(module), member)(place, interpreter, config, listen)
     return critic

@@ -15,7 +15,8 @@
     run = ["bandit", "-q", "-r", "src", "-f", "sarif"]        # needs bandit[sarif]
     format = "sarif"
 
-A program is looked for in the project's own environment first, then on PATH.
+A program is looked for in the project's own environment first, then on PATH. It runs what the project brings along
+(plug-ins of a type checker, a Makefile), so it is confined from the start, on the untouched tree too.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Event, Finding, Finished, Listen, Severity, Span, View
+from coderefine.critics.confined import Run, Sandboxed
 from coderefine.critics.output import Said, readers
 from coderefine.critics.scope import weighed
 from coderefine.critics.texts import Texts
 from coderefine.errors import ConfigError, CriticError, ProcessError
 
 if TYPE_CHECKING:
-    from coderefine.config import Command
+    from coderefine.config import Command, Config
     from coderefine.project import Interpreter, Place
 
 
@@ -43,7 +45,9 @@ class CommandGate:
 
     gate = True
 
-    def __init__(self, place: Place, interpreter: Interpreter, listen: Listen, command: Command) -> None:
+    def __init__(
+        self, place: Place, interpreter: Interpreter, config: Config, listen: Listen, command: Command
+    ) -> None:
         if not command.run:
             raise ConfigError(f"command {command.name!r}: run is empty; give the program and its arguments")
         self._place = place
@@ -51,6 +55,7 @@ class CommandGate:
         self._command = command
         self._listen = listen
         self._read = readers(command)
+        self._box = Sandboxed(config)
 
     @property
     def name(self) -> str:
@@ -64,16 +69,19 @@ class CommandGate:
         """
         began = time.monotonic()
         self._listen(Event("critic", self.name))
-        result = self._run(view, min(ask.timeout, self._command.timeout))
+        timeout = min(ask.timeout, self._command.timeout)
+        result = self._box.fitting(lambda run: self._run(run, view, timeout), loosen=ask.freedom is None)
         texts = Texts(view)
         findings = weighed((self._finding(said, texts) for said in self._said(view, result)), ask.scope)
-        return Check(self.name, findings, seconds=time.monotonic() - began, tool=Path(self._command.run[0]).name)
+        seconds = time.monotonic() - began
+        tool = Path(self._command.run[0]).name
+        return Check(self.name, findings, seconds=seconds, tool=tool, confined=self._box.words)
 
-    def _run(self, view: View, timeout: float) -> Finished:
+    def _run(self, run: Run, view: View, timeout: float) -> Finished:
         environment = {"PATH": os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))}
         argv = (self._program(), *self._command.run[1:])
         try:
-            result = view.run(argv, cwd=self._place.prefix, env=environment, timeout=timeout)
+            result = run(view, argv, cwd=self._place.prefix, env=environment, timeout=timeout)
         except ProcessError as error:
             raise CriticError(f"{self.name}: {error}") from error
         if result.timed_out:

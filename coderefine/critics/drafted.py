@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from coderefine import sandbox
 from coderefine.config import Config
-from coderefine.core import Ask, Attempt, Case, Check, Event, Failure, Finding, Listen, Severity, Task, View
+from coderefine.core import Ask, Attempt, Case, Check, Event, Failure, Finding, Freedom, Listen, Severity, Task, View
 from coderefine.critics.pytest import evidence
 from coderefine.critics.texts import Texts
 from coderefine.errors import CriticError, RunnerError
@@ -23,6 +24,7 @@ from coderefine.llm.drafts import draft, tests_in, without
 from coderefine.llm.excerpt import excerpt
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
+from coderefine.sandbox.bounds import TIGHT
 
 WRITE = (
     "import os, sys; os.makedirs(os.path.dirname(sys.argv[1]) or '.', exist_ok=True); "
@@ -100,14 +102,14 @@ class Drafted:
         """The drafted tests alone, confined as tightly as an attempt's tests can be."""
         python, text = str(self._interpreter.path), self._text or ""
         self._listen(Event("critic", self.name))
-        view.run((python, "-c", WRITE, self._name), cwd=self._place.prefix, stdin=text.encode())
+        sandbox.run(view, (python, "-c", WRITE, self._name), TIGHT, cwd=self._place.prefix, stdin=text.encode())
         try:
-            quiet = replace(ask, freedom=0, tests=None, first=())
+            quiet = replace(ask, freedom=Freedom(), tests=None, first=())
             return run_tests(view, self._place, self._interpreter, self._config, quiet)
         except RunnerError as error:
             raise CriticError(f"no verdict from the drafted tests: {error}") from error
         finally:
-            view.run((python, "-c", REMOVE, self._name), cwd=self._place.prefix)
+            sandbox.run(view, (python, "-c", REMOVE, self._name), TIGHT, cwd=self._place.prefix)
 
     def _finding(self, case: Case, texts: Texts) -> Finding:
         failure = case.failure or Failure("failed without a reason")

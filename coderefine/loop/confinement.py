@@ -1,7 +1,8 @@
 """How tightly the tests of an attempt are confined: as tightly as the project's own tests bear.
 
 The baseline runs as free as the user's own code may; attempts run confined, and only when that may be what hurts
-them is the untouched tree asked, and the sandbox loosened step by step (runner/sandbox.py).
+them is the untouched tree asked: it runs once more, watched, and attempts may then do what it did; only where that is
+not enough the sandbox is loosened step by step (sandbox/bounds.py).
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Patch
+from coderefine.core import Ask, Attempt, Critic, Patch
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
+from coderefine.loop.flaky import ladder
 from coderefine.loop.state import State, tests
-from coderefine.runner.sandbox import LOOSEST
 
 MOST = 20
 """Tests that are asked whether the sandbox is to blame: what one project's tests need is mostly alike."""
@@ -55,17 +56,17 @@ def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
         return False
     state.bears |= set(asked)
     ask = Ask(ask.scope, tests=asked, rich=False, seed=ask.seed, timeout=ask.timeout)
-    for step in range(state.freedom, LOOSEST + 1):
-        if _pass(state, replace(ask, freedom=step)):
-            before, state.freedom = state.freedom, step
-            return step > before
+    suite = tests(state.baseline)
+    critic = next(critic for critic in state.parts.critics if suite and critic.name == suite.critic)
+    for freedom in ladder(state.parts.views, critic, ask, state.freedom):
+        if _pass(state, critic, replace(ask, freedom=freedom)):
+            before, state.freedom = state.freedom, freedom
+            return freedom != before
     return False
 
 
-def _pass(state: State, ask: Ask) -> bool:
+def _pass(state: State, critic: Critic, ask: Ask) -> bool:
     """Whether the tests of `ask` are fine on the untouched tree."""
-    suite = tests(state.baseline)
-    critic = next(critic for critic in state.parts.critics if suite and critic.name == suite.critic)
     try:
         (check,) = critique(state.parts.views, (critic,), Patch(), ask)
     except CriticError:

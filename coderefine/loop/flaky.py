@@ -6,18 +6,18 @@ time in four: it is told apart from one that always fails, or always passes, wit
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
-from coderefine.core import Ask, Case, Check, Coverage, Critic, Patch, Views
+from coderefine.core import Ask, Case, Check, Coverage, Critic, Freedom, Needs, Patch, Views
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import HANG
 from coderefine.runner.nearness import one_of_each
-from coderefine.runner.sandbox import LOOSEST
+from coderefine.sandbox import LOOSEST, TOUCHED
 
 OTHER_SEED = 1
 FAILED_AGAIN = 4
@@ -41,7 +41,7 @@ class Rerun:
     flaky: frozenset[str] = frozenset()
     steady: tuple[str, ...] = ()
     absent: frozenset[str] = frozenset()
-    freedom: int = 0
+    freedom: Freedom = Freedom()
     trace: Coverage = field(default_factory=dict)
     followed: bool = False
 
@@ -67,7 +67,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     return Rerun(flaky, steady, absent, needed, again.coverage or {}, again.followed)
 
 
-def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: int) -> frozenset[str]:
+def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: Freedom) -> frozenset[str]:
     """Select those of `suspects`, tests that passed alone, that fail there too or pass in a second full run."""
     seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=freedom))
     mixed = frozenset(id_ for id_ in suspects if seen[id_, False])
@@ -78,7 +78,7 @@ def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, free
     return mixed
 
 
-def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, int]:
+def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, Freedom]:
     """The check of `ask` on the untouched tree at the tightest step where tests fail as they do outside, and the step.
 
     A test that hits the sandbox before it comes to the fault would be red however right the patch. When it is
@@ -86,31 +86,58 @@ def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[C
     at all.
     """
 
-    def checked(step: int) -> Check:
-        (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=step))
+    def checked(freedom: Freedom) -> Check | None:
+        try:
+            (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=freedom))
+        except CriticError:
+            return None
         return check
 
-    def fits(check: Check) -> bool:
-        return not _odd(baseline, check, ask.tests or ())
+    def fits(check: Check | None) -> TypeGuard[Check]:
+        return check is not None and not _odd(baseline, check, ask.tests or ())
 
-    tight: Check | None = None
-    with contextlib.suppress(CriticError):
-        tight = checked(0)
-    if tight and fits(tight):
-        return tight, 0
-    try:
-        loose = checked(LOOSEST)
-    except CriticError:
-        if tight is None:
-            raise
-        return tight, 0
+    first = Freedom(0, baseline.needs)
+    last = Freedom(LOOSEST, baseline.needs)
+    tight = checked(first)
+    if fits(tight):
+        return tight, first
+    loose = checked(last)
     if not fits(loose):
-        return (tight, 0) if tight else (loose, LOOSEST)
-    for step in range(1, LOOSEST):
-        with contextlib.suppress(CriticError):
-            if fits(between := checked(step)):
-                return between, step
-    return loose, LOOSEST
+        return _said((tight, first), (loose, last))
+    for freedom in ladder(views, critic, ask, first):
+        if freedom.step not in {first.step, last.step} and fits(between := checked(freedom)):
+            return between, freedom
+    return loose, last
+
+
+def _said(*found: tuple[Check | None, Freedom]) -> tuple[Check, Freedom]:
+    """The first check that there is. Raises CriticError when there is none."""
+    for check, freedom in found:
+        if check is not None:
+            return check, freedom
+    raise CriticError("pytest gives no verdict on the failing tests alone")
+
+
+def ladder(views: Views, critic: Critic, ask: Ask, first: Freedom) -> Iterator[Freedom]:
+    """What `ask` may be granted on the untouched tree, from `first` on, ever more.
+
+    After the first step the tests are run as free as at the baseline, and watched: the next one grants what they did.
+    """
+    yield first
+    needs = first.needs | _needed(views, critic, ask)
+    start = max(first.step, TOUCHED) if needs != first.needs else first.step + 1
+    for step in range(start, LOOSEST + 1):
+        if step != TOUCHED or needs:
+            yield Freedom(step, needs)
+
+
+def _needed(views: Views, critic: Critic, ask: Ask) -> Needs:
+    """What the tests of `ask` touch outside of the untouched tree."""
+    try:
+        (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=None, record=True, coverage=False))
+    except CriticError:
+        return Needs()
+    return check.needs
 
 
 def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:

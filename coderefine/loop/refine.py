@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Cost, Outcome, Patch, Stop
+from coderefine.core import Ask, Attempt, Cost, Freedom, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
 from coderefine.loop.confirmation import SUSPECT
@@ -52,6 +52,7 @@ def _judge_baseline(state: State) -> None:
     suite = tests(state.best)
     if suite and suite.seconds > LONG:
         state.say("note", f"the tests take {suite.seconds:.0f} s: to prove a patch they run once more")
+    state.freedom = Freedom(needs=suite.needs) if suite else state.freedom
     if suite and suite.failing and state.parts.proposers:
         state.say("stage", f"failing tests once more, watched ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)

@@ -18,6 +18,7 @@ from coderefine.core import (
     Event,
     Evidence,
     Finding,
+    Freedom,
     Limits,
     Listen,
     Outcome,
@@ -113,7 +114,7 @@ class State:
     flaky: frozenset[str] = frozenset()
     evidence: Evidence = Evidence()
     isolation: str = ""
-    freedom: int = 0
+    freedom: Freedom = Freedom()
     held: dict[int, str] = field(default_factory=dict)
     bears: set[str] = field(default_factory=set)
     confirmation: Confirmation = field(default_factory=Confirmation)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Attempt, Views
+from coderefine.core import Attempt, Freedom, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.anypool import open_any_pool
@@ -29,7 +29,13 @@ class Strength:
     config: Config
 
     def measure(
-        self, views: Views, attempt: Attempt, originals: Mapping[str, bytes | None], *, seconds: float, freedom: int = 0
+        self,
+        views: Views,
+        attempt: Attempt,
+        originals: Mapping[str, bytes | None],
+        *,
+        seconds: float,
+        freedom: Freedom = Freedom(),
     ) -> tuple[int, int] | None:
         """(mutants noticed, mutants judged) within `seconds`, by the tests that are known to run the patched lines.
 
@@ -53,7 +59,7 @@ class Strength:
         wrong: list[judge.Mutant],
         running: Sequence[str],
         until: float,
-        freedom: int,
+        freedom: Freedom,
     ) -> tuple[int, int] | None:
         cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)

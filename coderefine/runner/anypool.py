@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from coderefine.config import Config
-from coderefine.core import Patch, Status, Views
+from coderefine.core import Freedom, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.coldpool import ColdPool
@@ -30,7 +30,7 @@ def open_any_pool(
     seconds: Mapping[str, float],
     deadly: frozenset[str] = frozenset(),
     files: Sequence[str] | None = None,
-    freedom: int = 0,
+    freedom: Freedom = Freedom(),
     within: float = math.inf,
     fork: bool = sys.platform != "win32",
     or_cold: bool = False,

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Event, Failure, Listen, View
+from coderefine.core import Ask, Check, Event, Failure, Listen, Needs, View
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
 from coderefine.runner import stacks
 from coderefine.runner.canary import check_canary
 from coderefine.runner.loaded import check_loaded, patched
-from coderefine.runner.sandbox import Bounds, bounds
-from coderefine.runner.sitting import Ended, Limits, sit
+from coderefine.runner.needs import recorded, recording
+from coderefine.runner.sitting import Ended, Limits, Start, sit
 from coderefine.runner.tally import Tally
+from coderefine.sandbox import Bounds, bounds
 
 RESTARTS = 8
 """Processes a check may lose to tests that crash or hang before it gives up on the rest."""
@@ -92,7 +93,8 @@ class _Cold:
         crashes = hangs = 0
         while crashes <= RESTARTS and hangs <= MOST_HANGS:
             limits = Limits(limit, max(60.0, 2 * limit), deadline, computing)
-            ended = sit(self.view, str(self.interpreter.path), self._job(tally), tally, limits, heard)
+            start = Start(self.view, str(self.interpreter.path), self._bounds, strict=self.config.sandbox == "strict")
+            ended = sit(start, self._job(tally), tally, limits, heard)
             if self._over(tally, ended):
                 break
             if ended.hung:
@@ -141,7 +143,7 @@ class _Cold:
             "follow": self.ask.follow,
             "watched": None if self.ask.watched is None else sorted(self.ask.watched),
             "seed": self.ask.seed,
-            "bounds": self._bounds and self._bounds.job(),
+            "record": recording(self.view) if self.ask.record else None,
             "temp": str(self.view.temp),
         }
 
@@ -181,6 +183,7 @@ class _Cold:
             notes=tuple(self._notes(tally)),
             confined=(*tally.confined, *loosened),
             followed=tally.followed,
+            needs=tally.needs | (recorded(self.view) if self.ask.record else Needs()),
         )
 
     def _notes(self, tally: Tally) -> Iterator[str]:

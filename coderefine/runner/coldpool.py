@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Check, Coverage, Patch, Status, Views
+from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
@@ -42,7 +42,7 @@ class ColdPool:
     confined: tuple[str, ...] = ()
     steps: Steps = field(default_factory=dict)
     why: str = "nothing is forked here"
-    freedom: int = 0
+    freedom: Freedom = Freedom()
     _near: tuple[str, ...] = ()
 
     @property

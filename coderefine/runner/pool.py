@@ -15,7 +15,7 @@ from functools import partial
 from types import MappingProxyType
 
 from coderefine.config import Config
-from coderefine.core import Coverage, Patch, Status, Views
+from coderefine.core import Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Judged, Nearby, Plan
@@ -23,10 +23,10 @@ from coderefine.runner.ground import LEAST, STATUSES, TRIED, Ground, message
 from coderefine.runner.nearness import nearest, one_of_each
 from coderefine.runner.reach import Function, Packed, Reach, Steps, joined, steps_of
 from coderefine.runner.round import Round
-from coderefine.runner.sandbox import Bounds, steps
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
 from coderefine.runner.wire import Message
 from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker
+from coderefine.sandbox import Bounds, steps
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
@@ -133,7 +133,7 @@ class Pool:
         self._packs, self._found, self._reach, self._lined, self.steps = [], {}, Reach(), set(), {}
         self._ground.observed.clear()
         self._ground.unfit = frozenset()
-        self.confined: tuple[str, ...] = (*said[0]["confined"], "rlimits")
+        self.confined: tuple[str, ...] = (*self._workers[0].server.confined, "rlimits")
         """What confines the children here."""
         self.loosened = bounds.name if bounds else "not confined"
 
@@ -434,7 +434,7 @@ def open_pool(
     deadly: frozenset[str] = frozenset(),
     seconds: Mapping[str, float] | None = None,
     files: Sequence[str] | None = None,
-    freedom: int = 0,
+    freedom: Freedom = Freedom(),
     within: float = math.inf,
 ) -> Iterator[Pool]:
     """A pool of `workers` (default: one per processor), each in a view of its own with `patch` laid in.
@@ -442,7 +442,7 @@ def open_pool(
     `expected`: the cold baseline's statuses; tests that end otherwise in a fork are left out (`Pool.unfit`).
     `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
     `seconds`: what each test took there. `files`: the test files to collect (None: all). `freedom`: the sandbox's
-    step (runner/sandbox.py) to begin with. `within`: seconds in which the servers must be ready.
+    step to begin with, and what the tests need. `within`: seconds in which the servers must be ready.
     Raises RunnerError when the project cannot be collected, or the system cannot fork: see anypool.py.
     """
     if sys.platform == "win32":
@@ -452,7 +452,8 @@ def open_pool(
         for _ in range(workers or usual_workers()):
             team.append(Worker(partial(_start, views, patch, place, interpreter, config, files)))
             stack.callback(team[-1].close)
-        allowed = steps(config)[freedom:] or steps(config)[-1:]
+        ladder = steps(config, freedom.needs)
+        allowed = ladder[freedom.step :] or ladder[-1:]
         yield Pool(team, expected, allowed, deadly=deadly, seconds=seconds, within=within)
 
 
@@ -477,6 +478,7 @@ def _start(  # noqa: PLR0917
             extra=config.pytest_args,
             bounds=bounds,
             files=files,
+            strict=config.sandbox == "strict",
         ) as server,
     ):
         yield server

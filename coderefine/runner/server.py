@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from coderefine import proc
+from coderefine import sandbox
 from coderefine.core import View
 from coderefine.errors import RunnerError
 from coderefine.runner.cold import ARGS
-from coderefine.runner.sandbox import Bounds
 from coderefine.runner.wire import Message, Wire, argv
+from coderefine.sandbox import Bounds
 
 
 class Line:
@@ -56,13 +56,15 @@ class Line:
 class Server:
     """A worker's processes. `hot` and `warm` are its lines; both say `ready` first."""
 
-    def __init__(self, child: subprocess.Popen[bytes], warm: Line, hot: Line) -> None:
-        self._child = child
+    def __init__(self, process: sandbox.Confined, warm: Line, hot: Line) -> None:
+        self._process = process
         self.warm = warm
         self.hot = hot
 
-    def stop(self) -> None:
-        proc.kill(self._child)
+    @property
+    def confined(self) -> tuple[str, ...]:
+        """What confines it, in words. Raises SandboxError where it had to be confined and could not."""
+        return self._process.report().words
 
 
 @contextlib.contextmanager
@@ -75,6 +77,7 @@ def open_server(
     extra: Sequence[str],
     bounds: Bounds | None,
     files: Sequence[str] | None = None,
+    strict: bool = False,
 ) -> Iterator[Server]:
     """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options.
 
@@ -82,15 +85,19 @@ def open_server(
 
     `files`: the test files it collects, as pytest names them (None: all).
     """
-    with Wire() as warm, Wire() as hot:
-        base = argv(python, "server", warm.theirs)
-        child = proc.start(
-            view.argv(base, cwd=cwd),
-            cwd="/",
-            env=view.env(OWN),
-            pass_fds=(warm.theirs, hot.theirs),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+    with Wire() as warm, Wire() as hot, contextlib.ExitStack() as stack:
+        process = stack.enter_context(
+            sandbox.start(
+                view,
+                argv(python, "server", warm.theirs),
+                bounds,
+                strict=strict,
+                cwd=cwd,
+                env=OWN,
+                pass_fds=(warm.theirs, hot.theirs),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
         )
         job = {
             "top": str(view.top),
@@ -98,19 +105,15 @@ def open_server(
             "origin": str(origin),
             "args": ARGS,
             "extra": extra,
-            "bounds": bounds and bounds.job(),
             "files": files,
             "hot": hot.theirs,
             "hot_nonce": hot.nonce,
         }
-        server = Server(child, Line("warm", warm), Line("hot", hot))
-        try:
-            server.warm.send(job)
-            warm.handed_over()
-            hot.handed_over()
-            yield server
-        finally:
-            server.stop()
+        server = Server(process, Line("warm", warm), Line("hot", hot))
+        server.warm.send(job)
+        warm.handed_over()
+        hot.handed_over()
+        yield server
 
 
 OWN = {"PYTHONHASHSEED": "0"}

@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coderefine import proc
+from coderefine import proc, sandbox
 from coderefine.core import View
 from coderefine.runner.tally import Tally
 from coderefine.runner.wire import Message, Wire, argv
+from coderefine.sandbox import Bounds
 
 MARGIN = 16
 """Bytes of the board before the stacks."""
@@ -62,17 +63,29 @@ class Limits:
     computing: float | None = None
 
 
-def sit(  # noqa: PLR0917
-    view: View, python: str, job: Mapping[str, object], tally: Tally, limits: Limits, heard: Callable[[], None]
-) -> Ended:
-    """Run `job` in a fresh process inside `view`; everything it says goes into `tally`, then `heard` is called."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where and how a process starts: see sandbox.start."""
+
+    view: View
+    python: str
+    bounds: Bounds | None
+    strict: bool = False
+
+
+def sit(start: Start, job: Mapping[str, object], tally: Tally, limits: Limits, heard: Callable[[], None]) -> Ended:
+    """Run `job` in a fresh process of `start`; everything it says goes into `tally`, then `heard` is called.
+
+    Raises SandboxError where it could not be confined and had to be.
+    """
     tally.fresh()
-    with Wire() as wire, _Board() as board, _started(view, python, job, wire, board) as child:
+    with Wire() as wire, _Board() as board, _started(start, job, wire, board) as confined:
+        child = confined.child
         out, err = (proc.Reader(stream, proc.KEEP) for stream in (child.stdout, child.stderr) if stream)
         watch = _Watch(child, wire, board, tally, limits, heard)
         hung = watch.listen()
         if hung and tally.pid:
-            _ask_where(view, tally.pid, board)
+            _ask_where(start.view, tally.pid, board)
         elif not hung:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(LAST_WORDS)
@@ -80,6 +93,7 @@ def sit(  # noqa: PLR0917
         for reader in (out, err):
             reader.join(1.0)
         tally.look(board.number)
+        tally.confined = confined.report().words
         return Ended(child.returncode, hung, board.dump, _text(out.value), _text(err.value))
 
 
@@ -108,24 +122,17 @@ class _Board:
 
 
 @contextlib.contextmanager
-def _started(
-    view: View, python: str, job: Mapping[str, object], wire: Wire, board: _Board
-) -> Iterator[subprocess.Popen[bytes]]:
+def _started(start: Start, job: Mapping[str, object], wire: Wire, board: _Board) -> Iterator[sandbox.Confined]:
     seed = job["seed"]
     extra = {} if seed is None else {"PYTHONHASHSEED": str(seed)}
-    command = view.argv(argv(python, "cold", wire.theirs), cwd=str(job["cwd"]))
+    command = argv(start.python, "cold", wire.theirs)
     fds = (wire.theirs, board.fileno())
-    child = proc.start(command, cwd="/", env=view.env(extra), pass_fds=fds)
-    wire.handed_over()
-    try:
+    with sandbox.start(
+        start.view, command, start.bounds, strict=start.strict, cwd=str(job["cwd"]), env=extra, pass_fds=fds
+    ) as confined:
+        wire.handed_over()
         wire.tell(**{**job, "board": board.fileno(), "signal": int(ASK)})
-        yield child
-    finally:
-        if child.returncode is None:
-            proc.kill(child)
-        for stream in (child.stdout, child.stderr):
-            if stream:
-                stream.close()
+        yield confined
 
 
 @dataclass(slots=True)

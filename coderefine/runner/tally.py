@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coderefine.core import Case, Failure, Status
+from coderefine.core import Case, Failure, Needs, Status
 from coderefine.errors import RunnerError
 from coderefine.runner import records
 from coderefine.runner.wire import Message
@@ -41,6 +41,7 @@ class Tally:
     loaded: Message | None = None
     canaries: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     silent: str = ""
+    needs: Needs = Needs()
 
     def fresh(self) -> None:
         """A new process starts."""
@@ -109,9 +110,6 @@ class Tally:
         self.prefix = str(message["prefix"])
         self.since = time.monotonic()
 
-    def _confined(self, message: Message) -> None:
-        self.confined = tuple(message["words"])
-
     def _dropped(self, message: Message) -> None:
         self.dropped += [word for word in message["options"] if word not in self.dropped]
 
@@ -165,3 +163,4 @@ class Tally:
 
     def _end(self, message: Message) -> None:
         self.code = int(message["code"])
+        self.needs |= Needs(memory=int(message["memory"]))

@@ -12,9 +12,9 @@ from enum import Enum
 from coderefine.core import Status
 from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate
-from coderefine.runner.sandbox import Bounds
 from coderefine.runner.server import Line, Server
 from coderefine.runner.wire import Message
+from coderefine.sandbox import Bounds
 
 START = 60.0
 """Seconds a server may take to load or to collect the project."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine import proc
-from coderefine.core import Patch
+from coderefine.core import Entry, Patch
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.temporary import remove
@@ -60,10 +60,12 @@ class CopyView:
     def read(self, path: str) -> bytes | None:
         return read(self.top, self.top, path)
 
-    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
-        if self.inside:
-            return self.inside.argv(argv, self.top / cwd)
-        return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
+    @property
+    def entry(self) -> Entry:
+        own = tuple(map(str, (self.top, self.scratch / "children", self.temp)))
+        if self.inside is None:
+            return Entry((), own)
+        return Entry(self.inside.entered, (*own, *map(str, self.inside.shared_memory)), self.inside.capabilities)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         marked = {**surroundings(self.scratch / "children", extra, self.grants), MARK: str(self.scratch)}
@@ -79,7 +81,7 @@ class CopyView:
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
     ) -> proc.Result:
-        wrapped = self.argv(argv, cwd=cwd) if self.inside else argv
+        wrapped = self.inside.argv(argv, self.top / cwd) if self.inside else argv
         where = "/" if self.inside else self.top / cwd
         return proc.run(wrapped, cwd=where, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
 

@@ -45,11 +45,28 @@ class Namespaces:
         """The inside's root folder, seen from outside."""
         return Path(f"/proc/{self.pid}/root")
 
+    @property
+    def entered(self) -> tuple[str, ...]:
+        """What to put before a command that runs inside; it must drop all capabilities but `capabilities` itself."""
+        net = () if self.network else ("-n",)
+        return ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """What a process inside may keep."""
+        return tuple(KEPT.split(",")) if self.privileged else ()
+
+    @property
+    def shared_memory(self) -> tuple[Path, ...]:
+        """The folder of POSIX shared memory, when the one inside is not the system's."""
+        outside, inside = Path("/dev/shm"), self.door / "dev/shm"
+        with contextlib.suppress(OSError):
+            return (outside,) if inside.stat().st_dev != outside.stat().st_dev else ()
+        return ()
+
     def argv(self, argv: Sequence[str], cwd: Path) -> tuple[str, ...]:
         """`argv` run inside, in `cwd`, without the power to change mounts."""
-        net = () if self.network else ("-n",)
-        enter = ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
-        return (*enter, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
+        return (*self.entered, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
 
     def enter(self) -> None:
         """Try it: some sandboxes let us mount but not enter. Raises WorkspaceError."""

@@ -19,6 +19,7 @@ MS_NOSUID_NODEV_NOEXEC = 2 | 4 | 8
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_RELATIME = 1, 32, 4096, 16384, 1 << 21
 ST_RELATIME, ST_KEPT = 4096, 2 | 4 | 8 | 1024 | 2048  # statvfs(3): nosuid nodev noexec noatime nodiratime
 SIOCSIFFLAGS = 0x8914
+PROCESSES = b"4096"
 IFF_UP_RUNNING = b"\x41\x00"
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -69,6 +70,35 @@ def stage(scratch: bytes, size: bytes) -> None:
         os.chdir(b"disk")
 
 
+def seclude(size: bytes) -> None:
+    """Give the view shared memory and terminals of its own: those of the user's session stay out of reach.
+
+    What the system refuses is left as it is; the sandbox then denies access to it.
+    """
+    try:
+        mount(b"tmpfs", b"/dev/shm", b"tmpfs", MS_NOSUID_NODEV, b"mode=1777,size=" + size)
+    except OSError:
+        pass
+    try:
+        mount(b"devpts", b"/dev/pts", b"devpts", 2 | 8, b"newinstance,ptmxmode=0666,mode=620")
+        mount(b"/dev/pts/ptmx", b"/dev/ptmx", b"", MS_BIND, None)
+    except OSError:
+        pass
+
+
+def count_processes() -> None:
+    """Limit the processes and threads of the view. Before Linux 6.14 the number is the whole machine's: not ours."""
+    release = os.uname().release.split(".")
+    if (int(release[0]), int(release[1].split("-")[0])) < (6, 14):
+        return
+    try:
+        handle = os.open(b"/proc/sys/kernel/pid_max", os.O_WRONLY)
+        os.write(handle, PROCESSES)
+        os.close(handle)
+    except OSError:
+        pass
+
+
 def loopback() -> None:
     """`lo` up, so that tests may talk to servers of their own."""
     request = ctypes.create_string_buffer(b"lo".ljust(16, b"\0") + IFF_UP_RUNNING, 40)
@@ -86,7 +116,9 @@ def prepare(shield: bytes, network: bytes, scratch: bytes, size: bytes, targets:
             cover(number, target, handles[number])
         else:
             freeze(target)
+    seclude(size)
     mount(b"proc", b"/proc", b"proc", MS_NOSUID_NODEV_NOEXEC, None)
+    count_processes()
     if network == b"off":
         loopback()
     os.chdir(b"/")

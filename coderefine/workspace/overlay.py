@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coderefine import proc
-from coderefine.core import Patch
+from coderefine.core import Entry, Patch
 from coderefine.project import Place
 from coderefine.workspace.covered import covered
 from coderefine.workspace.lay import lay, read
@@ -51,8 +51,10 @@ class OverlayView:
     def read(self, path: str) -> bytes | None:
         return read(self.top, self.door, path)
 
-    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
-        return self.inside.argv(argv, self.top / cwd)
+    @property
+    def entry(self) -> Entry:
+        own = map(str, (self.top, self.scratch / "children", self.temp, *self.inside.shared_memory))
+        return Entry(self.inside.entered, tuple(own), self.inside.capabilities)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         return surroundings(self.scratch / "children", extra, self.grants)
@@ -67,7 +69,7 @@ class OverlayView:
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
     ) -> proc.Result:
-        wrapped = self.argv(argv, cwd=cwd)
+        wrapped = self.inside.argv(argv, self.top / cwd)
         return proc.run(wrapped, cwd="/", env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
 
 

@@ -22,7 +22,7 @@ MYPY = r"^(?P<path>[^:\n]+):(?P<line>\d+): error: (?P<message>.*?)(?:  \[(?P<rul
 
 
 def check(top: Path, command: Command, ask: Ask | None = None, where: Path | None = None) -> Check:
-    gate = CommandGate(locate([where or top], top), OURS, lambda _event: None, command)
+    gate = CommandGate(locate([where or top], top), OURS, Config(), lambda _event: None, command)
     return gate.check(DirectView(top), ask or Ask())
 
 

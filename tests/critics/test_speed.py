@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.config import Performance, load
+from coderefine.config import Config, Performance, load
 from coderefine.core import Ask, View
+from coderefine.critics.confined import Sandboxed
 from coderefine.critics.speed import How, Speed, measure
 from coderefine.critics.speed.spots import shown
 from coderefine.critics.speed.watches import Benchmarks, CommandWatch
@@ -19,6 +20,7 @@ from coderefine.project import Interpreter, Place, interpreter, locate
 from tests.support.repo import make_repo
 from tests.support.view import DirectView
 
+BOX = Sandboxed(Config())
 SLOW = '''\
 """Distinct values."""
 
@@ -81,8 +83,8 @@ def test_both_versions_run_the_same_benchmarks(tmp_path: Path) -> None:
 def test_the_wall_clock_and_the_processor_are_told_apart(tmp_path: Path) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": "import time\nprint('noise')\ntime.sleep(0.3)\n"})
     command = ("python", "bench.py")
-    assert CommandWatch(place, python, command).read(view, 0, 30.0)["wall"] >= 0.3
-    assert CommandWatch(place, python, command, "cpu").read(view, 0, 30.0)["cpu"] < 0.3
+    assert CommandWatch(place, python, BOX, command).read(view, 0, 30.0)["wall"] >= 0.3
+    assert CommandWatch(place, python, BOX, command, "cpu").read(view, 0, 30.0)["cpu"] < 0.3
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_the_wall_clock_and_the_processor_are_told_apart(tmp_path: Path) -> None
 def test_a_benchmark_that_fails_is_no_reading(tmp_path: Path, bench: str, seconds: float, said: str) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": bench + "\n"})
     with pytest.raises(CriticError, match=said):
-        CommandWatch(place, python, ("python", "bench.py")).read(view, 0, seconds)
+        CommandWatch(place, python, BOX, ("python", "bench.py")).read(view, 0, seconds)
 
 
 def test_the_dearest_function_is_named_with_its_lines(tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_a_comprehension_is_charged_to_the_function_it_is_in(tmp_path: Path) -> 
     code = "def counts(words):\n    return {word: words.count(word) for word in words}\n"
     bench = "from work import counts\n\ncounts(list(range(700)))\n"
     place, python, view = whereabouts(tmp_path, {"work.py": code, "bench.py": bench})
-    found = CommandWatch(place, python, ("python", "bench.py")).spots(view, 30.0)
+    found = CommandWatch(place, python, BOX, ("python", "bench.py")).spots(view, 30.0)
     assert found
     assert (found[0].path, found[0].line) == ("work.py", 1)
     assert 0.3 < found[0].share <= 1
@@ -131,7 +133,7 @@ def test_without_command_and_plugin_it_says_what_to_do(tmp_path: Path) -> None:
     if view.run((str(python.path), "-c", "import pytest_benchmark")).returncode == 0:
         pytest.skip("the plug-in is installed here")
     with pytest.raises(CriticError, match="name a command under"):
-        Benchmarks(place, python).read(view, 0, 60.0)
+        Benchmarks(place, python, BOX).read(view, 0, 60.0)
 
 
 def test_functions_that_pytest_benchmark_prints_are_found_again(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coderefine import proc
-from coderefine.core import Patch
+from coderefine.core import Entry, Patch
 
 
 class DirectView:
-    """The tree at `top` itself; `argv` changes into it as a real view's would."""
+    """The tree at `top` itself; there are no namespaces to enter."""
 
     isolation = "none"
 
@@ -23,8 +23,9 @@ class DirectView:
         file = self.door / path
         return file.read_bytes() if file.is_file() else None
 
-    def argv(self, argv: Sequence[str], *, cwd: str = ".") -> tuple[str, ...]:
-        return ("sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(self.top / cwd), *argv)
+    @property
+    def entry(self) -> Entry:
+        return Entry((), tuple(dict.fromkeys((str(self.top), str(self.temp)))))
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         return proc.clean_env(extra)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from coderefine import sandbox
 from coderefine.core import Patch, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place, locate
+from coderefine.sandbox.bounds import TIGHT
 from coderefine.workspace import open_views
 from coderefine.workspace.copied import copy_views
 from tests.support.repo import git, make_repo, write
@@ -65,12 +67,10 @@ def test_a_view_runs_where_it_says(views: Views, place: Place, kind: str) -> Non
         assert (view.door / INIT).read_bytes() == b"VALUE = 'dirty'\n"
 
 
-def test_argv_runs_the_same_way_from_outside(views: Views) -> None:
-    import subprocess
-
+def test_the_launcher_enters_the_same_tree(views: Views) -> None:
     with views.open(patch(init="VALUE = 'new'\n")) as view:
-        argv = view.argv(("cat", INIT))
-        assert subprocess.run(argv, capture_output=True, check=True, cwd="/").stdout == b"VALUE = 'new'\n"
+        result, _ = sandbox.run(view, ("cat", INIT), TIGHT)
+        assert result.stdout == b"VALUE = 'new'\n", result.stderr
 
 
 def test_patches_are_seen_by_children_and_by_us(views: Views) -> None:

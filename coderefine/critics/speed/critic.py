@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, Verdict, View
+from coderefine.critics.confined import Sandboxed
 from coderefine.critics.scope import inside
 from coderefine.critics.speed.measure import How, Measured, measure
 from coderefine.critics.speed.spots import Spot
@@ -35,17 +36,18 @@ class Speed:
         wanted = config.performance
         self._wanted = wanted
         self._protection = Protection.of(place, config)
+        self._box = Sandboxed(config)
         self._watch = (
-            CommandWatch(place, interpreter, wanted.command, wanted.clock)
+            CommandWatch(place, interpreter, self._box, wanted.command, wanted.clock)
             if wanted.command
-            else Benchmarks(place, interpreter)
+            else Benchmarks(place, interpreter, self._box)
         )
 
     def check(self, view: View, ask: Ask) -> Check:
         """The start: what takes long in it. Raises SurroundingsError when it cannot be measured."""
         began = time.monotonic()
         try:
-            reading = self._watch.read(view, 0, self._seconds(ask))
+            reading = self._box.fitting(lambda _: self._watch.read(view, 0, self._seconds(ask)), loosen=True)
         except CriticError as error:
             raise SurroundingsError(f"the start cannot be measured: {error}") from error
         notes = (f"measured by {self._watch}: {_listed(reading)}",)

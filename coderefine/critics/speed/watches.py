@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine.core import Finished, View
+from coderefine.critics.confined import Sandboxed
 from coderefine.critics.speed.spots import Spot, shown, spots
 from coderefine.errors import CriticError, ProcessError
 from coderefine.judge.speed import Reading
@@ -37,13 +38,14 @@ class Ground:
 
     place: Place
     python: Path
+    box: Sandboxed
 
     def run(self, view: View, argv: Sequence[str], timeout: float, *, seed: int = 0) -> Finished:
         """`argv` to its end, which need not be a good one. Raises CriticError."""
         path = os.pathsep.join((str(self.python.parent), os.environ.get("PATH", "")))
         environment = {"PATH": path, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": ""}
         try:
-            result = view.run(argv, cwd=self.place.prefix, env=environment, timeout=timeout)
+            result = self.box.run(view, argv, cwd=self.place.prefix, env=environment, timeout=timeout)
         except ProcessError as error:
             raise CriticError(f"speed: {error}") from error
         if result.timed_out:
@@ -54,8 +56,10 @@ class Ground:
 class CommandWatch:
     """Times a whole command, by the wall or by the processor."""
 
-    def __init__(self, place: Place, interpreter: Interpreter, command: Sequence[str], clock: str = "wall") -> None:
-        self._ground = Ground(place, interpreter.path)
+    def __init__(
+        self, place: Place, interpreter: Interpreter, box: Sandboxed, command: Sequence[str], clock: str = "wall"
+    ) -> None:
+        self._ground = Ground(place, interpreter.path, box)
         self._command = tuple(command)
         self._clock = clock
 
@@ -90,8 +94,8 @@ class CommandWatch:
 class Benchmarks:
     """The median of every pytest-benchmark test of the project."""
 
-    def __init__(self, place: Place, interpreter: Interpreter) -> None:
-        self._ground = Ground(place, interpreter.path)
+    def __init__(self, place: Place, interpreter: Interpreter, box: Sandboxed) -> None:
+        self._ground = Ground(place, interpreter.path, box)
         self._alone: tuple[str, ...] | None = None
 
     def __str__(self) -> str:

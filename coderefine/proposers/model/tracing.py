@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Coverage, Patch, Status, Views
+from coderefine.core import Ask, Case, Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
@@ -29,7 +29,7 @@ SECONDS = 30.0
 """Wall seconds that a trace may take."""
 
 NEAR = 5
-FREEDOM = 0
+FREEDOM = Freedom()
 """How far traced tests are let loose: they may run a patch that nobody has judged yet (see Ask)."""
 
 DEADLY = (HANG, "Exit", "Crash")

@@ -14,7 +14,7 @@ import time
 import warnings
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
-from . import confine
+from . import limits as process_limits
 
 STEP = 0.02
 """Seconds between two looks at the CPU time of a child that takes longer than its limit."""
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
 
 def usual_limits() -> Limits:
     """What a child of this process may use; the CPU time is set for each."""
-    return Limits(0.0, confine.memory_limit(MEMORY), FILE, confine.process_limit(PROCESSES))
+    return Limits(0.0, process_limits.memory_limit(MEMORY), FILE, process_limits.process_limit(PROCESSES))
 
 
 class Ended(NamedTuple):

@@ -24,16 +24,22 @@ def main(fd: int) -> None:
     said = wire.Wire(fd, job["nonce"])
     said.say("hello", pid=os.getpid())
     watch(job["board"], job["signal"])
-    if job["bounds"] is None:
-        stand(job)
-    else:
-        from . import confine  # before the project's own `socket.py` could be meant
+    if job["record"]:
+        from .touched import Touched
 
-        stand(job)
-        said.later("confined", words=confine.applied(job["bounds"], (job["top"], job["temp"])))
+        Touched(**job["record"]).watch()
+    stand(job)
     code = run(job, said)
-    said.say("end", code=code)
+    said.say("end", code=code, memory=peak())
     leave(code)
+
+
+def peak() -> int:
+    """Bytes of memory that this process, or one that it started and waited for, has taken at most."""
+    import resource
+
+    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return int(most) * (1 if sys.platform == "darwin" else 1024)
 
 
 def watch(fd: int, signal: int) -> None:

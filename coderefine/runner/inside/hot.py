@@ -78,7 +78,6 @@ class Server:
             tests=[item.nodeid for item in self._run.items],
             broken=self._run.broken,
             preload=preloadable(self._job["top"]),
-            confined=self._job["confined"],
             cpu=time.process_time(),
             foreign=self._loaded.fault(()),
         )

@@ -1,7 +1,7 @@
 """The servers inside a view: one that has pytest loaded (warm), one that has collected the project too (hot).
 
-The first process loads pytest, confines itself and forks both; it starts them anew when they die. Each speaks on
-a socket of its own and forks a child per candidate. Started like the cold runner: `python -c BOOT here server FDS`.
+The first process loads pytest and forks both; it starts them anew when they die. Each speaks on a socket of its own
+and forks a child per candidate. Started like the cold runner, confined: `python -c BOOT here server FDS`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable, Dict, List
 
 from . import cold  # isort: skip  # it looks at what is imported before it
-from . import child, confine, hot, session, warm, wire
+from . import child, hot, session, warm, wire
 
 Message = Dict[str, Any]
 AGAIN = 3
@@ -36,8 +36,6 @@ def main(warm_fd: int) -> None:
     sys.dont_write_bytecode = False  # compiled tests and modules of the unchanged tree speed up all warm runs
     cold.stand(job)
     session.silence()
-    below = (job["top"], os.path.dirname(job["scratch"]))
-    job["confined"] = [] if job["bounds"] is None else confine.applied(job["bounds"], below)
     roles: List[Callable[[], None]] = [
         lambda: warm.serve(warm_fd, wire.Wire(warm_fd, job["nonce"]), job),
         lambda: hot.serve(hot_fd, wire.Wire(hot_fd, job["hot_nonce"]), job),

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from coderefine.config import Config, Performance
 from coderefine.core import Attempt, Patch, View
+from coderefine.critics.confined import Sandboxed
 from coderefine.critics.speed import How, Speed, measure
 from coderefine.critics.speed.watches import CommandWatch
 from coderefine.project import interpreter, locate
@@ -84,7 +85,7 @@ def beside(case: Case, more: str) -> Iterator[tuple[View, View, CommandWatch]]:
         top = make_repo(Path(folder) / "repo", case.files())
         place = locate([top], top)
         files: Mapping[str, bytes | None] = {"work.py": (case.module(case.slow) + more).encode()}
-        watch = CommandWatch(place, interpreter(place, CONFIG, os.environ), COMMAND)
+        watch = CommandWatch(place, interpreter(place, CONFIG, os.environ), Sandboxed(CONFIG), COMMAND)
         with open_views(place) as views, views.open() as start, views.open(Patch(files)) as view:
             yield start, view, watch
 

@@ -1,0 +1,62 @@
+"""Programs of the project that critics run: confined, and loosened only as far as the untouched tree needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from coderefine import sandbox
+from coderefine.config import Config
+from coderefine.core import Finished, View
+from coderefine.errors import CriticError
+
+T = TypeVar("T")
+
+
+class Run(Protocol):
+    """Runs a program in a view."""
+
+    def __call__(
+        self, view: View, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+    ) -> Finished: ...
+
+
+class Sandboxed:
+    """Starts programs under bounds that stay the same for all trees, once they have been found."""
+
+    def __init__(self, config: Config) -> None:
+        self._steps = sandbox.steps(config)
+        self._strict = config.sandbox == "strict"
+        self._report = sandbox.Report()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What confines the programs, and what they were allowed."""
+        bounds = self._steps[0]
+        if bounds is None:
+            return ()
+        return (*self._report.words, *([bounds.name] if bounds.name else []))
+
+    def run(self, view: View, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float) -> Finished:
+        """Run `argv` under the bounds found so far. Raises ProcessError, SandboxError."""
+        bounds = self._steps[0]
+        result, self._report = sandbox.run(view, argv, bounds, strict=self._strict, cwd=cwd, env=env, timeout=timeout)
+        return result
+
+    def fitting(self, attempt: Callable[[Run], T], *, loosen: bool) -> T:
+        """What `attempt` makes of `run`; with `loosen` (the tree is untouched) under looser bounds while it fails.
+
+        Where it fails under all of them the sandbox is not to blame: the first failure is raised and nothing loosened.
+        Raises CriticError.
+        """
+        every = self._steps
+        try:
+            return attempt(self.run)
+        except CriticError:
+            for start in range(1, len(every) if loosen else 0):
+                self._steps = every[start:]
+                try:
+                    return attempt(self.run)
+                except CriticError:
+                    self._steps = every
+            raise

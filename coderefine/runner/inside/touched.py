@@ -1,0 +1,105 @@
+"""Records what the tests of the untouched tree do outside of their view, so that no more than that has to be allowed.
+
+One line a deed, appended to a file: forked children record too. Programs that are not Python go unseen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Dict, Sequence, Set, Tuple
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+FIRST: Dict[str, int] = {
+    "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.truncate": -1, "os.chmod": 2, "os.chown": 3, "os.utime": 3,
+    "os.setxattr": -1, "os.removexattr": -1, "sqlite3.connect": -1, "os.mkfifo": -1, "os.mknod": -1,
+}  # fmt: skip
+"""Audit events whose first argument is a path that is changed -> place of its dir_fd; -1 for none."""
+SECOND = {"os.rename": 2, "os.link": 2, "os.symlink": 2}
+"""... whose first two are, with the place of the first dir_fd."""
+
+
+class Touched:
+    """Appends to the file `log`. `own`: folders of the view. `secrets`: files and folders that count when read."""
+
+    def __init__(self, log: str, own: Sequence[str], secrets: Sequence[str]) -> None:
+        self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._own = tuple(own)
+        self._secrets = tuple(secrets)
+        self._seen: Set[Tuple[str, str]] = set()
+        self._busy = False
+
+    def watch(self) -> None:
+        """From now on, for good."""
+        sys.addaudithook(self._heard)
+
+    def _heard(self, event: str, arguments: Tuple[Any, ...]) -> None:
+        look = LOOKS.get(event)
+        if look is None or self._busy:
+            return
+        self._busy = True
+        try:
+            look(self, event, arguments)
+        except Exception:
+            pass
+        finally:
+            self._busy = False
+
+    def opened(self, _: str, arguments: Tuple[Any, ...]) -> None:
+        path, _mode, flags = arguments
+        self._note("write" if flags and flags & WRITES else "read", path)
+
+    def changed(self, event: str, arguments: Tuple[Any, ...]) -> None:
+        self._note("write", arguments[0], _dir_fd(arguments, FIRST[event]))
+
+    def moved(self, event: str, arguments: Tuple[Any, ...]) -> None:
+        if event != "os.symlink":
+            self._note("write", arguments[0], _dir_fd(arguments, SECOND[event]))
+        self._note("write", arguments[1], _dir_fd(arguments, SECOND[event] + (event != "os.symlink")))
+
+    def created(self, _: str, arguments: Tuple[Any, ...]) -> None:
+        if arguments[1] == 1:  # AF_UNIX
+            self._append("unix", "")
+
+    def connected(self, _: str, arguments: Tuple[Any, ...]) -> None:
+        if isinstance(arguments[1], (str, bytes)) and int(arguments[0].family) == 1:
+            self._note("socket", arguments[1])
+
+    def _note(self, kind: str, path: Any, folder: str = "") -> None:
+        if isinstance(path, int) or not path:
+            return
+        name = os.fsdecode(path)
+        if name.startswith("\0"):
+            return
+        full = os.path.join(os.path.realpath(os.path.join(folder, os.path.dirname(name))), os.path.basename(name))
+        if kind == "read":
+            full = os.path.realpath(full)
+        if _below(full, self._own) or full.startswith(("/dev/", "/proc/")):
+            return
+        if kind != "read" or _below(full, self._secrets):
+            self._append(kind, full)
+
+    def _append(self, kind: str, path: str) -> None:
+        if (kind, path) not in self._seen and "\n" not in path:
+            self._seen.add((kind, path))
+            os.write(self._log, os.fsencode("%s %s\n" % (kind, path)))
+
+
+def _dir_fd(arguments: Tuple[Any, ...], place: int) -> str:
+    fd = arguments[place] if 0 <= place < len(arguments) else -1
+    return os.readlink("/proc/self/fd/%d" % fd) if isinstance(fd, int) and fd >= 0 else ""
+
+
+def _below(path: str, roots: Sequence[str]) -> bool:
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
+Look = Callable[[Touched, str, Tuple[Any, ...]], None]
+LOOKS: Dict[str, Look] = {
+    "open": Touched.opened,
+    "socket.__new__": Touched.created,
+    "socket.connect": Touched.connected,
+    "socket.sendto": Touched.connected,
+    **dict.fromkeys(FIRST, Touched.changed),
+    **dict.fromkeys(SECOND, Touched.moved),
+}

@@ -1,0 +1,58 @@
+"""What the tests of the untouched tree need beyond their view, from what they were seen to do (inside/touched.py)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from coderefine.core import Needs, View
+from coderefine.sandbox import kernel
+
+TEMPORARY = ("/tmp", "/var/tmp")
+"""Folders that hold nothing of value beside what tests leave there."""
+LOG = "touched"
+
+
+def recording(view: View) -> Mapping[str, object]:
+    """What inside/touched.py is told."""
+    secrets = tuple(kernel.secret_paths(os.path.realpath(Path.home())))
+    own = (*view.entry.own, str(view.temp))
+    return {"log": str(view.temp / LOG), "own": tuple(map(os.path.realpath, own)), "secrets": secrets}
+
+
+def recorded(view: View) -> Needs:
+    """What was recorded in `view`."""
+    try:
+        lines = (view.temp / LOG).read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return Needs()
+    deeds = [tuple(line.split(" ", 1)) for line in lines]
+    by = {kind: tuple(dict.fromkeys(path for one, path in deeds if one == kind)) for kind, _ in deeds}
+    write = tuple(dict.fromkeys(filter(None, map(_narrow, by.get("write", ())))))
+    outside = tuple(path for path in by.get("socket", ()) if Path(path).exists())
+    return Needs(_outermost(write), by.get("read", ()), outside, unix="unix" in by or "socket" in by)
+
+
+def _narrow(path: str) -> str:
+    """The least that has to be allowed for `path` to be changed: it, or its folder unless that holds too much.
+
+    "" where nothing small enough would do.
+    """
+    home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
+    if folder in TEMPORARY or not (f"{home}/".startswith(folder.rstrip("/") + "/")):
+        return _existing(folder)
+    return path if Path(path).exists() else ""
+
+
+def _existing(folder: str) -> str:
+    """`folder`, or the nearest above it that is there, unless that is HOME or above it."""
+    home = os.path.realpath(Path.home())
+    found = next((path for path in (Path(folder), *Path(folder).parents) if path.is_dir()), Path("/"))
+    return "" if f"{home}/".startswith(str(found).rstrip("/") + "/") else str(found)
+
+
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    """`paths` without those that are below others."""
+    every = list(paths)
+    return tuple(path for path in every if not any(path.startswith(f"{other}/") for other in every))

@@ -1,0 +1,20 @@
+"""The launcher of processes that run the project's or a patch's code: namespaces, Landlock, seccomp, limits."""
+
+from coderefine.sandbox.bounds import LOOSEST, TOUCHED, Bounds, bounds, steps
+from coderefine.sandbox.here import lacking, tried
+from coderefine.sandbox.launch import Confined, Report, refusal, run, start
+
+__all__ = [
+    "LOOSEST",
+    "TOUCHED",
+    "Bounds",
+    "Confined",
+    "Report",
+    "bounds",
+    "lacking",
+    "refusal",
+    "run",
+    "start",
+    "steps",
+    "tried",
+]

@@ -1,0 +1,119 @@
+"""How far processes are confined: as tightly as the project's own tests and tools allow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from coderefine.config import Config
+from coderefine.core import Freedom, Needs
+
+MEMORY_SHARE = 4
+"""A process may take this part of the machine's memory, beyond twice what the baseline's took."""
+MOST_SHARE = 0.8
+"""... but never more than this part of it."""
+LARGEST_FILE = 2 << 30
+PROCESSES = 2048
+
+TEMPORARY = ("/tmp", "/var/tmp")
+CACHES = ("~/.cache", "~/.local/share", "~/.local/state", "~/.config")
+
+
+FREE = "may write /tmp and HOME, read what is there, and use the network"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What confined processes may do beyond reading files and writing the view and its temporary folders.
+
+    `write`: files and folders. `read`: secrets. `home`: write HOME, but no secrets. `secrets`: read and write those.
+    `sockets`: create Unix sockets; those outside stay hidden but `reach`. `memory`: bytes of a process's data.
+    `name` says in the evidence what was loosened; "" for nothing.
+    """
+
+    name: str = ""
+    write: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    home: bool = False
+    secrets: bool = False
+    network: bool = False
+    sockets: bool = False
+    reach: tuple[str, ...] = ()
+    memory: int = 0
+
+    def job(self) -> Mapping[str, object]:
+        return asdict(self)
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Resource limits by their name in the module `resource`."""
+        limits = {"CORE": 0, "FSIZE": LARGEST_FILE}
+        return {**limits, "DATA": self.memory} if self.memory else limits
+
+
+TIGHT = Bounds()
+LOOSEST = 6
+"""The last step: unconfined."""
+TOUCHED = 1
+"""The step that allows exactly what the tests were seen to need on the untouched tree."""
+
+
+def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:
+    """What may be tried, in this order, of all that `config.sandbox` allows; None is unconfined."""
+    if config.sandbox == "off":
+        return (None,)
+    memory = _memory(needs)
+    ladder = [replace(one, network=one.network or config.network, memory=memory) for one in _ladder(needs)]
+    return tuple(ladder[:1]) if config.sandbox == "strict" else (*ladder, None)
+
+
+def _ladder(needs: Needs) -> Sequence[Bounds]:
+    touched = Bounds(_named(needs), needs.write, needs.read, sockets=needs.unix, reach=needs.sockets)
+    caches = tuple(str(Path(path).expanduser()) for path in CACHES)
+    scratch = (*TEMPORARY, "/dev/shm")
+    usual = replace(touched, name="may write /tmp and use Unix sockets", write=(*needs.write, *scratch), sockets=True)
+    cached = replace(usual, name=f"may write /tmp and {', '.join(CACHES)}", write=(*usual.write, *caches))
+    home = replace(usual, name="may write /tmp and HOME, but no secrets", home=True)
+    free = replace(home, name=FREE, secrets=True, network=True)
+    return (TIGHT, touched, usual, cached, home, free)
+
+
+def _named(needs: Needs) -> str:
+    """What `needs` allow, in words."""
+    parts = [f"may write {_listed(needs.write)}"] if needs.write else []
+    parts += [f"may read {_listed(needs.read)}"] if needs.read else []
+    parts += [f"may reach {_listed(needs.sockets)}"] if needs.sockets else []
+    parts += ["may use Unix sockets"] if needs.unix and not needs.sockets else []
+    return ", ".join(parts)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    home = f"{Path.home()}{os.sep}"
+    shown = [f"~/{path.removeprefix(home)}" if path.startswith(home) else path for path in paths]
+    return " and ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
+
+
+def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
+    """The bounds of a run with `freedom`; None, unconfined, for the user's own tree and where nothing confines."""
+    if freedom is None:
+        return None
+    allowed = steps(config, freedom.needs)
+    return allowed[min(freedom.step, len(allowed) - 1)]
+
+
+def _memory(needs: Needs) -> int:
+    """Bytes of data that one process may have; 0 where the machine's memory is not known."""
+    there = machine_memory()
+    return min(there // MEMORY_SHARE + 2 * needs.memory, int(there * MOST_SHARE))
+
+
+@cache
+def machine_memory() -> int:
+    """Bytes of this machine's memory; 0 where unknown."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 0

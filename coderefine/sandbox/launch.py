@@ -1,0 +1,210 @@
+"""The one way in which a process that runs the project's or a patch's code is started.
+
+`start` and `run` put our launcher (inside.py) in front of the program, inside the view. It confines itself, reports on
+a pipe what worked, and becomes the program: the project's interpreter starts confined, so that no file of a patch
+(`sitecustomize.py`, a `pytest.py` at the root) is ever imported by a process that is not.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coderefine import proc
+from coderefine.core import Entry, View
+from coderefine.errors import SandboxError
+from coderefine.sandbox.bounds import MOST_SHARE, PROCESSES, Bounds, machine_memory
+
+BOOT = "import sys; sys.path.append(sys.argv[1]); import inside; inside.main()"
+FOLDER = str(Path(__file__).parent)
+USUAL_SOCKETS = (
+    "/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+    "/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket", "/run/snapd.socket", "/run/systemd/private",
+)  # fmt: skip
+"""Sockets of daemons that may have been bound in another network namespace, where our list does not see them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a launcher did: guards that work, and what is missing, in words."""
+
+    done: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """For the evidence."""
+        return (*self.done, *(f"lacking: {one}" for one in self.missing))
+
+
+class Confined:
+    """A process that was started here, and what its launcher reports."""
+
+    def __init__(self, child: subprocess.Popen[bytes], pipe: int, *, strict: bool) -> None:
+        self.child = child
+        self._pipe = pipe
+        self._strict = strict
+        self._report: Report | None = None
+
+    def report(self) -> Report:
+        """Wait until the launcher has reported. Raises SandboxError where it had to insist and could not."""
+        if self._report is None:
+            self._report = read(self._pipe, strict=self._strict)
+        return self._report
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        if self.child.returncode is None:
+            proc.kill(self.child)
+        for stream in (self.child.stdout, self.child.stderr):
+            if stream:
+                stream.close()
+        if self._report is None:
+            os.close(self._pipe)
+            self._report = Report()
+
+
+@contextmanager
+def start(
+    view: View,
+    argv: Sequence[str],
+    bounds: Bounds | None,
+    *,
+    strict: bool = False,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+    pass_fds: Iterable[int] = (),
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> Iterator[Confined]:
+    """Start `argv` in `view` under `bounds` (None: with the view's own limits only); killed at the end of the block.
+
+    `strict`: refuse to run what cannot be confined as `bounds` say. Raises ProcessError.
+    """
+    reading, writing = os.pipe()
+    try:
+        line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)
+        fds = (*pass_fds, writing)
+        child = proc.start(line, cwd="/", env=view.env(env), pass_fds=fds, stdout=stdout, stderr=stderr)
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    launched = Confined(child, reading, strict=strict)
+    try:
+        yield launched
+    finally:
+        launched.close()
+
+
+def run(
+    view: View,
+    argv: Sequence[str],
+    bounds: Bounds | None,
+    *,
+    strict: bool = False,
+    cwd: str = ".",
+    env: Mapping[str, str] | None = None,
+    timeout: float = 600.0,
+    stdin: bytes = b"",
+) -> tuple[proc.Result, Report]:
+    """Run `argv` in `view` under `bounds` to its end. Raises ProcessError, SandboxError; see `start`."""
+    reading, writing = os.pipe()
+    try:
+        line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)
+        result = proc.run(line, cwd="/", env=view.env(env), timeout=timeout, stdin=stdin, pass_fds=(writing,))
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    return result, read(reading, strict=strict)
+
+
+def command(
+    entry: Entry, argv: Sequence[str], bounds: Bounds | None, *, cwd: str, pipe: int, strict: bool = False
+) -> tuple[str, ...]:
+    """The command line of our launcher, which reports on `pipe` and becomes `argv` in the folder `cwd`."""
+    job = {
+        "bounds": bounds and dict(bounds.job()),
+        "own": entry.own,
+        "capabilities": entry.capabilities,
+        "cwd": cwd,
+        "hidden": _hidden(bounds) if bounds and bounds.sockets else (),
+        "limits": dict(_limits(bounds, contained=entry.capabilities is not None)),
+        "report": pipe,
+        "strict": strict,
+    }
+    return (*entry.argv, sys.executable, "-I", "-S", "-c", BOOT, FOLDER, _packed(job), *argv)
+
+
+def _packed(job: Mapping[str, Any]) -> str:
+    """`job` as text for inside.py, which runs in this very version of Python."""
+    return marshal.dumps(dict(job), 2).hex()
+
+
+def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
+    """Of what is not confined only the memory is limited, to what keeps the machine alive."""
+    if bounds is None:
+        there = int(machine_memory() * MOST_SHARE)
+        return {"DATA": there} if there else {}
+    others = 0 if contained else _tasks()
+    return {**bounds.limits, "NPROC": others + PROCESSES}
+
+
+def _tasks() -> int:
+    """Processes and threads of this machine: the kernel counts a user's, wherever they came from."""
+    try:
+        return int(Path("/proc/loadavg").read_text("ascii").split()[3].partition("/")[2])
+    except (OSError, ValueError, IndexError):
+        return 1 << 16
+
+
+def _hidden(bounds: Bounds) -> Sequence[str]:
+    """Unix sockets that listen outside, by their paths."""
+    try:
+        lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
+    except OSError:
+        lines = []
+    named = (line.split(maxsplit=7)[7] for line in lines if line.count("/"))
+    told = (os.environ.get("SSH_AUTH_SOCK", ""), os.environ.get("DOCKER_HOST", "").removeprefix("unix://"))
+    every = dict.fromkeys((*named, *USUAL_SOCKETS, *told))
+    return [path for path in every if path.startswith("/") and path not in bounds.reach and _is_socket(path)]
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(Path(path).stat().st_mode)
+    except OSError:
+        return False
+
+
+def read(pipe: int, *, strict: bool) -> Report:
+    """Read what the launcher wrote on `pipe`, and close it."""
+    with os.fdopen(pipe, "rb") as stream:
+        line = stream.readline()
+    try:
+        said: dict[str, Any] = marshal.loads(bytes.fromhex(line.decode("ascii")))
+    except (ValueError, EOFError):  # it could not even start
+        said = {"done": (), "missing": ("a launcher that answers",) if strict else ()}
+    report = Report(tuple(said["done"]), tuple(said["missing"]))
+    if strict and report.missing:
+        raise SandboxError(refusal(report))
+    return report
+
+
+def refusal(report: Report) -> str:
+    """What to tell when `--sandbox strict` cannot be kept."""
+    return (
+        f'sandbox = "strict" cannot be kept here, this system lacks: {"; ".join(report.missing)}. '
+        "`--sandbox auto` runs with what there is"
+    )
