@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import signal
 import subprocess
@@ -18,12 +17,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
+from coderefine import sensitive
 from coderefine.errors import ProcessError
 
 KEEP = 2_000_000
 """Bytes kept of each output stream: half from its head, half from its tail."""
 
-SECRET = re.compile(r"(API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE_KEY|ACCESS_KEY)", re.IGNORECASE)
 _HIDDEN: set[str] = set()
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
@@ -102,8 +101,8 @@ def clean_env(
 
 
 def withheld(environ: Mapping[str, str], passed: Sequence[str] = ()) -> frozenset[str]:
-    """The variables of `environ` that children do not see, because they hold keys or look like it."""
-    alike = {name for name in environ if SECRET.search(name) and not any(fnmatchcase(name, glob) for glob in passed)}
+    """The variables of `environ` that children do not see: they hold keys, look like it, or lead to agents."""
+    alike = {name for name in sensitive.withheld(environ) if not any(fnmatchcase(name, glob) for glob in passed)}
     return frozenset(alike | (_HIDDEN & environ.keys()))
 
 

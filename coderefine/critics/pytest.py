@@ -12,6 +12,7 @@ from coderefine.critics.scope import inside
 from coderefine.critics.texts import Texts
 from coderefine.errors import CriticError, RunnerError, VoidError
 from coderefine.runner.cold import HANG, run_tests
+from coderefine.sensitive import ends
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -165,4 +166,4 @@ def _cut(text: str, limit: int) -> str:
         return text
     gap = "\n…\n" if "\n" in text else " … "
     head = (limit - len(gap)) * 2 // 3
-    return text[:head] + gap + text[-(limit - len(gap) - head) :]
+    return gap.join(ends(text, head, limit - len(gap) - head))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 from coderefine.config import Config, masked
 from coderefine.core import Verdict
 from coderefine.errors import UsageError
-from coderefine.proc import SECRET
+from coderefine.sensitive import LOGIN, is_secret
 
 LONG = 12
 """Characters from which a value in the environment is a secret by its name; shorter ones may be ordinary words."""
@@ -48,8 +49,9 @@ def check_price(config: Config) -> None:
 def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Secrets that are known by their place: the model's key, credentials in headers and in the environment."""
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
-    told = (value for name, value in environ.items() if SECRET.search(name) and len(value) >= LONG)
-    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *told)))
+    told = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
+    logins = (match[1] for value in told for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
+    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *told, *logins)))
 
 
 def _authorised(headers: Mapping[str, str]) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from coderefine.core import Case, Failure, Finding, Frame, Status
 from coderefine.llm.selection import Trace
 from coderefine.llm.steady import cut, steady, steady_output
+from coderefine.sensitive import shortened
 
 IN_FULL = 4
 """Failures told in full; the others of the same kind get a line."""
@@ -178,7 +179,7 @@ def _frame(frame: Frame, witness: Witness) -> str:
 
 def _short(value: str, most: int = 80) -> str:
     flat = re.sub(r"\s+", " ", value)
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    return shortened(flat, most)
 
 
 def _lines(word: str, findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:

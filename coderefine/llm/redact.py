@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from coderefine.sensitive import TOKENS
+
 PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+FORMS = tuple(re.compile(pattern) for pattern in TOKENS)
 PLACEHOLDER = re.compile(r"REDACTED_SECRET_(\d+)_")
 NOISY = {"IPPublicDetector", "KeywordDetector", "PrivateKeyDetector", "HexHighEntropyString", "Base64HighEntropyString"}
 """Plug-ins that are no plain regex, or that fire on hashes, addresses and ordinary words of a program."""
@@ -53,7 +56,7 @@ class Redactor:
             yield from self._in_line(line)
 
     def _in_line(self, line: str) -> Iterator[str]:
-        for pattern in self._patterns or ():
+        for pattern in (*FORMS, *(self._patterns or ())):
             yield from (_essence(match) for match in pattern.finditer(line))
         yield from (value for value in self._keyword.analyze_string(line) if _plausible(value))
 

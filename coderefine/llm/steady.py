@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from coderefine.sensitive import broken
+
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 TEMPORARY = re.compile(r"(?:/private)?(?:/var/folders|/var/tmp|/tmp|/dev/shm)/(?:[^\s'\",:;()\[\]]+/)?")
 NUMBERED = re.compile(r"\b(pid|tid|ident|port)([=: ]+)\d+")
@@ -38,4 +40,5 @@ def cut(text: str, most: int) -> str:
 def _head(text: str, most: int) -> str:
     """About the first `most` characters, up to the end of a line or else of a word."""
     ends = [text.rfind(end, 0, most + 1) for end in ("\n", " ")]
-    return text[: next((end for end in ends if end > most // 2), most)]
+    at = next((end for end in ends if end > most // 2), most)
+    return text[: at - len(broken(text[:at], text[at:]))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-SECRETS = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
-"""As in proc.py (a test compares them)."""
+from coderefine.sensitive import withheld
+
 KILL = 9
 """signal.SIGKILL: `signal` would cost 4 ms."""
 KEPT = 4096
@@ -90,13 +90,9 @@ def reading_env() -> dict[str, str]:
 
 def clean_env(hidden: str) -> dict[str, str]:
     """What the project's programs get to see: nothing of git's, no keys."""
+    held = withheld(os.environ)
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") and not _secret(name) and name != hidden
+        if not name.startswith("GIT_") and name not in held and name != hidden
     }
-
-
-def _secret(name: str) -> bool:
-    upper = name.upper()
-    return any(word in upper for word in SECRETS)

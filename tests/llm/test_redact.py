@@ -19,6 +19,13 @@ SECRETS = {
     'client.connect(api_key="Zx81-ff90-aa")': "Zx81-ff90-aa",
     'slack = "xoxb-123456789012-1234567890123-abcdefghijklmnopqrstuvwx"': "xoxb-123456789012",
     "the own key is own-key-77!": "own-key-77!",
+    "x = github_pat_11ABCDEFG0abcdefghijkl_abcdefghijklmnopqrstuvwxyz0123456789ABCDEF": "github_pat_11ABCDEFG0",
+    "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH": "hf_abcdef",
+    "key=AIzaSyA1234567890abcdefghijklmnopqrstuvw": "AIzaSyA1234567890",
+    "{'Authorization': 'Bearer abcdef1234567890abcdef'}": "abcdef1234567890abcdef",
+    "Authorization: Basic dXNlcjpwYXNzd29yZA==": "dXNlcjpwYXNzd29yZA",
+    "sk-ant-api03-abcdefghijklmnopqrstuvwxyz": "sk-ant-api03",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I": "dozjgNryP4J3jVmNHl0w5N",
 }
 
 
@@ -41,6 +48,8 @@ def test_secrets_never_leave_and_come_back(text: str) -> None:
         'password = "password"',
         'token = get_token("a b c")',
         'password = "{password}"',
+        "the bearer of good news about authentication_of_everybody",
+        "import sk_learn_something_long_and_plain as sklearn",
     ],
 )
 def test_ordinary_code_is_left_alone(text: str) -> None:

@@ -127,5 +127,31 @@ def cut(text: str, limit: int) -> str:
 def cut_any(value: Any, limit: int) -> Any:
     """Head and tail of a str or bytes that is too long."""
     head, tail = limit * 2 // 3, limit // 3
-    gap = " … " if isinstance(value, str) else b" ... "
-    return value[:head] + gap + value[-tail:]
+    if not isinstance(value, str):
+        text = bytes(value).decode("latin-1")
+        return cut_any(text, limit).replace(" … ", " ... ").encode("latin-1", "replace")
+    start, end = value[:head], value[-tail:]
+    lost = len(broken(start, value[head:])), len(broken(end[::-1], value[:-tail][::-1]))
+    return start[: len(start) - lost[0]] + " … " + end[lost[1] :]
+
+
+SHORTEST = 16
+PART = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+/=.~:@%\\")
+
+
+def broken(head: str, rest: str) -> str:
+    """The end of `head` that goes on in `rest` and may be part of a secret: patterns would not know it any more.
+
+    As in coderefine/sensitive.py (a test compares them).
+    """
+    piece = _last_word(head)
+    whole = piece + _last_word(rest[::-1])[::-1] if piece else ""
+    mixed = any(one.isdigit() for one in whole) and any(one.isalpha() for one in whole)
+    return piece if len(whole) >= SHORTEST and len(whole) > len(piece) and (mixed or "//" in whole) else ""
+
+
+def _last_word(text: str) -> str:
+    end = len(text)
+    while end and text[end - 1] in PART:
+        end -= 1
+    return text[end:]
