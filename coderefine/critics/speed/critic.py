@@ -38,8 +38,8 @@ class Speed:
         self._protection = Protection.of(place, config)
         self._box = Sandboxed(config)
         self._watch = (
-            CommandWatch(place, interpreter, self._box, wanted.command, wanted.clock)
-            if wanted.command
+            CommandWatch(place, interpreter, self._box, wanted.run, wanted.clock)
+            if wanted.run
             else Benchmarks(place, interpreter, self._box)
         )
 
