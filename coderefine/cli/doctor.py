@@ -1,4 +1,4 @@
-"""`coderefine doctor`: what was found on this system, and what to do about the rest."""
+"""`coderefine doctor`: report what works on this system, and how to get the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from coderefine.project import Place, interpreter, locate
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing looked at. `ok` False is a problem, and `text` then says what to do."""
+    """The result of one check of the system.
+
+    When `ok` is False, `text` says what to do.
+    """
 
     name: str
     text: str
@@ -27,7 +30,7 @@ class Line:
 @click.argument("path", default=".", type=click.Path())
 @click.option("--no-model", is_flag=True, help="Do not contact the model's server.")
 def doctor(path: str, *, no_model: bool) -> int:
-    """Say what was found on this system and what to do about each problem; exit 2 if something must be done."""
+    """Report what works on this system and how to solve each problem; exit 2 if something must be done."""
     healthy = True
     for line in _lines(Path(path), ask_model=not no_model):
         click.echo(f"{'ok ' if line.ok else 'bad'}  {line.name:<12} {line.text}")
@@ -104,7 +107,7 @@ def _isolation(place: Place) -> Iterator[Line]:
 
 
 def _sandbox(config: Config) -> Iterator[Line]:
-    """What confines patched code, tried for real, and what is missing here."""
+    """Report what confines patched code, tried for real, and what is missing here."""
     from coderefine import sandbox
 
     found = sandbox.tried()
