@@ -61,7 +61,7 @@ def _mend(journal: Journal) -> str | None:
 
 
 def _leftovers(journal: Journal) -> None:
-    """Remove links and our own index, left by a process that was killed after its last record."""
+    """Remove the hard links and the index of a publication whose process was killed after its last record."""
     Index(journal.repository).tidy()
     done = journal.last_published()
     if done:
@@ -69,7 +69,7 @@ def _leftovers(journal: Journal) -> None:
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
-    """Return the plan, if it was carried out so far that it is finished instead of taken back."""
+    """Return the plan when enough of it was carried out to finish it; None when it has to be taken back."""
     if plan.how == "commit":
         commit = our_commit(journal, plan)
         return replace(plan, commit=commit) if commit else None
