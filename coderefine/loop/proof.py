@@ -122,7 +122,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     _begin_confirming(state, ask)
     found = confined(state, ask, run)
     state.flaky |= state.confirmation.flaky()
-    _excuse(state, found, replace(ask, rich=False, freedom=state.freedom))
+    excuse(state, found, replace(ask, rich=False, freedom=state.freedom))
     return found
 
 
@@ -191,8 +191,8 @@ def _digest(data: bytes | None) -> str:
     return hashlib.sha256(data).hexdigest() if data is not None else ""
 
 
-def _excuse(state: State, attempt: Attempt, ask: Ask) -> None:
-    """Tests lost in the proof by chance, or that fail on the untouched baseline too under this seed, are flaky."""
+def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
+    """Tests that `attempt` lost by chance, or that fail on the untouched baseline too under this seed, are flaky."""
     lost = judge.lost(attempt, state.baseline, state.flaky)
     suite = tests(state.baseline)
     if lost and suite:

@@ -11,7 +11,7 @@ from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
 from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import critique
-from coderefine.loop.proof import examined
+from coderefine.loop.proof import examined, excuse
 from coderefine.loop.state import SEED, State, advice_on, tests
 
 LINTER, LINT = "autofix", "ruff"
@@ -104,7 +104,8 @@ def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
 def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     """On a slow suite: the failing tests, and those that earlier attempts broke, before all others are run.
 
-    An attempt that is no better there is refused at once. Of the others it is assumed that they do as in the best.
+    An attempt that is no better there is refused at once, unless what it lost says nothing against it. Of the others it
+    is assumed that they do as in the best.
     """
     suite = tests(state.best)
     if suite is None or suite.seconds < SLOW_SUITE or state.absent.issuperset(suite.failing):
@@ -114,6 +115,10 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     asked = tuple(name for name in wanted if name not in state.absent)
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SUSPECT)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
+    attempt = replace(attempt, verdict=_weighed(state, attempt))
+    if attempt.verdict:
+        return None
+    excuse(state, attempt, replace(ask, rich=False, freedom=state.freedom, tests=None))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     return None if attempt.verdict else attempt
 

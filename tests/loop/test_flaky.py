@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from coderefine.core import Ask, Case, Check, Patch, Status, View, Views
 from coderefine.loop.confirmation import FAILED
 from coderefine.loop.flaky import broken_by_chance, rerun_failing, unsteady
@@ -111,3 +113,29 @@ def test_a_right_patch_is_not_refused_for_a_test_that_fails_by_chance_in_the_pro
     for _ in range(2):
         outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
         assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
+
+
+MOODY = f"""
+import os, pathlib
+
+
+def test_luck(request):
+    text = pathlib.Path("shop.py").read_text()
+    assert "first" not in text
+    if text == {RIGHT!r}:
+        assert len(request.session.items) != 2
+        assert len(request.session.items) > 1 or os.urandom(1)[0] >= 64
+"""
+
+
+def test_a_right_patch_is_not_refused_for_a_random_test_before_its_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier attempt broke that test, so it is asked first; it fails beside the repaired one, alone at times."""
+    monkeypatch.setattr("coderefine.loop.trial.SLOW_SUITE", 0.0)
+    top = make_repo(tmp_path / "luck", {"shop.py": SUM, "test_shop.py": TESTS, "test_luck.py": MOODY})
+    breaking = "def total(items):\n    first = 0\n    return first + sum(items)\n"
+    outcome = run(top, Script([{"shop.py": breaking}, {"shop.py": RIGHT}])).outcome
+    assert "breaks" in outcome.attempts[1].verdict.reason
+    assert outcome.best.number == 2, outcome.attempts[2].verdict.reason
+    assert outcome.evidence.flaky == ("test_luck.py::test_luck",)
