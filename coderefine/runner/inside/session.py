@@ -131,10 +131,8 @@ class Session:
             name = self.items[int(secret, 16) % len(self.items)].nodeid
             self._canary.play([name], secret, "after", None)
             status = self._status(name)
-            if STATUSES[status] != "failed":
-                self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % (
-                    STATUSES[status] or "none"
-                )
+            if status and STATUSES[status] != "failed":  # not heard at all: the cold proof decides
+                self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % STATUSES[status]
         if lazy and not self.void:
             self.void = loaded.Loaded(self.job).fault(patched)
 
