@@ -75,9 +75,11 @@ class CommandGate:
         began = time.monotonic()
         self._listen(Event("critic", self.name))
         timeout = min(ask.timeout, self._command.timeout)
-        result = self._box.fitting(lambda run: self._run(run, view, timeout), loosen=ask.freedom is None)
+        said = self._box.fitting(
+            lambda run: list(self._said(view, self._run(run, view, timeout))), loosen=ask.freedom is None
+        )
         texts = Texts(view)
-        findings = weighed((self._finding(said, texts) for said in self._said(view, result)), ask.scope)
+        findings = weighed((self._finding(one, texts) for one in said), ask.scope)
         seconds = time.monotonic() - began
         tool = Path(self._command.run[0]).name
         return Check(self.name, findings, seconds=seconds, tool=tool, confined=self._box.words)

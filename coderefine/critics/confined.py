@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
@@ -9,8 +10,12 @@ from coderefine import sandbox
 from coderefine.config import Config
 from coderefine.core import Finished, View
 from coderefine.errors import CriticError
+from coderefine.sandbox import Bounds
 
 T = TypeVar("T")
+HINT = 'it runs confined: `sandbox = "off"` lets it do what you may'
+DENIED = re.compile(r"Permission denied|Read-only file system|Network is unreachable|EACCES|EROFS", re.IGNORECASE)
+"""How a program sounds that may have missed what the sandbox withholds."""
 
 
 class Run(Protocol):
@@ -25,7 +30,9 @@ class Sandboxed:
     """Starts programs under bounds that stay the same for all trees, once they have been found."""
 
     def __init__(self, config: Config) -> None:
-        self._steps = sandbox.steps(config)
+        self._steps = [bounds for bounds in sandbox.steps(config) if bounds is None or _harmless(bounds, config)]
+        if len(self._steps) > 1:
+            self._steps.remove(None)
         self._strict = config.sandbox == "strict"
         self._report = sandbox.Report()
 
@@ -46,17 +53,24 @@ class Sandboxed:
     def fitting(self, attempt: Callable[[Run], T], *, loosen: bool) -> T:
         """What `attempt` makes of `run`; with `loosen` (the tree is untouched) under looser bounds while it fails.
 
-        Where it fails under all of them the sandbox is not to blame: the first failure is raised and nothing loosened.
-        Raises CriticError.
+        Temporary folders, Unix sockets of its own and caches may be granted; HOME, secrets and the network never are.
+        Where it fails under all of them nothing is loosened, and the first failure is raised. Raises CriticError.
         """
         every = self._steps
         try:
             return attempt(self.run)
-        except CriticError:
+        except CriticError as error:
             for start in range(1, len(every) if loosen else 0):
                 self._steps = every[start:]
                 try:
                     return attempt(self.run)
                 except CriticError:
                     self._steps = every
+            if every[0] is not None and DENIED.search(str(error)):
+                raise CriticError(f"{error} ({HINT})") from error
             raise
+
+
+def _harmless(bounds: Bounds, config: Config) -> bool:
+    wide = bounds.home or bounds.secrets or bounds.network > config.network
+    return not wide and (bounds == sandbox.steps(config)[0] or bool(bounds.name))

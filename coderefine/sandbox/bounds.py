@@ -19,7 +19,7 @@ LARGEST_FILE = 2 << 30
 PROCESSES = 2048
 
 TEMPORARY = ("/tmp", "/var/tmp")
-CACHES = ("~/.cache", "~/.local/share", "~/.local/state", "~/.config")
+CACHES = ("~/.cache",)
 
 
 FREE = "may write /tmp and HOME, read what is there, and use the network"

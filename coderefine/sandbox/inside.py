@@ -86,10 +86,10 @@ def _words(guards: dict[str, bool], bounds: dict[str, Any]) -> tuple[list[str], 
 
 MISSING = {
     "landlock": "Landlock (Linux 5.13 or newer, with landlock in `lsm=`)",
-    "truncation": "protection from truncation (Landlock of Linux 6.2, or mount namespaces)",
+    "truncation": "protection from truncation (Landlock of Linux 6.2 or newer, or mount namespaces)",
     "network off": "network namespaces",
-    "outside read-only": "mount namespaces (modes and times of files outside can be changed)",
-    "Unix sockets closed": "seccomp (Unix sockets outside can be reached)",
+    "outside read-only": "read-only mounts (without mount namespaces modes and times of files outside can be changed)",
+    "Unix sockets closed": "a filter for Unix sockets (seccomp; agents and daemons can be reached)",
 }
 """What to say of a guard that did not work."""
 

@@ -42,7 +42,7 @@ class Report:
     @property
     def words(self) -> tuple[str, ...]:
         """For the evidence."""
-        return (*self.done, *(f"lacking: {one}" for one in self.missing))
+        return (*self.done, *(f"lacking {one.partition(' (')[0]}" for one in self.missing))
 
 
 class Confined:

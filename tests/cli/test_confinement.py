@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from coderefine.sandbox.kernel import landlock_abi
-from tests.support.command import FAULT, GREEN, ORDER, RIGHT, TESTS, block, coderefine
+from tests.support.command import FAULT, GREEN, ORDER, RIGHT, ROOT, TESTS, block, coderefine
 from tests.support.llm_server import LlmServer
 from tests.support.repo import make_repo
 
@@ -94,3 +96,69 @@ def test_strict_allows_nothing_more_and_off_confines_nothing(home: Path, tmp_pat
     assert strict.code == 1, strict
     assert free.code == 0, free
     assert "landlock" not in free.out
+
+
+GATE = """
+import pathlib
+print("order.py:1:", pathlib.Path("~/.ssh/id_ed25519").expanduser().read_text())
+"""
+SETTINGS = """
+[tool.coderefine]
+gates = ["steal"]
+
+[[tool.coderefine.commands]]
+name = "steal"
+run = ["python3", "steal.py"]
+regex = '^(?P<path>[^:]+):(?P<line>[0-9]+): (?P<message>.*)$'
+"""
+
+
+def test_a_command_gate_cannot_read_keys(home: Path, tmp_path: Path) -> None:
+    """A gate ran unconfined while the evidence said "landlock"; with `sandbox = "off"` it still may."""
+    repo = make_repo(tmp_path / "order", {"order.py": ORDER, "steal.py": GATE, "pyproject.toml": SETTINGS})
+    confined = coderefine("check", cwd=repo)
+    free = coderefine("check", cwd=repo, env={"CODEREFINE_SANDBOX": "off"})
+    assert "KEY" not in confined.out + confined.err, confined
+    assert "Permission denied" in confined.err
+    assert "KEY" in free.out, free
+
+
+def test_a_gate_that_needs_more_gets_it_and_no_keys(home: Path, tmp_path: Path) -> None:
+    program = "open(__import__('os').path.expanduser('~/.cache/steal'), 'w')\n" + GATE.replace("print(", "#")
+    (home / ".cache").mkdir()
+    repo = make_repo(tmp_path / "order", {"order.py": ORDER, "steal.py": program, "pyproject.toml": SETTINGS})
+    said = coderefine("check", cwd=repo)
+    assert said.code == 0, said
+    assert (home / ".cache/steal").exists()
+
+
+WITHOUT_LANDLOCK = """
+import ctypes, os, struct, sys
+op = lambda *fields: struct.pack("HBBI", *fields)
+program = op(0x20, 0, 0, 0) + op(0x15, 0, 1, 444) + op(6, 0, 0, 0x50026) + op(6, 0, 0, 0x7FFF0000)
+buffer = ctypes.create_string_buffer(program)
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, struct.pack("HxxxxxxP", 4, ctypes.addressof(buffer)), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_strict_without_landlock_runs_nothing_and_auto_says_what_is_missing(home: Path, tmp_path: Path) -> None:
+    """It ran open and said nothing."""
+    repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
+
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        argv = (sys.executable, "-c", WITHOUT_LANDLOCK, sys.executable, "-m", "coderefine", *args)
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(argv, cwd=repo, env=env, capture_output=True, text=True, check=False)
+
+    strict = run("fix", "--no-model", "--sandbox", "strict")
+    assert strict.returncode == 2, strict
+    assert "this system lacks: Landlock" in strict.stderr
+    assert strict.stdout == ""
+    auto = run("fix", "--no-model")
+    assert auto.returncode == 0, auto
+    assert "lacking Landlock" in auto.stdout
+    assert "outside read-only" in auto.stdout
+    assert "missing: Landlock" in run("doctor", "--no-model").stdout

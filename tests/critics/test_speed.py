@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from coderefine import sandbox
 from coderefine.config import Config, Performance, load
 from coderefine.core import Ask, View
 from coderefine.critics.confined import Sandboxed
@@ -172,3 +174,23 @@ def test_a_wrong_table_is_refused(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.coderefine.performance]\n{line}\n")
     with pytest.raises(ConfigError, match=said):
         load(tmp_path, {})
+
+
+def test_a_benchmark_cannot_read_keys_or_write_outside(
+    tmp_path: Path, sealed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ran unconfined, whatever the evidence said of the tests."""
+    if sandbox.lacking():
+        pytest.skip("not all guards are here")
+    (sealed / ".ssh").mkdir()
+    (sealed / ".ssh/id").write_text("KEY")
+    canary = sealed / "canary"
+    for line in ("open(HOME + '/.ssh/id').read()", f"open({str(canary)!r}, 'w')"):
+        top = make_repo(tmp_path / str(len(line)), {"bench.py": f"import os\nHOME = os.environ['HOME']\n{line}\n"})
+        place = locate([], top)
+        python = interpreter(place, load(top, {}), {"PATH": os.environ["PATH"]})
+        for box, fails in ((Sandboxed(Config()), True), (Sandboxed(Config(sandbox="off")), False)):
+            watch = CommandWatch(place, python, box, ("python", "bench.py"))
+            with pytest.raises(CriticError, match="exited 1") if fails else contextlib.nullcontext():
+                watch.read(DirectView(top), 0, 60.0)
+            assert canary.exists() is (not fails and "canary" in line)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and na
 LACKING = " ".join(sandbox.lacking()) if sys.platform == "linux" else "Linux"
 needs_landlock = pytest.mark.skipif("Landlock" in LACKING, reason="no Landlock here")
 needs_network_namespace = pytest.mark.skipif("network" in LACKING, reason="no network namespace here")
-needs_mounts = pytest.mark.skipif("mount" in LACKING, reason="no mount namespace here")
+needs_mounts = pytest.mark.skipif("mounts" in LACKING, reason="no mount namespace here")
 needs_seccomp = pytest.mark.skipif("seccomp" in LACKING, reason="no seccomp here")
 
 
