@@ -55,7 +55,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     """
     ids = tuple(id_ for id_ in baseline.failing if not is_hung(baseline.cases[id_]))
     if not ids:
-        return Rerun()
+        return Rerun(freedom=Freedom(needs=baseline.needs))
     ask = replace(ask, rich=False)
     watched = frozenset(one_of_each(ids)[:WATCHED])
     watching = replace(ask, tests=ids, seed=OTHER_SEED, coverage=True, watched=watched, follow=True)
