@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -43,6 +43,8 @@ ADDED = ("commands", "criteria", "protect")
 """What a task has besides what the user has, not instead of it."""
 NO_KEYS = frozenset({"cost_alone"})
 """Fields of Config that are found out, not configured."""
+PREFIX = "CODEREFINE_"
+"""How the environment variables begin."""
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
 MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
@@ -150,9 +152,12 @@ def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object
     return str(told or FIX.name)
 
 
-def typed(table: Mapping[str, object], where: str) -> dict[str, Any]:
-    """`table` (keys and values as in TOML) as fields of Config. Raises ConfigError for what is unknown in `where`."""
-    return {_key(name, where): _typed(name, value, where) for name, value in table.items()}
+def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) -> dict[str, Any]:
+    """`table` (keys and values as in TOML) as fields of Config. Raises ConfigError for what is unknown in `where`.
+
+    `besides`: keys that are read elsewhere, to be suggested too.
+    """
+    return {_key(name, where, besides): _typed(name, value, where) for name, value in table.items()}
 
 
 def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -189,9 +194,11 @@ def _checked(config: Config) -> Config:
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+    usual = Config()
     for key, kind in _kinds().items():
-        if kind in WORDS and getattr(config, key) is not None:  # flags come here untyped
-            number(key.replace("_", "-"), getattr(config, key), kind, "given")
+        value = getattr(config, key)
+        if kind in WORDS and value != getattr(usual, key):  # flags come here untyped
+            number(key.replace("_", "-"), value, kind, "given")
     return config
 
 
@@ -216,11 +223,10 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
-    prefix = "CODEREFINE_"
     given: dict[str, Any] = {}
     for name, text in environ.items():
-        if name.startswith(prefix):
-            key = _key(name.removeprefix(prefix).lower(), "environment")
+        if name.startswith(PREFIX):
+            key = _variable(name)
             given[key] = _typed(key, _from_text(key, text), name)
     if "base_url" not in given and environ.get("OPENAI_BASE_URL"):
         given["base_url"] = environ["OPENAI_BASE_URL"]
@@ -242,12 +248,23 @@ def _from_text(key: str, text: str) -> object:
     return text
 
 
-def _key(name: str, where: str) -> str:
+def _key(name: str, where: str, besides: Iterable[str] = ()) -> str:
+    """The field that the key `name` is for. `besides`: other keys that are known in `where`."""
     known = {item.name for item in fields(Config)} - NO_KEYS
     key = name.replace("-", "_")
     if key not in known or (name != key and "_" in name):
-        spelled = {item.replace("_", "-") for item in known}
+        spelled = {*(item.replace("_", "-") for item in known), *besides}
         raise ConfigError(f"{where} has no key {name!r}{hint(name.replace('_', '-'), spelled)}")
+    return key
+
+
+def _variable(name: str) -> str:
+    """The field that the environment variable `name` is for. Raises ConfigError for none."""
+    known = {item.name for item in fields(Config)} - NO_KEYS
+    key = name.removeprefix(PREFIX).lower()
+    if key not in known:
+        spelled = {f"{PREFIX}{item.upper()}" for item in known}
+        raise ConfigError(f"{name} is not a setting{hint(name, spelled, quoted=False)}")
     return key
 
 

@@ -1,6 +1,6 @@
 """[tool.coderefine.performance]: by what speed is measured, and how much faster is worth a patch.
 
-command = "python bench.py"    # default: the project's pytest-benchmark tests
+run = "python bench.py"        # default: the project's pytest-benchmark tests
 target = 1.05                  # accepted when surely more than so many times as fast
 enough = 1.5                   # done when surely so many times as fast
 clock = "wall"                 # or "cpu": processor seconds, user and system
@@ -25,9 +25,9 @@ SPANS = {"target": Range(1, 1e9), "enough": Range(1, 1e9), "seconds": Range(0, 1
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """`command` is an argv, run in the project's root; empty: pytest-benchmark. Ratios are times as fast."""
+    """`run` is an argv, run in the project's root; empty: pytest-benchmark. Ratios are times as fast."""
 
-    command: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
     target: float = 1.05
     enough: float = 1.5
     clock: str = "wall"
@@ -36,7 +36,7 @@ class Performance:
     @property
     def protected(self) -> tuple[str, ...]:
         """Globs of the files that are the measure, and so not for a patch to change."""
-        return tuple(f"**/{path}" for path in _named(self.command))
+        return tuple(f"**/{path}" for path in _named(self.run))
 
 
 def _named(words: tuple[str, ...]) -> Iterator[str]:
@@ -51,14 +51,14 @@ def _named(words: tuple[str, ...]) -> Iterator[str]:
 
 def performance(value: object, where: str) -> Performance:
     """The table as written, or the command alone. Raises ConfigError, naming `where`."""
-    table = {"command": value} if isinstance(value, str) else value
+    table = {"run": value} if isinstance(value, str) else value
     if not isinstance(table, dict):
         raise ConfigError(f"{where}: performance must be a table or a command, not {value!r}")
     known = {item.name for item in fields(Performance)}
     for key in table:
         if key not in known:
             raise ConfigError(f"{where}: performance has no key {key!r}{hint(key, known)}")
-    given: dict[str, Any] = {key: _command(item, where) if key == "command" else item for key, item in table.items()}
+    given: dict[str, Any] = {key: _command(item, where) if key == "run" else item for key, item in table.items()}
     for key in given.keys() & SPANS.keys():
         given[key] = number(f"performance.{key}", given[key], float, where, SPANS[key])
     if given.get("clock", "wall") not in CLOCKS:
@@ -70,8 +70,8 @@ def _command(value: object, where: str) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
     if not isinstance(value, str):
-        raise ConfigError(f"{where}: performance.command must be a command line or a list of strings, not {value!r}")
+        raise ConfigError(f"{where}: performance.run must be a command line or a list of strings, not {value!r}")
     try:
         return tuple(shlex.split(value))
     except ValueError as error:
-        raise ConfigError(f"{where}: performance.command cannot be read: {error}") from error
+        raise ConfigError(f"{where}: performance.run cannot be read: {error}") from error

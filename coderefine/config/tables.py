@@ -56,9 +56,12 @@ class Command:
         return (f"**/{script.as_posix()}",) if local else ()
 
 
-def hint(word: str, known: set[str]) -> str:
+def hint(word: str, known: set[str], *, quoted: bool = True) -> str:
+    """Name the one of `known` that `word` was probably meant to be, or all of them."""
     near = difflib.get_close_matches(word, sorted(known), 1)
-    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(sorted(known))})"
+    if near:
+        return f" (did you mean {repr(near[0]) if quoted else near[0]}?)"
+    return f" (known: {', '.join(sorted(known))})"
 
 
 def commands(value: object, where: str) -> tuple[Command, ...]:

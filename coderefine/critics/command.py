@@ -21,6 +21,7 @@ A program is looked for in the project's own environment first, then on PATH.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,6 +37,10 @@ from coderefine.errors import ConfigError, CriticError, ProcessError
 if TYPE_CHECKING:
     from coderefine.config import Command
     from coderefine.project import Interpreter, Place
+
+
+NOT_STARTED = (126, 127)
+"""Exit codes of a shell that cannot start a program."""
 
 
 class CommandGate:
@@ -75,12 +80,24 @@ class CommandGate:
         try:
             result = view.run(argv, cwd=self._place.prefix, env=environment, timeout=timeout)
         except ProcessError as error:
-            raise CriticError(f"{self.name}: {error}") from error
+            raise CriticError(self._missing() or f"{self.name}: {error}") from error
         if result.timed_out:
             raise CriticError(f"{self.name} did not end within {timeout:g} s (its key timeout allows more)")
+        if result.returncode in NOT_STARTED and (missing := self._missing()):
+            raise CriticError(missing)
         if result.returncode not in (0, *self._command.findings_exit):
             raise CriticError(f"{self.name} exited {result.returncode}: {_complaint(result)}")
         return result
+
+    def _missing(self) -> str:
+        """Say how to install the program where there is none of that name; "" where there is one."""
+        program = self._program()
+        path = os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))
+        if os.sep in program or shutil.which(program, path=path):
+            return ""
+        other = ", or choose pyright ([tool.pyright] in pyproject.toml)" if program == "mypy" else ""
+        python = self._interpreter.path
+        return f"{program} is not installed for {python}: {python} -m pip install {program}{other}"
 
     def _program(self) -> str:
         """The project's own program of that name if its environment has one; a path stays a path."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from coderefine.core import Ask, Check, Finding, Look, Read, Severity, Task, View
@@ -25,9 +26,9 @@ class FunctionGate:
         self.name = _name(look)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises CriticError when the function raises."""
+        """Raises CriticError when the function raises or gives something else than findings in the tree."""
         began = time.monotonic()
-        found = _called(self.name, lambda: tuple(self._look(reader(view))))
+        found = _findings(self.name, _called(self.name, lambda: _whole(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
         return Check(self.name, findings, seconds=time.monotonic() - began)
 
@@ -62,6 +63,21 @@ class Rewarded:
     def _enough(self, check: Check) -> bool:
         enough = self._task.enough
         return isinstance(enough, float | int) and check.total is not None and check.total >= enough
+
+
+def _whole(found: object) -> tuple[object, ...]:
+    """All that a gate's function gave; text is one thing, not many letters."""
+    return tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes) else (found,)
+
+
+def _findings(name: str, found: Iterable[object]) -> Iterator[Finding]:
+    """`found`, if all of it are findings about files in the tree. Raises CriticError."""
+    for one in found:
+        if not isinstance(one, Finding):
+            raise CriticError(f"{name} gave {one!r} instead of findings: yield coderefine.core.Finding objects")
+        if one.path.startswith(("/", "~")) or ".." in PurePosixPath(one.path).parts:
+            raise CriticError(f"{name} gave a finding in {one.path!r}, which is outside this repository")
+        yield one
 
 
 def reader(view: View) -> Read:

@@ -45,8 +45,8 @@ def locate(paths: Sequence[Path], cwd: Path) -> Place:
     top = _top(_folder(asked[0]))
     if top is None:
         return Place(root := _root(folder, None), root, scope=_scope(asked, root))
-    for path in asked:
-        _belongs(path, top)
+    for path, name in zip(asked, paths, strict=False):
+        _belongs(path, top, name)
     _one_project(asked, folder, top)
     worktree_dir = _worktree_dir(top)
     return Place(top, _root(folder, top), _common(worktree_dir), _scope(asked, top), worktree_dir)
@@ -76,11 +76,12 @@ def _top(folder: Path) -> Path | None:
     return None
 
 
-def _belongs(path: Path, top: Path) -> None:
+def _belongs(path: Path, top: Path, name: Path) -> None:
+    """Raise UsageError for a `path` of another repository than `top`, or of none; `name` is how it was given."""
     other = _top(_folder(path))
     if other != top:
-        where = f"in the repository {other}" if other else "in no repository"
-        raise UsageError(f"{path} is {where}, the first path in {top}; give paths of one repository")
+        where = f" but in {other}" if other else ""
+        raise UsageError(f"{name} is outside this repository ({top}){where}: give paths of one repository")
 
 
 def _one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:

@@ -48,7 +48,7 @@ def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
             own[key] = _checked(key, value, where)
         else:
             settings[key] = value
-    typed(settings, f"{where}: a task")
+    typed(settings, f"{where}: a task", KEYS)
     return Task(**own, settings=settings)
 
 

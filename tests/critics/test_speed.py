@@ -148,7 +148,7 @@ def test_functions_that_pytest_benchmark_prints_are_found_again(tmp_path: Path) 
 
 
 def test_the_table_is_read_and_the_measure_protected(tmp_path: Path) -> None:
-    text = '[tool.coderefine.performance]\ncommand = "python -m benches.run data.json"\nenough = 2\nclock = "cpu"\n'
+    text = '[tool.coderefine.performance]\nrun = "python -m benches.run data.json"\nenough = 2\nclock = "cpu"\n'
     (tmp_path / "pyproject.toml").write_text(text)
     config = load(tmp_path, {})
     command = ("python", "-m", "benches.run", "data.json")
@@ -159,11 +159,11 @@ def test_the_table_is_read_and_the_measure_protected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("comand = 'x'", "did you mean 'command'"),
+        ("runn = 'x'", "did you mean 'run'"),
         ("target = 0.9", "a number from 1 to"),
         ("clock = 'sun'", "one of wall, cpu"),
-        ("command = 3", "a command line"),
-        ('command = "python \'x"', "cannot be read"),
+        ("run = 3", "a command line"),
+        ('run = "python \'x"', "cannot be read"),
     ],
 )
 def test_a_wrong_table_is_refused(tmp_path: Path, line: str, said: str) -> None:

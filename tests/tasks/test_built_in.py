@@ -208,7 +208,7 @@ UNIQUE_TESTS = "from uniques import uniques\n\n\ndef test_order():\n    assert u
 
 @pytest.mark.slow
 def test_performance_is_measured_and_behaviour_held(tmp_path: Path) -> None:
-    config = '[tool.coderefine.performance]\ncommand = "python bench.py"\n'
+    config = '[tool.coderefine.performance]\nrun = "python bench.py"\n'
     files = {"uniques.py": SLOW, "test_uniques.py": UNIQUE_TESTS, "bench.py": BENCH, "pyproject.toml": config}
     top = make_repo(tmp_path / "uniques", files)
     replies = [block("uniques.py", SLOW.rstrip("\n"), text.rstrip("\n")) for text in (OTHER, FAST)]

@@ -13,7 +13,7 @@ from tests.support.llm_server import LlmServer
 from tests.support.repo import make_repo
 
 CASE = CASES[0]
-SETTINGS = '[tool.coderefine.performance]\ncommand = "python bench.py"\n'
+SETTINGS = '[tool.coderefine.performance]\nrun = "python bench.py"\n'
 
 
 @pytest.fixture

@@ -36,9 +36,7 @@ class Speed:
         self._wanted = wanted
         self._protection = Protection.of(place, config)
         self._watch = (
-            CommandWatch(place, interpreter, wanted.command, wanted.clock)
-            if wanted.command
-            else Benchmarks(place, interpreter)
+            CommandWatch(place, interpreter, wanted.run, wanted.clock) if wanted.run else Benchmarks(place, interpreter)
         )
 
     def check(self, view: View, ask: Ask) -> Check:

@@ -116,7 +116,7 @@ class Benchmarks:
         if result.returncode == 5 or (result.returncode == 0 and not report.is_file()):
             raise CriticError(
                 "speed: no test uses pytest-benchmark's fixture: write one, or name a command under "
-                "[tool.coderefine.performance]"
+                '[tool.coderefine.performance]: run = "python bench.py"'
             )
         if result.returncode != 0:
             raise CriticError(f"speed: the benchmarks failed (pytest exited {result.returncode}): {_complaint(result)}")
@@ -129,7 +129,8 @@ class Benchmarks:
             found = self._ground.run(view, (str(self._ground.python), "-c", PROBE), 60.0).text.split()
             if "pytest_benchmark" not in found:
                 raise CriticError(
-                    f"speed: nothing to measure by: name a command under [tool.coderefine.performance], "
+                    'speed: nothing to measure by: name a command (run = "python bench.py") under '
+                    "[tool.coderefine.performance], "
                     f"or install pytest-benchmark for {self._ground.python}"
                 )
             self._alone = ("-n0",) if "xdist" in found else ()
