@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from coderefine.core import Ask, Check, Event, Listen, Outcome, Patch, Task
+from coderefine.core import Check, Event, Listen, Outcome, Task
 from coderefine.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,12 +36,11 @@ def check(
     `task`: a Task, the name of one, or a TOML file. `listen` is called with each Event, from whichever thread has news.
     Raises CoderefineError: ConfigError, UsageError, SurroundingsError, CriticError when a tool gave no verdict.
     """
-    from coderefine.cli.wiring import critics, views
-    from coderefine.loop.critique import critique
+    from coderefine.cli.wiring import checked, views
 
     parts = _parts(paths, task, listen, cwd, settings)
     with views(parts) as opened:
-        return critique(opened, critics(parts), Patch(), Ask(parts.place.scope))
+        return checked(parts, opened)
 
 
 def refine(

@@ -6,8 +6,8 @@ import click
 
 from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, flags, options
 from coderefine.cli.screen import screen
-from coderefine.cli.wiring import critics, setup, views
-from coderefine.core import Ask, Check, Patch
+from coderefine.cli.wiring import checked, setup, views
+from coderefine.core import Check
 
 
 @click.command()
@@ -15,16 +15,15 @@ from coderefine.core import Ask, Check, Patch
 @options(TASK, GATES, OUTPUT)
 def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
-    from coderefine.loop.critique import critique
-
     with screen(quiet=quiet, format_=format_) as display:
         parts = setup(paths, flags(given), display.listen)
         with views(parts) as opened:
-            checks = critique(opened, critics(parts), Patch(), Ask(parts.place.scope))
+            checks = checked(parts, opened)
         display.checks(checks)
     return 0 if passed(checks) else 1
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
     """Whether every gate is clean and has seen everything; when no gate spoke at all, that is not a pass."""
-    return bool(checks) and all(one.clean and one.complete for one in checks)
+    gates = [one for one in checks if one.gate]
+    return bool(gates) and all(one.clean and one.complete for one in gates)

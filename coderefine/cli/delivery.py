@@ -37,6 +37,11 @@ class Delivery:
     commit: bool = False
     branch: str | None = None
 
+    @property
+    def apart(self) -> bool:
+        """Whether the patch goes somewhere else than into the working tree."""
+        return self.diff or bool(self.patch) or bool(self.branch)
+
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Delivery:
         """What the flags of OPTIONS say. Raises UsageError when they exclude each other."""

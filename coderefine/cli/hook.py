@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coderefine.cli.decisions import failures, refusal, repaired
 from coderefine.cli.hook_elsewhere import broken
 from coderefine.cli.hook_notes import keep, note, same
 from coderefine.cli.options import GATES, OUTPUT, flags, options
@@ -19,6 +20,7 @@ from coderefine.cli.screen import Delivered, Screen, screen
 from coderefine.cli.wiring import Setup, critics, setup, views
 from coderefine.core import Ask, Check, Event, Outcome, Patch
 from coderefine.errors import PublishError, UsageError
+from coderefine.reports.rows import counted
 
 if TYPE_CHECKING:
     from coderefine.core import Views
@@ -193,9 +195,14 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
         if clean and not lost:
             return 0
         if clean or unfinished or not fix:
-            display.checks(checks)
+            display.checks(checks, refusal(what.commit, _failed(checks, lost)))
             return 1
         return _repaired(parts, staged, what, display, model=model)
+
+
+def _failed(checks: Sequence[Check], lost: Sequence[str]) -> str:
+    """What is wrong with the commit; tests that it breaks elsewhere are no findings."""
+    return failures(checks) or (f"it breaks {counted(len(lost), 'test')}" if lost else "")
 
 
 def _tell_broken(parts: Setup, what: Staged, lost: Sequence[str]) -> None:
@@ -236,6 +243,8 @@ def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, mod
         journal.finish(outcome)
         delivered = _delivered(journal, outcome, originals, what)
         prune(repository)
+    repair = repaired(outcome, tuple(outcome.best.patch.files), kept=journal.publication() is None)
+    delivered = replace(delivered, decided=refusal(what.commit, failures(outcome.baseline.checks), repair))
     display.outcome(outcome, delivered, journal.run)
     return 1
 
@@ -256,8 +265,9 @@ def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: S
         return _kept(journal, overlapping, Diff(Snapshot(journal, head, originals, what.hidden)).text(outcome))
     snapshot = Snapshot(journal, head, originals)
     diff = Diff(snapshot).text(outcome)
+    before = {path: snapshot.judged(path) for path in outcome.best.patch.files}
     try:
-        return Delivered(f"{Files(snapshot).publish(outcome)}; look at it, then `git add` it", diff)
+        return Delivered(f"{Files(snapshot).publish(outcome)}; look at it, then `git add` it", diff, before=before)
     except PublishError as error:
         return Delivered(f"nothing ({error}); the patch is kept: coderefine show {journal.run} --diff", diff)
 

@@ -14,6 +14,7 @@ from coderefine.cli.delivery import Delivery
 from coderefine.config import MASKED
 from coderefine.errors import JournalError, SurroundingsError
 from coderefine.project import locate
+from coderefine.reports.rows import best_try, counted
 
 if TYPE_CHECKING:
     from coderefine.cli.session import Request
@@ -48,12 +49,28 @@ def show(run: str, *, diff: bool, prompts: bool) -> int:
 
     repository = _mended()
     journal = Journal.load(repository, run)
-    click.echo(report.render(journal.run, journal.attempts(), journal.outcome(), _words(journal.publication())))
+    attempts = journal.attempts()
+    click.echo(
+        report.render(
+            journal.run,
+            attempts,
+            journal.outcome(),
+            wrote=_result(journal),
+            failed=journal.failure() and f"failed: {journal.failure()}",
+            before=journal.start(path for attempt in attempts for path in attempt.patch.files),
+        )
+    )
     if diff and (text := _diff(repository, journal)):
         click.echo(text)
     if prompts:
         _print_prompts(journal)
     return 0
+
+
+def _result(journal: Journal) -> str:
+    """What the run wrote, and how to take it back where that was not done yet."""
+    written = journal.publication()
+    return _words(written, journal.undone()) + (f"; undo: coderefine undo {journal.run}" if written else "")
 
 
 def _print_prompts(journal: Journal) -> None:
@@ -204,25 +221,36 @@ def _line(summary: Summary) -> str:
     if summary.trouble:
         return f"{summary.run}  {summary.trouble}"
     stop = summary.stop.value if summary.stop else "killed: coderefine resume goes on"
-    tried = max(summary.attempts - 1, 0)
-    wrote = _words(summary.publication)
-    return f"{summary.run}  {when}  {stop}  {tried} attempt{'' if tried == 1 else 's'}{wrote and '  ' + wrote}"
+    parts = (
+        summary.run,
+        when,
+        f"failed: {summary.failure}" if summary.failure else stop,
+        counted(max(summary.attempts - 1, 0), "attempt"),
+        _words(summary.publication, summary.undone),
+    )
+    return "  ".join(part for part in parts if part)
 
 
-def _words(done: Publication | None) -> str:
-    """What was written, in a few words."""
+def _words(done: Publication | None, undone: Publication | None) -> str:
+    """What was written, and whether it still is, in a few words."""
     if done is None:
-        return ""
-    what = done.ref.removeprefix("refs/heads/") if done.how == "branch" and done.ref else ""
-    return f"wrote {what or ', '.join(change.path for change in done.changes)}"
+        return f"undone: it {_words(undone, None)}" if undone else ""
+    if done.how == "branch":
+        return f"committed {(done.commit or '')[:10]} on the branch {(done.ref or '').removeprefix('refs/heads/')}"
+    what = ", ".join(change.path for change in done.changes)
+    return f"committed {done.commit[:10]}: {what}" if done.how == "commit" and done.commit else f"wrote {what}"
 
 
 def _diff(repository: Repository, journal: Journal) -> str:
-    """From the run's baseline to its best attempt; untracked files are in no commit, but in the journal."""
+    """From the run's baseline to its best attempt, or to the best try where nothing was proved.
+
+    Untracked files are in no commit, but in the journal.
+    """
     from coderefine.git import diff_files
 
     outcome = journal.outcome()
-    if outcome is None or not outcome.best.number:
+    best = outcome.best if outcome and outcome.best.number else best_try(journal.attempts())
+    if best is None:
         return ""
-    files = outcome.best.patch.files
+    files = best.patch.files
     return diff_files(repository, journal.commit(0), journal.start(files), files).decode("utf-8", "replace")

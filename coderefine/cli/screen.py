@@ -23,6 +23,7 @@ class Delivered:
     """What was handed over: a line that says so, and the diff. `pipe`: the diff itself is the output.
 
     `refused`: why the patch could not be written. `before`: what the patched files held when the run began.
+    `decided`: the last line of the report, where "all checks pass" would be about another tree than the user's.
     """
 
     line: str = ""
@@ -30,6 +31,7 @@ class Delivered:
     pipe: bool = False
     refused: PublishError | None = None
     before: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
+    decided: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Screen:
     quiet: bool
     diff: bool = False
 
-    def checks(self, checks: Sequence[Check]) -> None:
+    def checks(self, checks: Sequence[Check], decided: str = "") -> None:
+        """Report what the gates found; `decided` is a last line for people."""
         from coderefine.reports import json, terminal
 
         if self.format_ == "json":
@@ -52,6 +55,7 @@ class Screen:
             _raw(named(self.format_).checks(checks))
         elif not self.quiet:
             sys.stdout.write(terminal.checks(checks, coloured=_coloured(sys.stdout), width=columns(os.environ)))
+            sys.stdout.write(f"{decided}\n" if decided else "")
 
     def outcome(self, outcome: Outcome, delivered: Delivered, run: str) -> None:
         """The report; with `pipe` the patch alone goes to stdout and the report to stderr."""
@@ -94,7 +98,15 @@ class Screen:
         stream = sys.stderr if delivered.pipe else sys.stdout
         shown = delivered.diff.decode("utf-8", "replace") if self.diff else ""
         stream.write(
-            terminal.outcome(outcome, lines, diff=shown, coloured=_coloured(stream), width=columns(os.environ))
+            terminal.outcome(
+                outcome,
+                lines,
+                diff=shown,
+                decided=delivered.decided,
+                before=delivered.before,
+                coloured=_coloured(stream),
+                width=columns(os.environ),
+            )
         )
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from coderefine.cli.decisions import unwritten, with_patch
 from coderefine.cli.delivery import Delivery
 from coderefine.cli.options import flags
 from coderefine.cli.screen import Delivered
 from coderefine.cli.wiring import Setup, advice, critics, proposers, views
 from coderefine.config import masked
 from coderefine.core import EMPTY, Attempt, Critic, Event, Outcome, Stop, Views
-from coderefine.errors import PublishError, SurroundingsError
+from coderefine.errors import CoderefineError, PublishError, SurroundingsError
 
 if TYPE_CHECKING:
     from coderefine.cli.screen import Screen
@@ -90,14 +91,17 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
 
 @contextlib.contextmanager
 def _owning_up(journal: Journal) -> Iterator[None]:
-    """An interrupt that came too late to stop the patch says so."""
+    """Make an interrupt say what became of the patch and how to go on; record an error as the end of the run."""
     try:
         yield
     except KeyboardInterrupt:
         if journal.publication():
-            raise KeyboardInterrupt(
-                f"interrupted after the patch was written; undo: coderefine undo {journal.run}"
-            ) from None
+            said = f"interrupted after the patch was written; undo: coderefine undo {journal.run}"
+        else:
+            said = f"interrupted; nothing was written; coderefine resume {journal.run} goes on"
+        raise KeyboardInterrupt(said) from None
+    except CoderefineError as error:
+        journal.failed(str(error))
         raise
 
 
@@ -229,6 +233,7 @@ def assembled(
         special=_special(setup, earlier),
         listen=setup.listen,
         record=journal.attempt if journal else forget,
+        outside=originals.outside,
         edited=originals.edited,
         advice=advice(setup, client, original, earlier),
         task=setup.task,
@@ -295,26 +300,25 @@ def _delivered(
     """What was handed over; nothing when nothing is better than the start, or the run was interrupted."""
     from coderefine.publishers import Diff
 
+    run = snapshot.journal.run
     if not proved.best.number:
-        return Delivered()
+        stopped = f"nothing; coderefine resume {run} goes on" if proved.stop is Stop.INTERRUPTED else ""
+        return Delivered(stopped)
     outcome = _with(proved, beside)
     diff = Diff(snapshot).text(outcome)
     before = {path: snapshot.judged(path) for path in proved.best.patch.files}
     if outcome.stop is Stop.INTERRUPTED:
-        again = f"coderefine resume {snapshot.journal.run}"
-        said = f"nothing was written; the best patch so far is kept: {again} goes on with it"
+        said = f"nothing; the best patch so far is kept: coderefine resume {run} goes on with it"
         return Delivered(said, diff, before=before)
+    apart = with_patch(outcome) if asked.delivery.apart else ""
     if asked.delivery.diff:
-        return Delivered(diff=diff, pipe=True, before=before)
+        return Delivered(diff=diff, pipe=True, before=before, decided=apart)
     try:
-        return Delivered(asked.delivery.publisher(snapshot, setup.config).publish(outcome), diff, before=before)
+        line = asked.delivery.publisher(snapshot, setup.config).publish(outcome)
+        return Delivered(line, diff, before=before, decided=apart)
     except PublishError as error:
-        return Delivered(
-            f"nothing; the patch is kept: coderefine show {snapshot.journal.run} --diff",
-            diff,
-            refused=error,
-            before=before,
-        )
+        said = f"nothing; the patch is kept: coderefine show {run} --diff"
+        return Delivered(said, diff, refused=error, before=before, decided=unwritten(outcome))
 
 
 def _with(outcome: Outcome, beside: Mapping[str, bytes]) -> Outcome:

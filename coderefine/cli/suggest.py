@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coderefine.cli.bundling import bundled
+from coderefine.cli.decisions import suggested
 from coderefine.cli.delivery import Delivery
 from coderefine.cli.options import GATES, LOOP, OUTPUT, flags, options
 from coderefine.cli.posting import Target, post
@@ -20,6 +21,7 @@ from coderefine.cli.session import Request, assembled, exit_code, new_journal, o
 from coderefine.cli.wiring import Setup, setup, views
 from coderefine.core import Outcome
 from coderefine.errors import PublishError, UsageError
+from coderefine.reports.rows import counted
 
 if TYPE_CHECKING:
     from coderefine.git import Repository
@@ -129,7 +131,8 @@ def _proved(target: Target, parts: Setup, asked: Request, display: Screen, commi
             bundle = bundled(made, outcome, diff, head=commits[0], base=commits[1], style=target.style)
         prune(repository)
     before = {path: originals[path] for path in outcome.best.patch.files}
-    display.outcome(outcome, Delivered(f"{len(bundle.suggestions)} suggestions", diff, before=before), journal.run)
+    wrote, decided = counted(len(bundle.suggestions), "suggestion"), suggested(outcome, commits[0])
+    display.outcome(outcome, Delivered(wrote, diff, before=before, decided=decided), journal.run)
     _told(target, bundle, (snapshot, outcome))
     return exit_code(outcome)
 

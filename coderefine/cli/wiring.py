@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load, task_name
-from coderefine.core import FIX, Attempt, Critic, Event, Listen, Proposer, Task, Views
+from coderefine.core import FIX, Ask, Attempt, Check, Critic, Event, Listen, Patch, Proposer, Task, Views
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -99,6 +99,18 @@ def _of_task(parts: Setup) -> tuple[Critic, ...]:
     made += [FunctionGate(look) for look in task.checks]
     made += [Rewarded(task)] if task.reward else []
     return (*([Asked(task)] if task.wanted else []), *made)
+
+
+def checked(parts: Setup, opened: Views) -> tuple[Check, ...]:
+    """Run the gates on the tree as it is and, where they are clean, the task's advisers, as `fix` does at its start."""
+    from coderefine.loop.critique import critique
+
+    ask = Ask(parts.place.scope)
+    checks = critique(opened, critics(parts), Patch(), ask)
+    advisers = tuple(critic for critic in _of_task(parts) if not critic.gate)
+    if not advisers or not all(check.clean and check.complete for check in checks):
+        return checks
+    return (*checks, *critique(opened, advisers, Patch(), ask))
 
 
 def advice(

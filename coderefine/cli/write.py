@@ -75,6 +75,10 @@ def _check_model(config: Config, asked: Request) -> None:
 def _place(into: Sequence[str]) -> Place:
     """The project that the files are in, or will be."""
     paths = [Path(path).absolute() for path in into]
+    here = locate([], Path.cwd())
+    for path, name in zip(paths, into, strict=True):
+        if here.git_dir is not None and not Path(os.path.realpath(path)).is_relative_to(here.top):
+            raise UsageError(f"--into {name} is outside this repository ({here.top})")
     place = locate([next(one for one in (path, *path.parents) if one.exists()) for path in paths], Path.cwd())
     if place.git_dir is None:
         raise SurroundingsError(
@@ -175,7 +179,7 @@ def _relative(path: str, place: Place) -> str:
     full = Path(os.path.normpath(Path(path).absolute()))
     full = full.parent.resolve() / full.name
     if not full.is_relative_to(place.top):
-        raise UsageError(f"{path} is outside the repository {place.top}")
+        raise UsageError(f"{path} is outside this repository ({place.top})")
     return full.relative_to(place.top).as_posix()
 
 

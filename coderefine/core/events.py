@@ -1,4 +1,4 @@
-"""Progress, for whoever shows it."""
+"""Progress events of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from coderefine.core.spending import Cost
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Progress, for whoever shows it. `kind` is one of EVENTS; `done` of `total` counts the stage's own unit."""
+    """Progress of a run. `kind` is one of EVENTS; `done` of `total` counts the stage's own unit.
+
+    `most`: seconds that the run may take, where that is known.
+    """
 
     kind: str
     text: str = ""
@@ -18,6 +21,7 @@ class Event:
     total: int | None = None
     seconds: float = 0.0
     cost: Cost | None = None
+    most: float | None = None
 
 
 EVENTS = ("stage", "critic", "tests", "search", "attempt", "verdict", "request", "spent", "note")

@@ -22,7 +22,10 @@ KEPT = 50
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One line of `coderefine log`. `ending` is None for a run that was killed; `trouble` why it is unreadable."""
+    """One line of `coderefine log`. `ending` is None for a run that was killed; `trouble` why it is unreadable.
+
+    `failure` is the error that ended it. `undone`: what it wrote, where that was undone since.
+    """
 
     run: str
     meta: Meta
@@ -30,6 +33,8 @@ class Summary:
     publication: Publication | None = None
     attempts: int = 0
     trouble: str = ""
+    failure: str = ""
+    undone: Publication | None = None
 
     @property
     def stop(self) -> Stop | None:
@@ -46,7 +51,8 @@ def _summary(journal: Journal) -> Summary:
     try:
         meta = journal.meta
         attempts = len({record.body["number"] for record in journal.records() if record.kind == "attempt"})
-        return Summary(journal.run, meta, journal.ending(), journal.publication(), attempts)
+        written, undone = journal.publication(), journal.undone()
+        return Summary(journal.run, meta, journal.ending(), written, attempts, failure=journal.failure(), undone=undone)
     except JournalError as error:
         return Summary(journal.run, meta, trouble=str(error))
 

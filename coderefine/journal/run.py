@@ -164,6 +164,15 @@ class Journal:
         last = self._last("outcome")
         return decode(Ending, last.body, self._blobs.fetch) if last else None
 
+    def failed(self, reason: str) -> None:
+        """Record the error that ended the run."""
+        self._add("failed", {"reason": reason})
+
+    def failure(self) -> str:
+        """Return the error that ended the run; "" when there was none, or the run was resumed since and has ended."""
+        last = self._last("outcome", "failed")
+        return str(last.body["reason"]) if last and last.kind == "failed" else ""
+
     def outcome(self) -> Outcome | None:
         """The Outcome that `finish` was given, with every recorded attempt."""
         ending = self.ending()
@@ -200,6 +209,10 @@ class Journal:
     def publication(self) -> Publication | None:
         """What this run wrote, as long as it was not undone."""
         return self._state("published")
+
+    def undone(self) -> Publication | None:
+        """Return what this run wrote where it was undone since."""
+        return self.last_published() if self._state("unpublished") else None
 
     def last_published(self) -> Publication | None:
         """What was published last, undone since or not."""

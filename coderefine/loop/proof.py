@@ -157,6 +157,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
     verdict = judge.publishable(
         attempt, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
     )
+    verdict = verdict and state.judges_pass(attempt)
     return attempt if verdict else replace(attempt, verdict=verdict)
 
 
@@ -175,8 +176,13 @@ def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
 
 
 def _given(state: State, attempt: Attempt, path: str) -> bytes | None:
-    """What `path` held when the proof began: a module with doctests is a test file and may be patched all the same."""
+    """What a view showed at `path` when the proof began: a test file may be patched where it is a module with doctests.
+
+    Of a file outside the repository, to which a link leads, a view shows nothing.
+    """
     files = attempt.patch.files
+    if state.parts.outside(path):
+        return None
     return files[path] if path in files else state.parts.original(path)
 
 

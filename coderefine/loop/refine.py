@@ -14,6 +14,7 @@ from coderefine.loop.critique import critique
 from coderefine.loop.flaky import rerun_failing
 from coderefine.loop.ladder import Ladder
 from coderefine.loop.proof import prove, settle
+from coderefine.loop.protected_findings import announce, hindrance
 from coderefine.loop.state import SEED, Parts, State, tests
 from coderefine.loop.trial import tried
 
@@ -61,6 +62,8 @@ def _judge_baseline(state: State) -> None:
         state.steady = again.steady
         state.confirmation.begin_hanging(state.parts.views, critic, suite, replace(ask, freedom=state.freedom))
     state.keep(state.best)
+    if state.parts.proposers:
+        announce(state)
 
 
 def _climb(state: State) -> End:
@@ -113,7 +116,11 @@ def _iterations(state: State) -> End | None:
 
 def _seconds(state: State) -> End | None:
     left = state.seconds_left
-    return (Stop.BUDGET, f"seconds: {state.parts.limits.seconds:g} used") if left is not None and left <= 0 else None
+    return (
+        (Stop.BUDGET, f"the {state.parts.limits.seconds:g} s of --timeout are used up")
+        if left is not None and left <= 0
+        else None
+    )
 
 
 def _test_runs(state: State) -> End | None:
@@ -138,6 +145,7 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 def _no_idea(state: State, ladder: Ladder) -> str:
     """Why there was no attempt; a search that could not judge anything says what prevented it."""
     hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
+    hindered = hindered or hindrance(state)
     return hindered or f"{', '.join(ladder.names) or 'no proposer'} had no idea"
 
 
@@ -148,7 +156,8 @@ def _reason(state: State, best: Attempt, stop: Stop, why: str) -> End:
         return Stop.CLEAN, ""
     if stop is Stop.CLEAN:
         return Stop.NO_PROGRESS, "the final proof did not confirm what the attempts showed"
-    return stop, why
+    held = state.judges_pass(state.best)
+    return (stop, why) if held or best.number else (stop, f"{held.reason}; {why}")
 
 
 def _unproved(state: State, why: str) -> Outcome:

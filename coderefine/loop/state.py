@@ -57,6 +57,11 @@ def _untouched(_since: int) -> tuple[str, ...]:
     return ()
 
 
+def _nowhere(_path: str) -> bool:
+    """Whether a path leads out of a repository that has no links."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a run is made of. `original` gives a path's bytes in the user's tree at the snapshot (None: no file).
@@ -65,6 +70,7 @@ class Parts:
     `strength` measures how much the tests notice of a proved patch (None: not measured).
     `behaviour` holds it to what the code did before (None: the tests alone do).
     `special` refuses what has answers for the tests' own calls only (None: nobody looks).
+    `outside`: whether links of the user's lead from a path out of the repository, where no view and no patch reaches.
     `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
     `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
     `helpers`: which functions of a file that holds these bytes assert on behalf of the tests; no patch may change them.
@@ -87,6 +93,7 @@ class Parts:
     special: Guard | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = forget
+    outside: Callable[[str], bool] = _nowhere
     edited: Callable[[int], tuple[str, ...]] = _untouched
     advice: Sequence[Critic] = ()
     task: Task = FIX
@@ -181,7 +188,15 @@ class State:
         return not self.left(attempt) and (not attempt.number or bool(self.may_publish(attempt)))
 
     def may_publish(self, attempt: Attempt) -> Verdict:
-        return judge.publishable(attempt, self.baseline, self.flaky, self.parts.scope)
+        verdict = judge.publishable(attempt, self.baseline, self.flaky, self.parts.scope)
+        return verdict and self.judges_pass(attempt)
+
+    def judges_pass(self, attempt: Attempt) -> Verdict:
+        """Refuse `attempt` while a test fails that the task names as its judge."""
+        suite = tests(attempt) if self.parts.task.judged else None
+        failing = [item.symbol or item.path for item in self.left(attempt) if suite and item.critic == suite.critic]
+        reason = f"the tests that judge it still fail: {judge.listed(tuple(failing))}" if failing else ""
+        return Verdict(ok=not failing, reason=reason)
 
     def publishable(self) -> list[Attempt]:
         """Attempts that may be published, best first: each accepted one beat all before it."""
@@ -229,7 +244,8 @@ class State:
         return (one for one in self.parts.proposers if isinstance(one, Searcher))
 
     def say(self, kind: str, text: str = "", *, done: int = 0, cost: Cost | None = None) -> None:
-        self.parts.listen(Event(kind, text, done, self.parts.limits.iterations, time.monotonic() - self.began, cost))
+        limits, seconds = self.parts.limits, time.monotonic() - self.began
+        self.parts.listen(Event(kind, text, done, limits.iterations, seconds, cost, limits.seconds))
 
 
 def tests(attempt: Attempt) -> Check | None:

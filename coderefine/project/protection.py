@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import unicodedata
@@ -53,6 +54,7 @@ class Protection:
     def reason(self, path: str) -> str | None:
         """Why `path` may not be written, as "PATH is …"; None when it may."""
         why = self._form(path) or self._scope(path) or self._name(path) or self._test(path) or self._shadow(path)
+        why = why or self._read_only(path)
         why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
         return f"{path} {why}" if why else None
 
@@ -126,6 +128,17 @@ class Protection:
 
     def _test(self, path: str) -> str | None:
         return "is a test or test data" if self.is_test(path) else None
+
+    def _read_only(self, path: str) -> str | None:
+        """A file that its own mode, or that of its folder, keeps us from replacing."""
+        file = self.top / path
+        if not file.is_file():
+            return None
+        if not os.access(file, os.W_OK):
+            return "is read-only (`chmod u+w` allows a repair)"
+        if not os.access(file.parent, os.W_OK):
+            return "is in a read-only folder (`chmod u+w` on it allows a repair)"
+        return None
 
     def _shadow(self, path: str) -> str | None:
         """A *new* importable file that would be imported instead of the test runner or the standard library."""

@@ -21,6 +21,7 @@ LABELS = {
     "evidence": "cyan",
     "spent": "dim",
 }
+PASSED = ("all checks pass", "with the patch all checks pass")
 WORDS = (
     (r"\b\d+ (?:failed|error)\b", "red"),
     (r"\b\d+ passed\b", "green"),
@@ -61,7 +62,7 @@ def _painted(line: str | Row, width: int) -> Text:
     elif isinstance(line, str) and line.startswith("    "):
         text.stylize("dim")
     elif isinstance(line, Row):
-        text.stylize("bold green" if line.text == "all checks pass" else "bold yellow")
+        text.stylize("bold green" if line.text in PASSED else "bold yellow")
     return text
 
 

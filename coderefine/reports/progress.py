@@ -15,6 +15,7 @@ from coderefine.reports.terminal import colour
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+    from rich.text import Text
 
 
 SILENT = 10.0
@@ -67,7 +68,8 @@ class Plain:
         while not over.wait(max(0.05, self._wrote + self._silent - time.monotonic())):
             with self._lock:
                 if time.monotonic() - self._wrote >= self._silent:
-                    self._write(f"  {time.monotonic() - self._began:.0f} s: {self._scene.line or 'starting'}")
+                    spent = self._scene.time(time.monotonic() - self._began)
+                    self._write(f"  {spent}: {self._scene.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
         """Safe from any thread; a log that went away is nobody's reason to stop."""
@@ -115,22 +117,30 @@ def _live(stream: TextIO) -> Iterator[Listen]:
 
 
 class Live:
-    """Keeps one line up to date; notes stay above it."""
+    """Keep one line up to date: what is done now, how far it is, the time; notes stay above it."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
-        self._status = status
         self._scene = Scene()
         self._lock = threading.Lock()
+        self._began = time.monotonic()
+        status.update(self)  # drawn anew several times a second, so that the seconds run on
+
+    def __rich__(self) -> Text:
+        """Return the line as it is now; the time stays visible where the rest has to be cut."""
+        from rich.text import Text
+
+        with self._lock:
+            what, spent = self._scene.line or "starting", self._scene.time(time.monotonic() - self._began)
+        line = Text(what, no_wrap=True, overflow="ellipsis")
+        line.truncate(max(10, self._console.width - len(spent) - 7), overflow="ellipsis")
+        return line.append(f" · {spent}")
 
     def listen(self, event: Event) -> None:
-        """Safe from any thread."""
+        """Take an event; safe from any thread."""
         from rich.text import Text
 
         if event.kind == "note" and event.text:
             self._console.print(Text(event.text, "dim"))
         with self._lock:
             self._scene = self._scene.after(event)
-            line = Text(self._scene.line, no_wrap=True, overflow="ellipsis")
-        line.truncate(max(10, self._console.width - 4), overflow="ellipsis")
-        self._status.update(line)

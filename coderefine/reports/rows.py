@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.core import EMPTY, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.reports.line_numbers import steps
 
 LEFT = 5
 """Remaining findings named one by one; more are counted."""
@@ -56,18 +57,28 @@ def notes(checks: Sequence[Check]) -> Iterator[Row]:
     return (Row("note", f"{check.critic}: {note}") for check in checks for note in check.notes)
 
 
-def outcome_rows(outcome: Outcome, wrote: Sequence[str] = ()) -> tuple[Row, ...]:
-    """The whole run: checks, what was proved, what was refused, what is left, evidence, what was written."""
-    return tuple(_rows(outcome, wrote))
+def outcome_rows(
+    outcome: Outcome,
+    wrote: Sequence[str] = (),
+    decided: str = "",
+    before: Mapping[str, bytes | None] = EMPTY,
+) -> tuple[Row, ...]:
+    """The whole run: checks, what was proved, what was refused, what is left, evidence, what was written.
+
+    `decided` is the last line where the run was about something else than the tree, such as a commit. `before`: what
+    the patched files held at the start, for the line numbers.
+    """
+    return tuple(_rows(outcome, wrote, decided, before))
 
 
-def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
+def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[str, bytes | None]) -> Iterator[Row]:
     yield checks_row(outcome.baseline.checks)
     yield from notes(outcome.best.checks or outcome.baseline.checks)
-    yield from (_step(attempt, outcome) for attempt in outcome.attempts if attempt.number and attempt.verdict)
+    taken = ((attempt, text) for attempt, text in steps(outcome.attempts, before) if attempt.number and attempt.verdict)
+    yield from (_step(attempt, text, outcome) for attempt, text in taken)
     yield from _refused(outcome)
     yield from _left(outcome.remaining)
-    yield from _advice(outcome.remaining)
+    yield from advice(outcome.remaining)
     yield from _flaky(outcome.evidence.flaky)
     if outcome.best.number:
         yield from _bar(outcome)
@@ -78,14 +89,26 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
     yield from _also(outcome)
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
+    yield from _tried(outcome)
     yield from (Row("wrote", line.removeprefix("wrote ")) for line in wrote)
-    yield Row("", ending(outcome))
+    yield Row("", decided or ending(outcome))
 
 
-def _step(attempt: Attempt, outcome: Outcome) -> Row:
+def _tried(outcome: Outcome) -> Iterator[Row]:
+    """Name the best attempt where it was a step forward and could not be proved: it is kept, not written."""
+    if not outcome.best.number and (attempt := best_try(outcome.attempts)):
+        yield Row("kept", f"{attempt.patch.summary}: not written; coderefine show --diff prints it")
+
+
+def best_try(attempts: Sequence[Attempt]) -> Attempt | None:
+    """Return the last attempt that was a better step than those before it."""
+    return next((one for one in reversed(attempts) if one.number and one.verdict), None)
+
+
+def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:
     proved = 0 < attempt.number <= outcome.best.number
     verdict = "proved" if proved else "not proved"
-    return Row(attempt.patch.origin, attempt.patch.summary, verdict, attempt.cost.seconds)
+    return Row(attempt.patch.origin, summary, verdict, attempt.cost.seconds)
 
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
@@ -104,7 +127,7 @@ def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
         yield Row("left", f"… and {len(hard) - LEFT} more (coderefine check lists them)")
 
 
-def _advice(remaining: Sequence[Finding]) -> Iterator[Row]:
+def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
     """What a review still remarks; it blocks nothing."""
     soft = [finding for finding in remaining if finding.severity is Severity.SOFT]
     for finding in soft[:LEFT]:
@@ -177,6 +200,11 @@ def cost(spent: Cost) -> str:
     return f"{spent.requests} request{'s' * (spent.requests != 1)} · {spent.tokens:,} tokens · {price}"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 test`, `2 tests`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def ending(outcome: Outcome) -> str:
     """The last line: clean, or what remains and why the run ended."""
     hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
@@ -191,4 +219,4 @@ def _clean(flaky: int) -> str:
 
 
 def _why(outcome: Outcome) -> str:
-    return f"{outcome.stop.value}: {outcome.why}" if outcome.why else outcome.stop.value
+    return f"{outcome.stop.value}: {outcome.why}" if outcome.why not in ("", outcome.stop.value) else outcome.stop.value

@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
-from coderefine.reports.rows import cost
+from coderefine.reports.line_numbers import steps
+from coderefine.reports.rows import best_try, cost, counted
 
 
-def render(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote: str) -> str:
-    """Plain text, a line per attempt; `outcome` is None for a run that was killed."""
-    return "\n".join(_lines(run, attempts, outcome, wrote))
+def render(
+    run: str,
+    attempts: Sequence[Attempt],
+    outcome: Outcome | None,
+    *,
+    wrote: str,
+    failed: str,
+    before: Mapping[str, bytes | None],
+) -> str:
+    """Render a run as plain text, one line per attempt.
+
+    `outcome` is None for a run that was killed, or that `failed` with an error. `wrote` says what it wrote, and
+    `before` is what the patched files held when it began.
+    """
+    return "\n".join(_lines(run, attempts, outcome, wrote=wrote, failed=failed, before=before))
 
 
-def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote: str) -> Iterator[str]:
+def _lines(
+    run: str,
+    attempts: Sequence[Attempt],
+    outcome: Outcome | None,
+    *,
+    wrote: str,
+    failed: str,
+    before: Mapping[str, bytes | None],
+) -> Iterator[str]:
     yield f"run {run}"
-    best = outcome.best.number if outcome else None
-    for attempt in attempts:
-        yield _attempt(attempt, best=attempt.number == best and attempt.number > 0)
-    if outcome is None:
+    best = outcome.best.number if outcome else 0
+    for attempt, summary in steps(attempts, before):
+        yield _attempt(attempt, summary, best=0 < attempt.number == best)
+    if failed:
+        yield f"ended     {failed}"
+    elif outcome is None:
         yield "ended     killed: `coderefine resume` goes on without paying twice"
-    else:
+    if outcome is not None:
         yield from _ending(outcome)
-        if wrote:
-            yield f"{wrote}; undo: coderefine undo {run}"
-    if best:
+    if wrote:
+        yield f"result    {wrote}"
+    if best or best_try(attempts):
         yield f"look      coderefine show {run} --diff"
 
 
@@ -40,11 +63,12 @@ def _ending(outcome: Outcome) -> Iterator[str]:
         yield f"{label:<10}{finding.where} {finding.rule} {finding.message}"
 
 
-def _attempt(attempt: Attempt, *, best: bool) -> str:
+def _attempt(attempt: Attempt, summary: str, *, best: bool) -> str:
     if attempt.number == 0:
         failing = sum(1 for case in attempt.cases.values() if case.status.bad)
-        return f"   0      start: {len(attempt.cases)} tests, {failing} failing, {len(attempt.findings)} findings"
+        ran, found = counted(len(attempt.cases), "test"), counted(len(attempt.findings), "finding")
+        return f"   0      start: {ran}, {failing} failing, {found}"
     mark = "*" if best else " "
     answer = "better" if attempt.verdict else "refused"
     reason = f" ({attempt.verdict.reason})" if attempt.verdict.reason else ""
-    return f"{mark}{attempt.number:>4}      {attempt.patch.origin}: {attempt.patch.summary} · {answer}{reason}"
+    return f"{mark}{attempt.number:>4}      {attempt.patch.origin}: {summary} · {answer}{reason}"

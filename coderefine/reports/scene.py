@@ -19,10 +19,11 @@ class Scene:
     number: int = 0
     request: str = ""
     cost: Cost | None = None
+    most: float | None = None
 
     def after(self, event: Event) -> Scene:
         """This scene once `event` has happened."""
-        now = self if event.cost is None else replace(self, cost=event.cost)
+        now = replace(self, cost=event.cost or self.cost, most=event.most or self.most)
         if event.kind == "stage":
             return replace(now, stage=event.text, unit="", done=0, total=None, request="")
         if event.kind == "tests":
@@ -30,12 +31,16 @@ class Scene:
         if event.kind == "search":
             return replace(now, unit=event.text, done=0, total=None, request="")
         if event.kind == "attempt":
-            return replace(now, attempt=event.text, number=event.done, request="")
+            return replace(_idle(now), attempt=event.text, number=event.done)
         if event.kind == "verdict":
-            return replace(now, attempt="", number=0)
+            return replace(_idle(now), stage="choosing the next step")
         if event.kind == "request":
             return replace(now, request=event.text)
         return now
+
+    def time(self, seconds: float) -> str:
+        """`12 s of at most 600 s`: how long it has taken, and how long it may take where that is known."""
+        return f"{seconds:.0f} s" + (f" of at most {self.most:g} s" if self.most else "")
 
     @property
     def line(self) -> str:
@@ -57,3 +62,8 @@ class Scene:
             return ""
         price = "" if self.cost.usd is None else f" · ${self.cost.usd:.4f}"
         return f"{self.cost.tokens:,} tokens{price}"
+
+
+def _idle(scene: Scene) -> Scene:
+    """`scene` between two stages: nothing of the last stage or attempt is shown beside the next one."""
+    return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")

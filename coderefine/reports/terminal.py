@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
-from coderefine.core import Check, Finding, Outcome, Severity
+from coderefine.core import EMPTY, Check, Finding, Outcome, Severity
 from coderefine.reports.layout import plain
-from coderefine.reports.rows import Row, checks_row, headline, notes, outcome_rows
+from coderefine.reports.rows import Row, advice, checks_row, headline, notes, outcome_rows
 
 SHOWN = 50
 """Findings listed in full; more are counted."""
@@ -28,10 +28,21 @@ def checks(said: Sequence[Check], *, coloured: bool = False, width: int = 100) -
 
 
 def outcome(
-    end: Outcome, wrote: Sequence[str] = (), *, diff: str = "", coloured: bool = False, width: int = 100
+    end: Outcome,
+    wrote: Sequence[str] = (),
+    *,
+    diff: str = "",
+    decided: str = "",
+    before: Mapping[str, bytes | None] = EMPTY,
+    coloured: bool = False,
+    width: int = 100,
 ) -> str:
-    """The report of a run; `wrote` are the publishers' lines, `diff` a unified diff to look at before it."""
-    report = _drawn(list(outcome_rows(end, wrote)), coloured=coloured, width=width)
+    """Render the report of a run.
+
+    `wrote` are the publishers' lines, `diff` is a unified diff to print first, `decided` replaces the last line.
+    `before`: what the patched files held at the start.
+    """
+    report = _drawn(list(outcome_rows(end, wrote, decided, before)), coloured=coloured, width=width)
     return _diff(diff, coloured=coloured, width=width) + report
 
 
@@ -43,6 +54,8 @@ def _findings(said: Sequence[Check]) -> Iterator[str | Row]:
             yield from (f"    {line}" for line in _evidence(finding))
         if len(hard) > SHOWN:
             yield f"… and {len(hard) - SHOWN} more from {check.critic}"
+        if not check.gate:
+            yield from advice(check.findings)
         yield from notes((check,))
 
 

@@ -38,6 +38,10 @@ class Originals(Mapping[str, "bytes | None"]):
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str)
 
+    def outside(self, path: str) -> bool:
+        """Whether links lead from `path` out of the tree."""
+        return not self._top.joinpath(*plain(path)).resolve().is_relative_to(self._top.resolve())
+
     def edited(self, since: int) -> tuple[str, ...]:
         """Files that were written after `since` (`time.time_ns`), as far as git does not ignore them."""
         argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")

@@ -9,9 +9,10 @@ import time
 from threading import Thread
 
 import pytest
+from rich.console import Console
 
 from coderefine.core import Cost, Event
-from coderefine.reports.progress import Plain, choose
+from coderefine.reports.progress import Live, Plain, choose
 from coderefine.reports.scene import Scene
 
 STORY = (
@@ -98,12 +99,12 @@ def test_the_scene_after_each_event() -> None:
         "checks",
         "checks · tests 3/44",
         "checks · tests 44/44",
-        "checks · tests 44/44",
-        "checks · tests 44/44 · attempt 1: search: `>` → `>=`",
-        "checks · tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens",
-        "checks · tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
-        "checks · tests 44/44 · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
-        "checks · tests 44/44 · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "choosing the next step",
+        "attempt 1: search: `>` → `>=`",
+        "attempt 1: search: `>` → `>=` · gpt, 812 tokens",
+        "attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "choosing the next step · 3,411 tokens · $0.0021",
     ]
 
 
@@ -125,6 +126,31 @@ def test_a_stage_does_not_show_the_attempt_before_it() -> None:
     for event in (Event("attempt", "a", 1), Event("verdict", "no", 1), Event("stage", "search")):
         scene = scene.after(event)
     assert scene.line == "search"
+
+
+def test_the_tests_of_the_last_attempt_stood_beside_the_next_one() -> None:
+    scene = Scene()
+    story = (Event("attempt", "a", 1), Event("stage", "proof"), Event("tests", done=44, total=44), Event("verdict"))
+    for event in story:
+        scene = scene.after(event)
+    assert scene.line == "choosing the next step"
+    assert scene.after(Event("attempt", "b", 2)).line == "attempt 2: b"
+
+
+@pytest.mark.parametrize(("most", "words"), [(None, "12 s"), (600.0, "12 s of at most 600 s")])
+def test_a_line_says_how_long_it_takes_at_most(most: float | None, words: str) -> None:
+    assert Scene().after(Event("stage", "checks", most=most)).after(Event("tests", done=1, total=2)).time(12.3) == words
+
+
+def test_a_terminal_sees_the_seconds_however_long_the_line_is() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=50)
+    with console.status("starting") as status:
+        live = Live(console, status)
+        live.listen(Event("stage", "a stage with a name that is longer than the line " * 2, most=30.0))
+        line = live.__rich__().plain
+    assert "…" in line
+    assert line.endswith(" · 0 s of at most 30 s")
+    assert len(line) <= 50
 
 
 def test_a_reader_that_went_away_stops_nobody() -> None:

@@ -89,7 +89,7 @@ def test_many_findings_are_counted() -> None:
         (Stop.CLEAN, "", 0, "all checks pass"),
         (Stop.BUDGET, "seconds: 600 s used", 2, "2 findings remain (budget: seconds: 600 s used)"),
         (Stop.UNFIXABLE, "", 1, "1 finding remains (unfixable)"),
-        (Stop.INTERRUPTED, "interrupted", 0, "stopped: interrupted: interrupted"),
+        (Stop.INTERRUPTED, "interrupted", 0, "stopped: interrupted"),
     ],
 )
 def test_the_last_line_says_how_it_ended(stop: Stop, why: str, remaining: int, words: str, outcome: Outcome) -> None:

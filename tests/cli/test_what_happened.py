@@ -1,0 +1,254 @@
+"""What a report says is what happened: last lines, reasons, marks in `log`, line numbers, where wrong values enter."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from coderefine import check
+from coderefine.core import Finding, Read, Task
+from coderefine.errors import ConfigError, CriticError
+from tests.cli.test_bad_places import untidy, user
+from tests.cli.test_write import FILES, RIGHT, new, write
+from tests.support.command import GREEN, LINT, ORDER, TESTS, coderefine
+from tests.support.llm_server import error
+from tests.support.repo import git, make_repo
+
+__all__ = ["untidy", "user"]
+
+OFFLINE = ("fix", "--no-model", "--no-search")
+LETTERS = 'def roman(number: int) -> str:\n    """Roman."""\n    return "I" * number\n'
+
+
+def last(text: str) -> str:
+    return text.rstrip().splitlines()[-1]
+
+
+class TestWrite:
+    def test_code_was_committed_while_its_tests_failed(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "roman", FILES)
+        said, _ = write(top, [new(LETTERS), "I have no better idea."], "--tests", "tests/test_roman.py", "--commit")
+        assert said.code == 1, said
+        assert git(top, "log", "--format=%s") == "start"
+        assert git(top, "status", "--porcelain") == ""
+        assert "not proved" in said.out
+        assert "the tests that judge it still fail: tests/test_roman.py::test_nine" in last(said.out)
+        assert "coderefine show --diff" in said.out, "the best try is offered"
+        assert '+    return "I" * number' in coderefine("show", "--diff", cwd=top).out
+
+    def test_code_was_committed_while_its_tests_failed_because_the_server_died(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "roman", FILES)
+        said, _ = write(top, [new(LETTERS), error(401)], "--commit")
+        assert said.code == 2, said
+        assert git(top, "log", "--format=%s") == "start"
+        assert "still fail" in last(said.out)
+
+    def test_what_the_tests_accept_is_still_written(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "roman", FILES)
+        said, _ = write(top, [new(LETTERS), new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{LETTERS}")])
+        assert said.code == 0, said
+        assert (top / "pkg/roman.py").read_text() == RIGHT
+
+    def test_a_file_elsewhere_was_called_no_git_repository(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "roman", FILES)
+        said, _ = write(top, [], into=("--into", "../evil.py"))
+        assert said.code == 2
+        assert "../evil.py is outside this repository" in said.err
+
+
+class TestLastLine:
+    def test_a_refused_commit_ended_in_all_checks_pass(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
+        (top / "order.py").write_text(LINT)
+        git(top, "add", "-A")
+        said = coderefine("hook", "run", cwd=top)
+        assert said.code == 1, said
+        assert last(said.out) == "commit refused: 1 ruff finding; a repair lies unstaged in order.py"
+
+    def test_a_refused_commit_without_a_repair_says_how_many_tests_fail(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
+        (top / "order.py").write_text(ORDER)
+        git(top, "add", "-A")
+        assert last(coderefine("hook", "run", "--no-fix", cwd=top).out) == "commit refused: 1 test fails"
+
+    def test_a_broken_head_ended_in_all_checks_pass(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
+        git(top, "checkout", "-qb", "topic")
+        (top / "order.py").write_text(LINT)
+        git(top, "commit", "-qam", "lint")
+        said = coderefine("suggest", "--base", "main", "--no-post", "--style", "--no-search", cwd=top)
+        head = git(top, "rev-parse", "HEAD")[:10]
+        assert last(said.out) == f"{head}: 1 ruff finding; with the patch all checks pass"
+        assert "1 suggestion\n" in said.out
+
+    def test_a_printed_patch_is_not_in_the_tree(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
+        said = coderefine(*OFFLINE, "--diff", cwd=top)
+        assert last(said.err) == "with the patch all checks pass"
+
+    def test_used_up_time_names_its_option(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
+        said = coderefine(*OFFLINE, "--timeout", "0", cwd=top)
+        assert "(budget: the 0 s of --timeout are used up)" in last(said.out)
+
+
+class TestPlaces:
+    def test_a_linked_folder_of_tests_refused_every_patch(self, tmp_path: Path) -> None:
+        shared = tmp_path / "shared"
+        shared.mkdir()
+        (shared / "test_order.py").write_text(TESTS)
+        settings = '[tool.pytest.ini_options]\npythonpath = ["."]\n'
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "pyproject.toml": settings})
+        (top / "tests").symlink_to(shared)
+        git(top, "add", "-A")
+        git(top, "commit", "-qm", "link")
+        said = coderefine(*OFFLINE, cwd=top)
+        assert said.code == 0, said
+        assert "protected files changed" not in said.out
+        assert (top / "order.py").read_text() == GREEN
+
+    @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o755), (0o644, 0o555)], ids=["file", "folder"])
+    def test_a_read_only_target_is_told_up_front(
+        self, untidy: Path, user: Sequence[str], file: int, folder: int
+    ) -> None:
+        (untidy / "order.py").chmod(file)
+        untidy.chmod(folder)
+        said = coderefine(*OFFLINE, cwd=untidy, wrap=user)
+        runs = coderefine("log", cwd=untidy, wrap=user)
+        untidy.chmod(0o755)
+        assert said.code == 1, said
+        assert "all checks pass" not in said.out
+        assert "order.py is " in said.err
+        assert "read-only" in said.err
+        assert "its finding is left" in said.err
+        assert "read-only" in last(said.out)
+        assert "killed" not in runs.out
+
+    def test_findings_in_protected_files_are_no_want_of_ideas(self, tmp_path: Path) -> None:
+        settings = '[tool.coderefine]\nprotect = ["made.py"]\n'
+        made = 'import os\nimport sys\n\n"made"\n'
+        top = make_repo(
+            tmp_path / "order",
+            {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": settings, "made.py": made},
+        )
+        said = coderefine(*OFFLINE, cwd=top)
+        assert said.code == 1, said
+        assert "made.py is protected by 'made.py': its 2 findings are left" in said.err
+        assert "no idea" not in said.out
+        assert "made.py is protected by 'made.py'" in last(said.out)
+
+
+class TestLog:
+    def test_undone_and_committed_runs_are_marked(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
+        assert coderefine(*OFFLINE, cwd=top).code == 0
+        assert "1 attempt  wrote order.py" in coderefine("log", cwd=top).out
+        assert coderefine("undo", cwd=top).code == 0
+        assert "undone: it wrote order.py" in coderefine("log", cwd=top).out
+        shown = coderefine("show", cwd=top).out
+        assert "undone: it wrote order.py" in shown
+        assert "undo: coderefine undo" not in shown
+        assert "start: 2 tests, 0 failing, 1 finding\n" in shown
+        assert coderefine(*OFFLINE, "--commit", cwd=top).code == 0
+        commit = git(top, "rev-parse", "HEAD")[:10]
+        assert f"committed {commit}: order.py" in coderefine("log", cwd=top).out.splitlines()[0]
+
+    def test_an_error_in_a_run_was_called_killed(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
+        program = '[tool.coderefine]\ngates = ["broken"]\n[[tool.coderefine.commands]]\nname = "broken"\n'
+        (top / "pyproject.toml").write_text(f'{program}run = ["sh", "-c", "exit 9"]\n')
+        said = coderefine(*OFFLINE, cwd=top)
+        assert said.code == 2, said
+        line = coderefine("log", cwd=top).out
+        assert "killed" not in line
+        assert "failed: broken exited 9" in line
+        assert "failed: broken exited 9" in coderefine("show", cwd=top).out
+
+    def test_the_second_step_names_lines_of_the_users_file(self, tmp_path: Path) -> None:
+        """ruff takes two lines away at the top; the search's line is said for the file as the user has it."""
+        top = make_repo(tmp_path / "order", {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS})
+        line = (top / "order.py").read_text().splitlines().index("    return total * 0.1 if total > 100 else 0") + 1
+        said = coderefine("fix", "--no-model", cwd=top)
+        assert f"search    order.py:{line} " in said.out, said
+        assert f"search: order.py:{line} " in coderefine("show", cwd=top).out
+
+
+class TestEntrance:
+    """Senseless values are refused where they enter."""
+
+    def test_no_samples(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
+        said = coderefine("check", "--gate", "ruff", cwd=top, env={"CODEREFINE_SAMPLES": "0"})
+        assert said.code == 2
+        assert "CODEREFINE_SAMPLES: samples must be a whole number from 1 on, not 0" in said.err
+        with pytest.raises(ConfigError, match="samples must be a whole number from 1 on"):
+            check(samples=0, gates=["ruff"], cwd=top)
+
+    def test_a_task_whose_check_gives_a_string(self, tmp_path: Path) -> None:
+        def look(_read: Read) -> str:
+            return "this is bad"
+
+        top = make_repo(tmp_path / "order", {"order.py": GREEN})
+        task = Task("odd", checks=(look,))  # type: ignore[arg-type]
+        with pytest.raises(CriticError, match="look gave 'this is bad' instead of findings"):
+            check(task=task, gates=[], cwd=top)
+
+    @pytest.mark.parametrize("path", ["../evil.py", "/etc/passwd"])
+    def test_a_finding_outside_the_tree(self, tmp_path: Path, path: str) -> None:
+        def look(_read: Read) -> list[Finding]:
+            return [Finding("odd", "rule", path, "wrong")]
+
+        top = make_repo(tmp_path / "order", {"order.py": GREEN})
+        with pytest.raises(CriticError, match="is outside this repository"):
+            check(task=Task("odd", checks=(look,)), gates=[], cwd=top)
+
+    def test_a_path_of_another_place(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN})
+        (tmp_path / "evil.py").write_text("x = 1\n")
+        said = coderefine("check", "order.py", "../evil.py", cwd=top)
+        assert said.code == 2
+        assert "../evil.py is outside this repository" in said.err
+
+    def test_an_unknown_variable_is_named_as_it_is_written(self, tmp_path: Path) -> None:
+        said = coderefine("check", cwd=tmp_path, env={"CODEREFINE_MAX_CST": "1"})
+        assert said.err == "coderefine: CODEREFINE_MAX_CST is not a setting (did you mean CODEREFINE_MAX_COST?)\n"
+
+    @pytest.mark.parametrize(
+        ("key", "meant"), [("goall", "goal"), ("wantd", "wanted"), ("max-complexty", "max-complexity")]
+    )
+    def test_an_unknown_key_of_a_task_file(self, tmp_path: Path, key: str, meant: str) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN, "task.toml": f'{key} = "x"\n'})
+        said = coderefine("check", "--task", "task.toml", cwd=top)
+        assert said.err == f"coderefine: task.toml: a task has no key {key!r} (did you mean {meant!r}?)\n"
+
+    def test_a_type_checker_that_is_not_there(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
+        python, tools = tmp_path / "venv/bin/python", tmp_path / "tools"
+        subprocess.run((sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv"), check=True)
+        tools.mkdir()
+        for name in ("git", "sh", "cat", "env", "unshare", "nsenter", "setpriv", "mount"):
+            if found := shutil.which(name):
+                (tools / name).symlink_to(found)
+        said = coderefine(
+            "check", "--task", "types", "--gate", "mypy", "--python", str(python), cwd=top, env={"PATH": str(tools)}
+        )
+        assert said.code == 2, said
+        assert last(said.err).startswith(f"coderefine: mypy is not installed for {python}")
+        assert "pip install mypy, or choose pyright" in last(said.err)
+
+
+def test_check_is_silent_about_what_fix_remarks(tmp_path: Path) -> None:
+    wide = "def f(a, b, c, d, e, g, h, i):\n    return a + b + c + d + e + g + h + i\n"
+    top = make_repo(tmp_path / "wide", {"wide.py": wide})
+    args = ("--task", "readability", "--gate", "ruff")
+    checked, fixed = coderefine("check", *args, cwd=top), coderefine("fix", "--no-model", *args, cwd=top)
+    assert (checked.code, fixed.code) == (0, 0), (checked, fixed)
+    remarks = [line for line in fixed.out.splitlines() if line.startswith("advice")]
+    assert remarks
+    assert [line for line in checked.out.splitlines() if line.startswith("advice")] == remarks
+    assert "reading 4" in last(checked.out)
