@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from coderefine.publishers import Snapshot
 
 OPTIONS = (
-    click.option("--diff", is_flag=True, help="Print the patch, write nothing."),
-    click.option("--patch", type=click.Path(dir_okay=False), metavar="FILE", help="Write a mail for `git am`."),
-    click.option("--commit", is_flag=True, help="Commit it on the current branch; git hooks run."),
-    click.option("--branch", metavar="NAME", help="Commit it on a new branch that is not checked out."),
-    click.option("--author", metavar="'NAME <MAIL>'", help="Author of the commit."),
-    click.option("-m", "--message", metavar="TEXT", help="Subject of the commit; {summary} is what the patch does."),
+    click.option("--diff", is_flag=True, help="Print the patch and write nothing."),
+    click.option(
+        "--patch",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write the patch to FILE, as a mail for `git am`.",
+    ),
+    click.option("--commit", is_flag=True, help="Commit the patch on the current branch; your git hooks run."),
+    click.option("--branch", metavar="NAME", help="Commit the patch on a new branch, which is not checked out."),
+    click.option("--author", metavar="'NAME <MAIL>'", help="Name the author of the commit (default: you)."),
+    click.option(
+        "-m",
+        "--message",
+        metavar="TEXT",
+        help="Give the subject of the commit; {summary} in it stands for what the patch does.",
+    ),
 )
 
 

@@ -12,16 +12,16 @@ from coderefine import __version__
 COMMANDS = {
     "check": ("coderefine.cli.check", "Run the gates and list what they find."),
     "fix": ("coderefine.cli.fix", "Repair what the gates find; write only what is proved."),
-    "write": ("coderefine.cli.write", "Write the code that is asked for; tests you name are the judge."),
+    "write": ("coderefine.cli.write", "Write the code that you ask for; the tests you name decide."),
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
-    "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do."),
+    "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do it."),
     "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),
     "log": ("coderefine.cli.runs", "List earlier runs."),
     "show": ("coderefine.cli.runs", "Show one run: attempts, verdicts, evidence."),
     "undo": ("coderefine.cli.runs", "Take back what a run wrote."),
-    "resume": ("coderefine.cli.fix", "Finish an interrupted run without paying twice."),
-    "replay": ("coderefine.cli.replay", "Run a recorded run again from its record, offline."),
-    "doctor": ("coderefine.cli.doctor", "Say what was found on this system and what to do about the rest."),
+    "resume": ("coderefine.cli.fix", "Finish an interrupted run without paying for an answer twice."),
+    "replay": ("coderefine.cli.replay", "Repeat a recorded run from its record, offline."),
+    "doctor": ("coderefine.cli.doctor", "Report what works on this system, and how to get the rest."),
     "init": ("coderefine.cli.init", "Write a commented [tool.coderefine] into pyproject.toml."),
 }
 
@@ -56,4 +56,4 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "-V", "--version", message="coderefine %(version)s")
 def coderefine() -> None:
-    """Hand back patches that are proved: critique, refine, verify, write to git."""
+    """Check, repair, prove, write: only what every check and test accepts is written."""

@@ -43,10 +43,14 @@ def hook() -> None:
 @hook.command()
 @click.argument("names", nargs=-1, type=click.Path())
 @click.option(
-    "--hook-timeout", type=click.FloatRange(1), default=TIMEOUT, metavar="SECONDS", help="For tests and fixes."
+    "--hook-timeout",
+    type=click.FloatRange(1),
+    default=TIMEOUT,
+    metavar="SECONDS",
+    help="Stop tests and repairs after so long (default 20).",
 )
-@click.option("--push", is_flag=True, help="Look at what is pushed instead of what is staged.")
-@click.option("--fix/--no-fix", default=True, help="Repair the files where that can be proved.")
+@click.option("--push", is_flag=True, help="Check what is pushed instead of what is staged.")
+@click.option("--fix/--no-fix", default=True, help="Repair the files where a repair can be proved.")
 @click.option("--model/--no-model", "ask", default=False, help="Let a model help (by default none is asked).")
 @options(GATES, OUTPUT)
 def run(  # one parameter per flag that is no configuration key

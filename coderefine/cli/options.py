@@ -16,12 +16,22 @@ Decorator = Callable[[Function], Function]
 
 GATES = (
     click.option("--gate", "gates", multiple=True, metavar="NAME", help="Run only this gate (repeatable)."),
-    click.option("--select", multiple=True, metavar="RULES", help="ruff rules to select (comma separated)."),
-    click.option("--ignore", multiple=True, metavar="RULES", help="ruff rules to ignore (comma separated)."),
-    click.option("--max-complexity", type=click.IntRange(1), metavar="N", help="Complexity limit of a function."),
-    click.option("--python", metavar="PATH", help="The project's interpreter."),
-    click.option("--view", type=click.Choice(["auto", "overlay", "copy"]), help="How the private view is made."),
-    click.option("--network/--no-network", default=None, help="Let the project's tests use the network."),
+    click.option("--select", multiple=True, metavar="RULES", help="Select these ruff rules (comma separated)."),
+    click.option("--ignore", multiple=True, metavar="RULES", help="Ignore these ruff rules (comma separated)."),
+    click.option(
+        "--max-complexity", type=click.IntRange(1), metavar="N", help="Allow a function this complexity (default 10)."
+    ),
+    click.option(
+        "--python",
+        metavar="PATH",
+        help="Use this interpreter of the project (default: the one that `coderefine doctor` names).",
+    ),
+    click.option(
+        "--view",
+        type=click.Choice(["auto", "overlay", "copy"]),
+        help="Work in an overlay mount or in a copy of the tree; auto (the default) takes the overlay where it works.",
+    ),
+    click.option("--network/--no-network", default=None, help="Let the project's tests use the network (default: no)."),
 )
 
 
@@ -35,29 +45,67 @@ TASK = (
         "--task",
         metavar="NAME|FILE.toml",
         callback=_anywhere,
-        help="What done means (default fix): readability, performance, types, docs, another package's, or a file.",
+        help="Choose what the task is (default fix): readability, performance, types, docs, a TOML file, or a name "
+        "that another package adds.",
     ),
 )
 LOOP = (
-    click.option("--max-iterations", type=click.IntRange(0), metavar="N", help="Rounds with the model; 0: none."),
-    click.option("--max-requests", type=click.IntRange(0), metavar="N", help="Requests to the model; 0: none."),
-    click.option("--max-tokens", type=click.IntRange(0), metavar="N", help="Tokens, prompt and reply together."),
-    click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Dollars."),
-    click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Wall time of the whole run."),
-    click.option("--search/--no-search", default=None, help="Use the offline search engine."),
-    click.option("--search-time", type=click.FloatRange(0), metavar="SECONDS", help="30, or 8 before a model."),
-    click.option("--model", metavar="NAME", help="Model to ask when the offline rungs are spent."),
+    click.option(
+        "--max-iterations",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Ask the model in at most N rounds (default 6; 0: never).",
+    ),
+    click.option(
+        "--max-requests", type=click.IntRange(0), metavar="N", help="Send at most N requests (default 12; 0: none)."
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Use at most N tokens, prompts and replies together (default 200000).",
+    ),
+    click.option(
+        "--max-cost", type=click.FloatRange(0), metavar="USD", help="Spend at most so many dollars (default 1)."
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="End the whole run after so long (default 600)."
+    ),
+    click.option(
+        "--search/--no-search", default=None, help="Search for repairs offline, without a model (default: yes)."
+    ),
+    click.option(
+        "--search-time",
+        type=click.FloatRange(0),
+        metavar="SECONDS",
+        help="Seconds for the offline search (default 30; 8 if a model follows).",
+    ),
+    click.option("--model", metavar="NAME", help="Ask this model when ruff and the offline search can do no more."),
     click.option(
         "--criteria",
         multiple=True,
         metavar="NAME|TEXT",
-        help=f"Let the model review by these too (repeatable): {', '.join(CRITERIA)}, a name from the configuration, "
-        "or a sentence.",
+        help=f"Let the model review the code by these criteria (repeatable): {', '.join(CRITERIA)}, a name from the "
+        "configuration, or a sentence.",
     ),
-    click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per round (default: as the policy)."),
-    click.option("--sandbox", type=click.Choice(SANDBOXES), help="Of tests on trial: loosened where needed, or never."),
-    click.option("--policy", type=click.Choice(POLICIES), help="How the model is asked (default coderefine)."),
-    click.option("--base-url", metavar="URL", help="OpenAI-compatible server."),
+    click.option(
+        "--samples",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Ask for N answers in each round (default: as --policy has it).",
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(SANDBOXES),
+        help="Confine the tests while a patch is tried: auto (the default) allows what your own tests need, strict "
+        "allows nothing, off confines nothing.",
+    ),
+    click.option(
+        "--policy",
+        type=click.Choice(POLICIES),
+        help="Choose the strategy by which the model is asked (default coderefine).",
+    ),
+    click.option("--base-url", metavar="URL", help="Ask this OpenAI-compatible server."),
     click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),
     click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),
     click.option(
@@ -67,8 +115,14 @@ LOOP = (
     ),
 )
 OUTPUT = (
-    click.option("--format", "format_", type=click.Choice(NAMES), default="text", help="Report format."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress and no report; the exit code speaks."),
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(NAMES),
+        default="text",
+        help="Print the report in this format (default text).",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor report; the exit code is the result."),
 )
 PATHS = click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]...")
 

@@ -184,11 +184,23 @@ def refined(
 
     with views(setup) as opened:
         judged = Rewound(opened, under) if under else opened
+        _announce_measure(setup)
         parts = assembled(setup, judged, client, journal, originals, under=under)
         if client is not None:
             client.preload()
         outcome = refine(parts)
         return outcome, _beside(parts.advice, outcome) if setup.task.drafted else {}
+
+
+def _announce_measure(setup: Setup) -> None:
+    """Name the files that a task cannot make faster, because they are what its speed is measured by."""
+    measure = setup.config.performance.protected if setup.task.name == "performance" else ()
+    for name in (glob.removeprefix("**/") for glob in measure):
+        if (setup.place.root / name).is_file():
+            told = (
+                f"{name} is named by the benchmark command ([tool.coderefine.performance] run): no patch may change it"
+            )
+            setup.listen(Event("note", told))
 
 
 def _beside(advice: Sequence[Critic], outcome: Outcome) -> Mapping[str, bytes]:

@@ -29,17 +29,38 @@ if TYPE_CHECKING:
     from coderefine.publishers.hosts.bundle import Bundle
 
 PULL = (
-    click.option("--base", metavar="REF", help="What the pull request is merged into (default: from the CI event)."),
-    click.option("--head", metavar="REF", help="Its newest commit; must be checked out (default: HEAD)."),
-    click.option("--host", type=click.Choice(["github", "gitlab"]), default=None, help="Where it lives."),
-    click.option("--repo", metavar="OWNER/NAME", help="Its repository there (default: from the CI event)."),
-    click.option("--pull", "number", type=click.IntRange(1), metavar="N", help="Its number."),
-    click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write the artifact there."),
+    click.option("--base", metavar="REF", help="What the pull request is merged into (default: as the CI event says)."),
     click.option(
-        "--from", "artifact", type=click.Path(file_okay=False), metavar="DIR", help="Post that artifact only."
+        "--head", metavar="REF", help="The pull request's newest commit, which must be checked out (default: HEAD)."
     ),
-    click.option("--style", is_flag=True, help="Suggest what only ruff or radon ask for, too."),
-    click.option("--post/--no-post", default=True, help="Post when there is a token and a pull request."),
+    click.option(
+        "--host", type=click.Choice(["github", "gitlab"]), default=None, help="The service that the pull request is on."
+    ),
+    click.option("--repo", metavar="OWNER/NAME", help="The repository there (default: as the CI event says)."),
+    click.option(
+        "--pull",
+        "number",
+        type=click.IntRange(1),
+        metavar="N",
+        help="The number of the pull request (default: as the CI event says).",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="Write what was proved into this folder, for a second stage.",
+    ),
+    click.option(
+        "--from",
+        "artifact",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="Only post what a first stage wrote into this folder.",
+    ),
+    click.option("--style", is_flag=True, help="Suggest repairs of ruff's and radon's findings, too."),
+    click.option(
+        "--post/--no-post", default=True, help="Post on the pull request where there is one and a token (default: yes)."
+    ),
     click.option("--push", is_flag=True, help="Commit the patch on the pull request's branch."),
     click.option("--pull-request", "open_", is_flag=True, help="Open a pull request against its branch."),
 )
@@ -66,7 +87,7 @@ def suggest(  # one parameter per flag that is no configuration key
     show_prompts: bool,
     **given: object,
 ) -> int:
-    """Prove patches for what a pull request changes, and say so on it."""
+    """Prove patches for the files that a pull request changes, and suggest them on it."""
     meant = pull(os.environ, base=base, head=head, repo=repo, number=number)
     target = Target(meant, host or _host(), style=style, post=post, push=push, open=open_, out=out)
     if push and open_:

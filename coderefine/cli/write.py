@@ -32,10 +32,25 @@ SMALL, NEIGHBOURS = 3_000, 2
 
 @click.command()
 @click.argument("request", required=False, default="")
-@click.option("--into", multiple=True, required=True, metavar="PATH", help="File to write or to add to (repeatable).")
-@click.option("--tests", multiple=True, metavar="PATH", help="Tests that judge it (default: those that import it).")
-@click.option("--draft/--no-draft", default=True, help="Without tests, let the model draft some, as advice only.")
-@click.option("--keep-draft", metavar="FILE", help="Hand over the drafted tests that pass in this new file.")
+@click.option(
+    "--into",
+    multiple=True,
+    required=True,
+    metavar="PATH",
+    help="Write into this file, a new one or one that is there (repeatable).",
+)
+@click.option(
+    "--tests",
+    multiple=True,
+    metavar="PATH",
+    help="Let these tests judge what is written (default: those that import it).",
+)
+@click.option(
+    "--draft/--no-draft",
+    default=True,
+    help="Let the model draft tests where there are none; they advise, and prove nothing.",
+)
+@click.option("--keep-draft", metavar="FILE", help="Write the drafted tests that pass into this new file.")
 @options(GATES, LOOP, delivery.OPTIONS, OUTPUT)
 def write(  # one parameter per flag of its own
     request: str,

@@ -242,6 +242,25 @@ class TestEntrance:
         assert "pip install mypy, or choose pyright" in last(said.err)
 
 
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("fix", "Seconds for the offline search (default 30; 8 if a model follows)."),
+        ("fix", "Confine the tests while a patch is tried: auto (the default) allows what your own tests need"),
+        ("check", "Work in an overlay mount or in a copy of the tree; auto (the default) takes the overlay"),
+    ],
+)
+def test_help_is_in_whole_sentences(tmp_path: Path, command: str, sentence: str) -> None:
+    assert sentence in " ".join(coderefine(command, "--help", cwd=tmp_path).out.split())
+
+
+def test_a_file_named_by_the_benchmark_command_is_told_up_front(tmp_path: Path) -> None:
+    settings = '[tool.coderefine.performance]\nrun = "python order.py"\n'
+    top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": settings})
+    said = coderefine(*OFFLINE, "--task", "performance", cwd=top)
+    assert "note: order.py is named by the benchmark command" in said.err, said
+
+
 def test_check_is_silent_about_what_fix_remarks(tmp_path: Path) -> None:
     wide = "def f(a, b, c, d, e, g, h, i):\n    return a + b + c + d + e + g + h + i\n"
     top = make_repo(tmp_path / "wide", {"wide.py": wide})
