@@ -187,7 +187,7 @@ def _complaint(view: View, stderr: bytes) -> str:
     said = stderr.decode("utf-8", "replace").replace(f"{view.top}/", "")
     lines = [line.strip(" |").removeprefix("Cause: ") for line in said.splitlines()]
     kept = [line for line in lines if line.strip(" ^") and line != "ruff failed"]
-    return "; ".join(kept)[:400] or "it said nothing"
+    return "; ".join(kept)[:400] or "it printed nothing"
 
 
 def _entries(report: Path) -> list[dict[str, Any]]:

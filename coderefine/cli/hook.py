@@ -308,7 +308,7 @@ def install(*, push: bool) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!/bin/sh\n{_line(name)}\n", "utf-8")
         path.chmod(0o755)
-        click.echo(f"wrote {path}; `git commit --no-verify` goes round it")
+        click.echo(f"wrote {path}; `git commit --no-verify` skips it")
     return 0
 
 

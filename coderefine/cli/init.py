@@ -54,7 +54,7 @@ def _read(path: Path) -> TOMLDocument:
         text = path.read_bytes().decode("utf-8") if path.exists() else ""
         return tomlkit.parse(text)
     except (TOMLKitError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML ({error}); mend it first") from error
+        raise ConfigError(f"{path} is not valid TOML ({error}): correct it first") from error
 
 
 def _super_table() -> Table:

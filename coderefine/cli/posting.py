@@ -100,7 +100,7 @@ def _pushed(target: Target, bundle: Bundle, snapshot: Snapshot, outcome: Outcome
     meant = target.pull
     branch = meant.branch or snapshot.head.branch or ""
     if not branch or meant.fork:
-        raise UsageError("--push and --pull-request need a branch of this very repository (a fork's is out of reach)")
+        raise UsageError("--push and --pull-request need a branch of this repository, not of a fork")
     if target.push:
         landed = Push(snapshot, branch).land(outcome)
         return landed.line, replace(bundle, head=landed.commit, patch="", behaviour=False, suggestions=())

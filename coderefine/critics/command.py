@@ -114,7 +114,7 @@ class CommandGate:
                 yield replace(said, path=path)
         if result.returncode != 0 and not spoke:
             raise CriticError(
-                f"{self.name} exited {result.returncode} but nothing it said could be read as a finding "
+                f"{self.name} exited {result.returncode} but none of its output could be read as a finding "
                 f"(check format and regex): {_complaint(result)}"
             )
 
@@ -141,4 +141,4 @@ class CommandGate:
 
 def _complaint(result: Finished) -> str:
     said = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
-    return said.splitlines()[-1][:300] if said else "it said nothing"
+    return said.splitlines()[-1][:300] if said else "it printed nothing"

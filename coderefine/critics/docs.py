@@ -47,7 +47,7 @@ def _findings(path: str, text: str) -> Iterator[Finding]:
     if tree is None:
         return
     if tree.body and not ast.get_docstring(tree):
-        yield _finding("missing-docstring", path, "the module says nothing about itself", Span(1, 1), "")
+        yield _finding("missing-docstring", path, "the module has no docstring", Span(1, 1), "")
     functions: set[str] = set()
     for name, node in definitions(tree):
         if isinstance(node, Function):
@@ -65,7 +65,7 @@ def _of(path: str, name: str, node: Definition) -> Iterator[Finding]:
     text = ast.get_docstring(node)
     if text is None:
         if not _obvious(node):
-            yield _finding("missing-docstring", path, f"{name} says nothing about itself", span, name)
+            yield _finding("missing-docstring", path, f"{name} has no docstring", span, name)
         return
     if isinstance(node, Function):
         for argument in sorted(described(text) - _arguments(node)):

@@ -35,7 +35,7 @@ COMPLAINTS = (
     (r"No space left on device|Disk quota exceeded|File too large", "the disk is full: free some space and try again"),
     (
         r"Permission denied|insufficient permission|Read-only file system|Operation not permitted",
-        "permission denied inside {where}: check who owns its files ({said})",
+        "permission denied inside {where}: check the owner of its files ({said})",
     ),
     (
         r"tell me who you are|unable to auto-detect email|empty ident name|no email was given|no name was given",

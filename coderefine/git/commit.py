@@ -47,4 +47,4 @@ def _refusal(said: bytes, complaint: GitError) -> PublishError:
     if str(complaint).startswith("git: "):
         return PublishError(f"{complaint}; nothing was changed")
     last = "\n  ".join(lines)
-    return PublishError(f"git refused the commit (a hook said no?), nothing was changed:\n  {last}")
+    return PublishError(f"git refused the commit (did a hook refuse it?); nothing was changed:\n  {last}")

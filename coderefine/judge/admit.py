@@ -83,7 +83,7 @@ def _nothing_new(case: _Case) -> Iterator[str]:
     exact = exact_for(case.patch, case.findings)
     mine = digest(case.patch, case.originals, exact=exact)
     if mine == digest(Patch(), {}, exact=exact):
-        yield "changes nothing" if not case.changed else "changes only layout or comments, which nobody asked for"
+        yield "changes nothing" if not case.changed else "changes only layout or comments, which was not asked for"
     elif mine in case.seen:
         yield "seen before: an earlier attempt was the same"
 

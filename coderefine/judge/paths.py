@@ -53,7 +53,7 @@ def _unsafe(path: str) -> bool:
 def _new_file(path: str, roots: Sequence[str], modules: frozenset[str]) -> Iterator[str]:
     name = PurePosixPath(path).name
     if name in STARTUP or name.endswith(".pth"):
-        yield f"creates {path}, which would steer the run of the tests"
+        yield f"creates {path}, which would change how the tests run"
     elif TEST.fullmatch(name):
         yield f"creates a test file, {path}"
     elif any(fnmatchcase(name.lower(), pattern) for pattern in SETTINGS):

@@ -41,7 +41,7 @@ def weigh(
     """
     unsaid = silent(candidate, baseline)
     if unsaid:
-        return Verdict(ok=False, reason=f"{', '.join(unsaid)} said nothing about it")
+        return Verdict(ok=False, reason=f"{', '.join(unsaid)} gave no result for it")
     broken = lost(candidate, baseline, flaky)
     if broken:
         return Verdict(ok=False, reason=f"breaks {listed(broken)}")
@@ -100,7 +100,7 @@ def _advised(candidate: Attempt, best: Attempt) -> str:
     before = {check.critic: check.total for check in best.checks}
     pairs = ((check.critic, before.get(check.critic), check.total) for check in candidate.checks if not check.gate)
     told = (f"{name} {_given(was)} → {_given(now)}" for name, was, now in pairs if was != now)
-    return ", ".join(told) or "less said by the advisers"
+    return ", ".join(told) or "fewer remarks of the advisers"
 
 
 def _given(total: float | None) -> str:

@@ -27,7 +27,7 @@ STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
 def settle(state: State) -> None:
     """Wait for the confirmation that a test hangs; where it only is slow, run the baseline again, patiently."""
     if slow := state.confirmation.slow():
-        state.say("note", f"{slow} is slow, and ends: the tests are run once more with patience")
+        state.say("note", f"{slow} is slow, and ends: the tests are run once more with more time")
         ask = replace(_baseline_ask(state), computing=CONFIRMED)
         fresh = replace(state.baseline, checks=critique(state.parts.views, state.parts.critics, Patch(), ask))
         state.best = fresh if state.best.number == 0 else state.best

@@ -146,7 +146,7 @@ def _no_idea(state: State, ladder: Ladder) -> str:
     """Why there was no attempt; a search that could not judge anything says what prevented it."""
     hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
     hindered = hindered or hindrance(state)
-    return hindered or f"{', '.join(ladder.names) or 'no proposer'} had no idea"
+    return hindered or f"{', '.join(ladder.names) or 'no proposer'} found nothing to try"
 
 
 def _reason(state: State, best: Attempt, stop: Stop, why: str) -> End:

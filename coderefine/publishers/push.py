@@ -63,7 +63,8 @@ class Push:
         repository = self.snapshot.repository
         repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, ref)
         if f"\n{RUN}: " not in repository.run("log", "-1", "--format=%B", there).text:
-            raise PublishError(f"somebody committed on {self.remote}/{self.branch}: merge or delete it, then run again")
+            branch = f"{self.remote}/{self.branch}"
+            raise PublishError(f"{branch} has a commit of another author: merge or delete it, then run again")
         return repository.tree(there) == tree and repository.resolve(f"{there}^") == self.snapshot.head.sha
 
     def _there(self, ref: str) -> str:

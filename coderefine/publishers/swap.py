@@ -275,4 +275,4 @@ def _folders(top: Path, plan: Publication) -> tuple[str, ...]:
 
 
 def _raced(path: str) -> PublishError:
-    return PublishError(f"{path} was changed by somebody else this very moment, so nothing was written: run again")
+    return PublishError(f"{path} was changed by another program at this moment, so nothing was written: run again")

@@ -222,7 +222,7 @@ def _line(text: str, mark: str) -> str:
     """The last line that has `mark` in it, from there on; without one, the last line of all."""
     found = [line for line in text.splitlines() if mark in line and "usage:" not in line]
     if not found:
-        return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+        return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")
     line = found[-1]
     return line[line.index(mark) + len(mark) :].strip() or line.strip()
 
@@ -232,7 +232,7 @@ def _refusal(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     start = next((n for n, line in enumerate(lines) if "error:" in line.lower() and "usage:" not in line), None)
     if start is None:
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "it printed nothing"
     first = lines[start]
     said = first[first.lower().index("error:") + len("error:") :].strip()
     return " ".join([said, *lines[start + 1 :]])[:300] if said.endswith(":") or not said else said

@@ -49,7 +49,7 @@ class Tally:
         """Take one message in. Raises RunnerError when it is of no known kind."""
         take = getattr(self, f"_{message.get('kind')}", None)
         if take is None:
-            raise RunnerError(f"the test process said something unknown: {message.get('kind')!r}")
+            raise RunnerError(f"the test process sent an unknown message: {message.get('kind')!r}")
         take(message)
 
     def look(self, number: int) -> None:

@@ -139,7 +139,7 @@ class TestPlaces:
         said = coderefine(*OFFLINE, cwd=top)
         assert said.code == 1, said
         assert "made.py is protected by 'made.py': its 2 findings are left" in said.err
-        assert "no idea" not in said.out
+        assert "nothing to try" not in said.out
         assert "made.py is protected by 'made.py'" in last(said.out)
 
 

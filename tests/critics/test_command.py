@@ -108,7 +108,7 @@ def test_sarif(tmp_path: Path) -> None:
     ("command", "words"),
     [
         (says("boom", 3), "tool exited 3: boom"),
-        (says("nothing readable", 1), "nothing it said could be read as a finding.*nothing readable"),
+        (says("nothing readable", 1), "none of its output could be read as a finding.*nothing readable"),
         (says("no json", 1, format="json"), "tool printed no JSON"),
         (says("[]", 1, format="json"), "could be read as a finding"),
         (says('{"runs": [{"results": [{"locations": [{}]}]}]}', 1, format="sarif"), "no SARIF 2.1.0"),

@@ -1,4 +1,4 @@
-"""The docs gate: what says nothing about itself, and what describes arguments that are not there."""
+"""The docs gate: what has no docstring, and what describes arguments that are not there."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ WORSE = [
         attempt({"a": F, "b": F, "c": P}, LINT, soft(finding("F401", "lib/x.py"))),
         "ruff findings 1 → 2",
     ),
-    ("gate-silent", attempt({"a": P, "b": P, "c": P}, without=("ruff",)), "ruff said nothing"),
-    ("tests-silent", attempt({"a": P, "b": P, "c": P}, without=("pytest",)), "pytest said nothing"),
+    ("gate-silent", attempt({"a": P, "b": P, "c": P}, without=("ruff",)), "ruff gave no result"),
+    ("tests-silent", attempt({"a": P, "b": P, "c": P}, without=("pytest",)), "pytest gave no result"),
 ]
 
 

@@ -106,7 +106,7 @@ def test_what_cannot_be_asked_is_refused_in_one_line(repo: Path, tmp_path: Path)
             locate([Path(name)], repo)
     with pytest.raises(UsageError, match="give paths of one repository"):
         locate([Path("src"), Path("away")], repo)
-    with pytest.raises(UsageError, match="in no repository"):
+    with pytest.raises(UsageError, match="is outside this repository"):
         locate([Path("src"), tmp_path], repo)
 
 

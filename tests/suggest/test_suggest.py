@@ -136,7 +136,7 @@ def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
     assert git(remote, "rev-parse", "coderefine/topic") == ours
     theirs = git(remote, "commit-tree", f"{ours}^{{tree}}", "-p", ours, "-m", "by hand")
     git(remote, "update-ref", "refs/heads/coderefine/topic", theirs)
-    assert "somebody committed" in suggest(pull, "--pull-request", "--no-post").err
+    assert "a commit of another author" in suggest(pull, "--pull-request", "--no-post").err
     said = suggest(pull, "--push", "--no-post")
     assert "pushed" in said.err, said.err
     assert git(remote, "rev-parse", "topic^") == head

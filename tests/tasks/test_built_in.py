@@ -233,4 +233,4 @@ def test_check_takes_a_task_too(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": GREEN.replace('"""Prices of an order."""', "X = 1")})
     said = coderefine("check", "--task", "docs", cwd=top)
     assert said.code == 1
-    assert "order.py:1 missing-docstring the module says nothing about itself" in said.out
+    assert "order.py:1 missing-docstring the module has no docstring" in said.out

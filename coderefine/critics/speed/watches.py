@@ -154,4 +154,4 @@ def _loaded(data: bytes) -> Mapping[str, Any]:
 
 def _complaint(result: Finished) -> str:
     said = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
-    return said.splitlines()[-1][:300] if said else "it said nothing"
+    return said.splitlines()[-1][:300] if said else "it printed nothing"

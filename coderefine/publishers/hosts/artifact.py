@@ -156,7 +156,7 @@ def _sha(body: Object, key: str) -> str:
 def _flag(body: Object, key: str) -> bool:
     found = body[key]
     if not isinstance(found, bool):
-        raise _bad(f"says neither true nor false as {key}")
+        raise _bad(f"has neither true nor false as {key}")
     return found
 
 

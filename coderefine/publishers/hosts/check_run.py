@@ -38,7 +38,7 @@ def _output(bundle: Bundle, notes: Iterable[Note], *, distrust: bool) -> dict[st
     left = f"{len(bundle.notes)} finding{'' if len(bundle.notes) == 1 else 's'} left"
     return {
         "title": left + (", a patch is proved" if bundle.patch else ""),
-        "summary": said + "; said by the pull request's own run, which its author controls" * distrust,
+        "summary": said + "; as the pull request's own run reports, which its author controls" * distrust,
         "annotations": [_annotation(note) for note in notes],
     }
 

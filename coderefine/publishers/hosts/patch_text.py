@@ -90,7 +90,7 @@ def _body(rows: Sequence[str], at: int, old: int, new: int) -> Iterator[str]:
         yield row
         at += 1
     if old or new:
-        raise ValueError("it has a hunk with other lines than it says")
+        raise ValueError("a hunk has other lines than its header counts")
 
 
 def _path(header: str) -> str:

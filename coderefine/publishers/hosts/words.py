@@ -22,7 +22,7 @@ def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) 
     fence = _fence("\n".join(suggestion.new))
     body = "".join(f"{line}\n" for line in suggestion.new)
     text = f"{span(suggestion.why)}\n\n{fence}suggestion{offset}\n{body}{fence}\n"
-    who = "the pull request's own run says it" if distrust else "coderefine"
+    who = "the pull request's own run reports it" if distrust else "coderefine"
     return f"{text}\n<sub>{who} ran all tests with this change alone.</sub>\n{mark(suggestion)}"
 
 
