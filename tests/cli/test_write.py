@@ -271,7 +271,7 @@ def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
     ("args", "said"),
     [
         (("x", "--into", "tests/test_roman.py"), "test"),
-        (("x", "--into", "../outside.py"), "not in a git repository"),
+        (("x", "--into", "../outside.py"), "outside this repository"),
         (("x", "--into", "pkg"), "folder"),
         (("x", "--into", "pyproject.toml"), "configuration"),
         (("x", *INTO, "--tests", "tests/test_no.py"), "does not exist"),
