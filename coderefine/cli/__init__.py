@@ -1,4 +1,7 @@
-"""The command line: argv to parts to exit code. Nothing below this package prints or ends the process."""
+"""Command line: parse arguments, run a command, return an exit code.
+
+No other package prints or ends the process.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run and exit: 0 checks pass, 1 findings remain, 2 usage or environment, 3 our bug, 130 interrupted."""
+    """Run a command and exit.
+
+    Exit codes: 0 checks pass, 1 findings remain, 2 wrong usage or environment, 3 a bug in coderefine, 130 interrupted.
+    """
     given = sys.argv[1:] if argv is None else argv
     code = _clean(given)
     if code is not None:
@@ -22,7 +28,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _clean(argv: list[str]) -> int | None:
-    """The hook's exit code where it is certain at once; None: everything else."""
+    """Return the exit code of `hook run` where the quick check can decide alone, else None."""
     if argv[:2] != ["hook", "run"]:
         return None
     from coderefine.quick.front import hook
@@ -34,7 +40,7 @@ def _clean(argv: list[str]) -> int | None:
 
 
 def _guarded(argv: list[str] | None) -> int:
-    """The one error boundary."""
+    """Run a command and turn every exception into a message and an exit code."""
     import click
 
     from coderefine.cli.group import coderefine

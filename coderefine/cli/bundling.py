@@ -1,4 +1,4 @@
-"""From a proved outcome to what a pull request is told."""
+"""Turn a proved outcome into the bundle that is posted on a pull request."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from coderefine.loop.state import Parts
 
 STYLE = ("ruff/", "radon/")
-"""Rules that other bots remark on: not worth an inline remark of ours."""
+"""Rules whose findings other bots report: they get no inline suggestion."""
 
 
 def bundled(parts: Parts, outcome: Outcome, diff: bytes, *, head: str, base: str, style: bool = False) -> Bundle:
-    """The bundle of `outcome`; each piece of its patch is proved alone (a run of all tests each)."""
+    """Make the bundle of `outcome`.
+
+    Every hunk of its patch is proved alone, which takes one run of all tests each.
+    """
     best = outcome.best
     notes = tuple(_note(finding) for finding in blocking(outcome.remaining))[:NOTES]
     if not best.number:
@@ -44,7 +47,10 @@ def bundled(parts: Parts, outcome: Outcome, diff: bytes, *, head: str, base: str
 def _suggestions(
     parts: Parts, outcome: Outcome, before: Mapping[str, bytes | None], *, style: bool
 ) -> tuple[Suggestion, ...]:
-    """The small pieces that hold alone; when none does, each file's pieces as one, if they are close together."""
+    """Return the hunks that pass alone.
+
+    Where none does, return one suggestion per file, if its hunks are close together.
+    """
     patch = outcome.best.patch
     small = judge.pieces(patch, before, span=0)
     found = tuple(_holding(parts, outcome, small, before, style=style))
@@ -73,7 +79,7 @@ def _holding(
 
 
 def _anchored(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
-    """An insertion as the replacement of a neighbouring line: a remark stands on lines that are there."""
+    """Turn an insertion into the replacement of a neighbouring line: a suggestion must replace lines."""
     if hunk.old:
         return hunk
     lines = before.splitlines(keepends=True)
@@ -84,7 +90,10 @@ def _anchored(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
 
 
 def _tellable(hunk: judge.Hunk, before: bytes) -> bool:
-    """Only plain text lines with LF can be suggested; line ends and odd characters are for the whole patch."""
+    """Return whether the hunk can be an inline suggestion: plain text with LF line ends.
+
+    Anything else is only in the whole patch.
+    """
     anchored = _anchored(hunk, before)
     if not anchored.textual:
         return False
@@ -107,7 +116,7 @@ def _behaviour(rules: Sequence[str]) -> bool:
 
 
 def _why(before: Attempt, after: Attempt) -> str:
-    """What the piece mends: the tests by name, else the findings."""
+    """Name what the hunk repairs: tests by name, else findings."""
     mended = gone(before, after)
     tests = [finding.symbol for finding in mended if finding.critic == "pytest"]
     if tests:
@@ -132,7 +141,7 @@ def _line(text: str) -> str:
 
 
 def _text(diff: bytes) -> str:
-    """The patch to show; bytes that are no UTF-8 cannot be shown, and then the patch file alone has them."""
+    """Return the patch as text; where it is not UTF-8, it ends in a mark so that it is never shown (see patch_text)."""
     try:
         return diff.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""`coderefine check`: the gates on the tree as it is; finds, changes nothing."""
+"""`coderefine check`: run the gates on the tree as it is, and change nothing."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object)
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
-    """Whether every gate is clean and has seen everything; when no gate spoke at all, that is not a pass."""
+    """Return whether every gate is clean and complete; False when no gate ran at all."""
     gates = [one for one in checks if one.gate]
     return bool(gates) and all(one.clean and one.complete for one in gates)

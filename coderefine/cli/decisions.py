@@ -1,4 +1,4 @@
-"""The last line of a report that is about something else than the working tree: a commit, a push, a pull request."""
+"""The last line of a report on a commit, a push or a pull request."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ def failures(checks: Iterable[Check]) -> str:
 
 
 def refusal(commit: str, failed: str, repair: str = "") -> str:
-    """Say that a commit ("": what is staged) is refused, why, and where its `repair` is."""
+    """Say that a commit is refused, why, and where its `repair` is.
+
+    `commit` is "" for what is staged.
+    """
     what = f"push refused: {commit[:10]}" if commit else "commit refused"
     return "; ".join(part for part in (f"{what}: {failed or 'not everything could be checked'}", repair) if part)
 
 
 def repaired(outcome: Outcome, paths: Sequence[str], *, kept: bool) -> str:
-    """Say where the repair is that a refused commit got, and whether it is a whole one."""
+    """Say where the repair of a refused commit is, and whether it repairs everything."""
     if not outcome.best.number:
         return ""
     what = "a repair" if outcome.clean else "a repair of a part of it"
@@ -36,17 +39,17 @@ def repaired(outcome: Outcome, paths: Sequence[str], *, kept: bool) -> str:
 
 
 def with_patch(outcome: Outcome) -> str:
-    """The last line where the patch is not in the working tree: what is said holds with the patch only."""
+    """Return the last line for a patch that is not in the working tree."""
     return f"with the patch {ending(outcome)}" if outcome.best.number and _counts(outcome) else ""
 
 
 def unwritten(outcome: Outcome) -> str:
-    """The last line where the patch could not be written."""
+    """Return the last line for a patch that could not be written."""
     return f"nothing was written; with the patch {ending(outcome)}" if _counts(outcome) else "nothing was written"
 
 
 def suggested(outcome: Outcome, head: str) -> str:
-    """The last line about a pull request whose head fails and whose patch is only suggested."""
+    """Return the last line for a pull request whose head fails and whose patch was only suggested."""
     failed = failures(outcome.baseline.checks)
     if not failed or not outcome.best.number:
         return ""
@@ -54,5 +57,5 @@ def suggested(outcome: Outcome, head: str) -> str:
 
 
 def _counts(outcome: Outcome) -> bool:
-    """Whether `ending` speaks of checks."""
+    """Return whether `ending` reports the state of the checks."""
     return not outcome.clean or outcome.stop is Stop.CLEAN

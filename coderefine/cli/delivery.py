@@ -1,4 +1,4 @@
-"""How a proved patch is handed over: into the tree, or as a diff, a mail, a commit, a branch."""
+"""Where a proved patch goes: the working tree, a diff, a mail, a commit or a branch."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """At most one of the four; none means the working tree."""
+    """The chosen destination: at most one of the four; without any, the working tree."""
 
     diff: bool = False
     patch: str | None = None
@@ -49,12 +49,15 @@ class Delivery:
 
     @property
     def apart(self) -> bool:
-        """Whether the patch goes somewhere else than into the working tree."""
+        """Return whether the patch goes anywhere else than into the working tree."""
         return self.diff or bool(self.patch) or bool(self.branch)
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Delivery:
-        """What the flags of OPTIONS say. Raises UsageError when they exclude each other."""
+        """Read the flags of OPTIONS.
+
+        Raises UsageError when they exclude each other.
+        """
         patch, branch = given["patch"], given["branch"]
         file = str(Path(patch).absolute()) if isinstance(patch, str) else None
         return cls(bool(given["diff"]), file, bool(given["commit"]), branch if isinstance(branch, str) else None)
@@ -65,7 +68,7 @@ class Delivery:
             raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
 
     def check(self, repository: Repository, config: Config) -> None:
-        """Raises UsageError for what is bound to fail at the end: better now than after the run is paid for."""
+        """Raise UsageError now for what would make the publication fail after the run."""
         from coderefine.publishers.identity import author_env
 
         try:
@@ -80,14 +83,17 @@ class Delivery:
             raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is no folder to write to")
 
     def under(self, repository: Repository) -> Mapping[str, bytes | None]:
-        """What the tree to prove holds where the working tree holds something else: a commit is HEAD plus the patch."""
+        """Return where the tree to prove differs from the working tree: for a commit it is HEAD plus the patch."""
         from coderefine.git.staged import EMPTY_TREE, hidden
 
         exact = self.commit or self.branch
         return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}
 
     def check_scope(self, repository: Repository, paths: Iterable[str]) -> None:
-        """Raises UsageError for one of `paths` that is here and not in HEAD: no commit can hold its repair alone."""
+        """Raise UsageError for one of `paths` that exists and is not in HEAD.
+
+        A commit of its repair would have to contain the whole file.
+        """
         if not self.commit and not self.branch:
             return
         head = repository.resolve("HEAD")
@@ -98,7 +104,7 @@ class Delivery:
                 raise UsageError(f"{path} is not in HEAD, and {way} proves HEAD plus the patch: commit it first")
 
     def publisher(self, snapshot: Snapshot, config: Config) -> Publisher:
-        """Who writes; `--diff` needs none."""
+        """Return the publisher; `--diff` needs none."""
         from coderefine import publishers
 
         wording = publishers.Wording(config.message, config.author)

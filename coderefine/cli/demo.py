@@ -1,4 +1,4 @@
-"""`coderefine demo`: a small faulty repository, repaired before your eyes."""
+"""`coderefine demo`: make a small faulty repository and repair it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def demo(folder: Path | None, *, quiet: bool, no_model: bool) -> int:
 
 
 def _made(folder: Path | None) -> Path:
-    """The repository, at its first commit."""
+    """Create the repository with one commit."""
     place = Path(tempfile.mkdtemp(prefix="coderefine-demo-")) if folder is None else folder.absolute()
     if place.exists() and any(place.iterdir()):
         raise UsageError(f"{place} is not empty; name a folder that does not exist yet")

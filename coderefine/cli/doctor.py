@@ -1,4 +1,4 @@
-"""`coderefine doctor`: what was found on this system, and what to do about the rest."""
+"""`coderefine doctor`: report what works on this system, and how to get the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from coderefine.project import Place, interpreter, locate
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing looked at. `ok` False is a problem, and `text` then says what to do."""
+    """The result of one check of the system.
+
+    When `ok` is False, `text` says what to do.
+    """
 
     name: str
     text: str
@@ -28,7 +31,7 @@ class Line:
 @click.argument("path", default=".", type=click.Path())
 @click.option("--no-model", is_flag=True, help="Do not contact the model's server.")
 def doctor(path: str, *, no_model: bool) -> int:
-    """Say what was found on this system and what to do about each problem; exit 2 if something must be done."""
+    """Report what works on this system and how to solve each problem; exit 2 if something must be done."""
     healthy = True
     for line in _lines(Path(path), ask_model=not no_model):
         click.echo(f"{'ok ' if line.ok else 'bad'}  {line.name:<12} {line.text}")
@@ -113,7 +116,7 @@ MISSING = {
 
 
 def _sandbox(config: Config) -> Iterator[Line]:
-    """What confines tests while a patch is on trial, and what is missing here."""
+    """Report what confines the tests while a patch is tried, and what is missing."""
     if sys.platform == "win32":
         yield Line("sandbox", "none on Windows: tests on trial may do what you may")
         return

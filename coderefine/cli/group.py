@@ -27,7 +27,7 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name; loads one when it runs, so that `--version` imports next to nothing."""
+    """Import a command's module only when the command runs, so that `--version` imports almost nothing."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)

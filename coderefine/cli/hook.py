@@ -1,4 +1,4 @@
-"""`coderefine hook`: the loop on what is about to be committed or pushed, for pre-commit and for plain git hooks."""
+"""`coderefine hook`: check what is about to be committed or pushed, from pre-commit or a plain git hook."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from coderefine.workspace.originals import Originals
 
 TIMEOUT = 20.0
-"""Seconds a hook may take unless told otherwise."""
+"""Default limit of a hook, in seconds."""
 SHOWN = 3
 FEW = 10
-"""Test files."""
+"""Number of test files up to which recording coverage is cheap before Python 3.12."""
 
 
 @click.group()
 def hook() -> None:
-    """Check what is staged; install git hooks that do."""
+    """Check what is staged; install git hooks that do it."""
 
 
 @hook.command()
@@ -64,9 +64,9 @@ def run(  # one parameter per flag that is no configuration key
     quiet: bool,
     **given: object,
 ) -> int:
-    """Judge the staged files as they are staged; exit 1 when something is found, or a file was repaired.
+    """Check the staged files as they are staged; exit 1 when something is found, or a file was repaired.
 
-    Nothing is ever staged. With NAMES (pre-commit gives them) these files are judged.
+    Nothing is ever staged. With NAMES (pre-commit passes them) only these files are checked.
     """
     from coderefine.project import locate
 
@@ -84,7 +84,7 @@ def run(  # one parameter per flag that is no configuration key
 
 
 def _one(parts: Setup, what: Staged, display: Screen, python: list[str], *, fix: bool, model: bool) -> int:
-    """Judge one state: what is staged, or one of the commits that are pushed."""
+    """Check one state: what is staged, or one of the commits that are pushed."""
     note(parts)
     tests = _affected(parts, python, _gone(what), what)
     if not python and not tests:
@@ -104,7 +104,7 @@ def _staged(top: Path) -> Staged:
 
 
 def _pushed(top: Path) -> tuple[Staged, ...]:
-    """What pre-commit says is pushed, else every line of git's on stdin; else the newest commit."""
+    """Return the commits that are pushed: as pre-commit says, else as git writes to stdin, else the newest commit."""
     from coderefine.git.pushed import pushed
     from coderefine.git.staged import committed
 
@@ -113,7 +113,7 @@ def _pushed(top: Path) -> tuple[Staged, ...]:
 
 
 def _python(top: Path, names: tuple[str, ...], what: Staged) -> list[str]:
-    """Those of `names`, or of what is staged, that are Python and will be there."""
+    """Return those of `names`, or of what is staged, that are Python files and are not deleted."""
     asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names) or what.paths
     return [path for path in asked if path.endswith((".py", ".pyi")) and _there(top, path, what)]
 
@@ -123,7 +123,7 @@ def _there(top: Path, path: str, what: Staged) -> bool:
 
 
 def _parts(top: Path, python: list[str], given: dict[str, object], display: Screen, seconds: float) -> Setup:
-    """The project, with the staged files as what is asked for."""
+    """Set up the project with the staged files as its scope."""
     from coderefine.project import Protection
 
     standing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
@@ -133,7 +133,7 @@ def _parts(top: Path, python: list[str], given: dict[str, object], display: Scre
 
 
 def _affected(parts: Setup, python: list[str], gone: list[str], what: Staged) -> list[str]:
-    """The test files to run: those that the import graph names, without those that the coverage map clears."""
+    """Return the test files to run: those that import what changed, except those that the coverage map excludes."""
     from coderefine.quick.front import skipped
 
     if "pytest" not in parts.config.gates:
@@ -159,7 +159,7 @@ def _importing(parts: Setup, python: list[str], gone: list[str], what: Staged) -
 
 
 def _standing(top: Path, what: Staged) -> set[str]:
-    """List the Python files of the state that is judged."""
+    """List the Python files of the state that is checked."""
     from coderefine.project.imports import python_files
 
     there = {path for path in python_files(top) if what.hidden.get(path, b"") is not None}
@@ -167,13 +167,16 @@ def _standing(top: Path, what: Staged) -> set[str]:
 
 
 def _cleared(parts: Setup, tests: list[str], python: list[str], what: Staged) -> set[str]:
-    """By the coverage map; it knows the tree as it lies there, and nothing of data."""
+    """Return the tests that the coverage map excludes.
+
+    The map is about the working tree and about Python files only.
+    """
     known = not what.hidden and not what.gone and set(what.paths) <= set(python)
     return same(parts, tests, python) if known else set()
 
 
 def _narrowed(parts: Setup, tests: list[str], *, linted: bool) -> Setup:
-    """Only `tests`; none of them, no pytest. Where all that is staged is gone, nothing else."""
+    """Restrict the gates to `tests`: no tests, no pytest; nothing left to lint, no linters."""
     config = parts.config
     inside = tuple(os.path.relpath(parts.place.top / path, parts.place.root) for path in tests)
     gates = tuple(gate for gate in config.gates if (tests if gate == "pytest" else linted))
@@ -181,7 +184,10 @@ def _narrowed(parts: Setup, tests: list[str], *, linted: bool) -> Setup:
 
 
 def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fix: bool, model: bool) -> int:
-    """The gates first: a clean commit costs nothing more. What lies in the tree as it is staged goes into the map."""
+    """Run the gates, and the repair loop only where they find something.
+
+    Where the working tree is what is staged, the coverage map is updated.
+    """
     from coderefine.loop.critique import critique
     from coderefine.workspace.rewound import Rewound
 
@@ -205,7 +211,7 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
 
 
 def _failed(checks: Sequence[Check], lost: Sequence[str]) -> str:
-    """What is wrong with the commit; tests that it breaks elsewhere are no findings."""
+    """Count what is wrong with the commit; tests that it breaks in other files are not findings."""
     return failures(checks) or (f"it breaks {counted(len(lost), 'test')}" if lost else "")
 
 
@@ -217,7 +223,7 @@ def _tell_broken(parts: Setup, what: Staged, lost: Sequence[str]) -> None:
 
 
 def _light(parts: Setup, tests: list[str]) -> bool:
-    """Whether recording what they run costs little: before Python 3.12 it makes the project's own code slow."""
+    """Return whether recording coverage is cheap: before Python 3.12 it slows the project's own code."""
     version = tuple(map(int, parts.interpreter.version.split(".")[:2]))
     return bool(tests) and (version >= (3, 12) or len(tests) <= FEW)
 
@@ -230,7 +236,7 @@ def _unfinished(parts: Setup, checks: Iterable[Check]) -> bool:
 
 
 def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, model: bool) -> int:
-    """Run the loop on the staged tree; always 1: there is something to look at before the next try."""
+    """Run the loop on the staged tree; always return 1, because a repair has to be looked at before the commit."""
     from coderefine.cli.delivery import Delivery
     from coderefine.cli.session import Request, assembled, new_journal, open_repository, reachable
     from coderefine.journal import lock, prune
@@ -254,7 +260,10 @@ def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, mod
 
 
 def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: Staged) -> Delivered:
-    """The patch in the working tree, unstaged; kept beside it where it would overlap unstaged edits."""
+    """Write the patch into the working tree, unstaged.
+
+    Where it would overlap unstaged edits, keep it as a file instead.
+    """
     from coderefine.publishers import Diff, Files, Snapshot
 
     if not outcome.best.number:
@@ -285,7 +294,7 @@ def _kept(journal: Journal, overlapping: list[str], diff: bytes) -> Delivered:
 
 
 def _keep(journal: Journal, diff: bytes) -> str:
-    """Where the patch is kept, as seen from the top of the working tree."""
+    """Keep the patch in a file; return its path, relative to the top of the working tree."""
     path = journal.repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
     path.write_bytes(diff)
     return os.path.relpath(path, journal.repository.top)
@@ -294,13 +303,13 @@ def _keep(journal: Journal, diff: bytes) -> str:
 # -- plain git hooks --------------------------------------------------------------------------------------
 
 SIGN = "coderefine hook run"
-"""What tells a hook of ours from somebody else's."""
+"""The text by which a hook script of coderefine is recognised."""
 
 
 @hook.command()
 @click.option("--push", is_flag=True, help="Install a pre-push hook too.")
 def install(*, push: bool) -> int:
-    """Write a pre-commit hook that runs coderefine; one that is there already is left alone (exit 2)."""
+    """Write a pre-commit hook that runs coderefine; where a hook exists already, leave it alone (exit 2)."""
     for name in ("pre-commit", *(("pre-push",) if push else ())):
         path = _hooks() / name
         if path.exists() and SIGN not in path.read_text("utf-8", "replace"):
@@ -330,9 +339,9 @@ def _line(name: str) -> str:
 
 
 def _hooks() -> Path:
-    """Where git looks for hooks here (core.hooksPath and linked worktrees included).
+    """Return the folder of this repository's hooks (core.hooksPath and linked worktrees included).
 
-    Raises UsageError for a folder that all repositories of the user or the system share.
+    Raises UsageError for a folder that all repositories of the user or of the system share.
     """
     from coderefine.git import Repository
 

@@ -1,4 +1,4 @@
-"""Tests that the commit breaks although they fail in code that it does not touch: what it deletes they may need."""
+"""Find tests that a commit breaks in code that it does not change, for example because it deletes what they import."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from coderefine.core import Ask, Check, Patch, Views
 def broken(
     parts: Setup, opened: Views, checks: Sequence[Check], ask: Ask, tests: Collection[str], *, since: str
 ) -> list[str]:
-    """Ids of tests that fail in `checks` and did not fail in the commit `since`; `tests` are the files they are in.
+    """Return ids of tests that fail in `checks` and did not fail in the commit `since`; `tests` are their files.
 
-    A failure in a file that is not asked about is no finding (it may be an old one), so that commit is run too.
+    A failure outside the scope is no finding, since it may be an old one; therefore `since` is run, too.
     """
     from coderefine.git.staged import hidden, known
     from coderefine.loop.critique import critique

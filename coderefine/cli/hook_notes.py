@@ -1,4 +1,4 @@
-"""What a whole run of the hook leaves for the next one in the git directory: programs, limits, import graph."""
+"""Data that a full run of the hook keeps in the git directory for the quick check: programs, limits, import graph."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from coderefine.quick.front import CONFTEST
 
 NO_PYTEST = "the project's interpreter has no pytest (set `python`)"
 QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
-"""One failure is enough: then the whole engine looks at all of it."""
+"""Options of the quick pytest run: it stops at the first failure, because then the full checks run."""
 
 
 def note(parts: Setup) -> None:
-    """Keep what decides a clean commit; nothing where the quick way could judge otherwise than the whole one."""
+    """Keep the data for the quick check.
+
+    Nothing is kept where the quick check could decide differently from the full one.
+    """
     folder, top = _folder(parts), str(parts.place.top)
     if not folder:
         return
@@ -33,7 +36,10 @@ def note(parts: Setup) -> None:
 
 
 def same(parts: Setup, tests: Sequence[str], python: Sequence[str]) -> set[str]:
-    """Those of `tests` that the coverage map clears of the change to `python`; `note` has been called."""
+    """Return those of `tests` that, by the coverage map, run nothing of `python`.
+
+    Requires that `note` was called.
+    """
     folder, top = _folder(parts), str(parts.place.top)
     kept = ticket.kept_in(folder, ticket.GRAPH) if folder else None
     if not isinstance(kept, list) or any(path.endswith(CONFTEST) for path in graph.reached(kept[1], python)):
@@ -42,7 +48,7 @@ def same(parts: Setup, tests: Sequence[str], python: Sequence[str]) -> set[str]:
 
 
 def keep(parts: Setup, view: View, checks: Sequence[Check], tests: Collection[str]) -> None:
-    """Put into the coverage map what `tests` (files) ran in `view`, where all of them passed."""
+    """Record in the coverage map what the test files `tests` ran in `view`, where all of them passed."""
     folder, top = _folder(parts), str(parts.place.top)
     for check in checks:
         if folder and check.coverage and check.complete and check.clean:
@@ -52,7 +58,7 @@ def keep(parts: Setup, view: View, checks: Sequence[Check], tests: Collection[st
 
 
 def _folder(parts: Setup) -> str:
-    """The git directory, where the quick way can judge as the whole one; "" elsewhere."""
+    """Return the git directory where the quick check decides as the full one does, else ""."""
     place = parts.place
     if place.worktree_dir is None or place.root != place.top or not _usual(parts):
         return ""

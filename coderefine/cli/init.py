@@ -1,4 +1,4 @@
-"""`coderefine init`: a commented [tool.coderefine] in pyproject.toml, the rest of the file untouched."""
+"""`coderefine init`: write a commented [tool.coderefine] into pyproject.toml and keep the rest of the file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _table() -> Table:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Whole or not at all: a full disk must not leave half a pyproject.toml."""
+    """Replace the file in one step: a full disk must not leave half a pyproject.toml."""
     import os
     import tempfile
 

@@ -1,4 +1,4 @@
-"""Flags, each with its config key: one table serves every command."""
+"""Command-line flags with their configuration keys: one table for all commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GATES = (
 
 
 def _anywhere(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """The path of a task's file is meant from here, wherever the run is resumed from."""
+    """Make the path of a task file absolute, so that a run can be resumed from any folder."""
     return str(Path(value).absolute()) if value and value.endswith(".toml") else value
 
 
@@ -128,7 +128,7 @@ PATHS = click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH]..."
 
 
 def options(*groups: tuple[Decorator[Callable[..., object]], ...]) -> Decorator[Callable[..., object]]:
-    """A decorator that adds every option of `groups`, in order."""
+    """Return a decorator that adds every option of `groups`, in order."""
 
     def decorate(function: Callable[..., object]) -> Callable[..., object]:
         for group in reversed(groups):
@@ -140,7 +140,7 @@ def options(*groups: tuple[Decorator[Callable[..., object]], ...]) -> Decorator[
 
 
 def flags(given: dict[str, object]) -> dict[str, object]:
-    """Command-line values as config keys: what was not given is left out, `A,B` becomes a tuple."""
+    """Turn command-line values into configuration keys: leave out what was not given, make `A,B` a tuple."""
     return {name: _value(name, value) for name, value in given.items() if value not in (None, ())}
 
 

@@ -1,4 +1,4 @@
-"""Who is told: the host of the pull request, its branch, or a pull request against it."""
+"""Post the result on the pull request, push it to its branch, or open a pull request against it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is asked for. `out`: the artifact's folder. `distrust`: the bundle comes from a run we do not control."""
+    """What to post and where.
+
+    `out`: the artifact's folder. `distrust`: the bundle was made by a run that others control.
+    """
 
     pull: Pull
     host: str
@@ -32,7 +35,10 @@ class Target:
 
 
 def post(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None = None) -> str:
-    """Lines that say what was done. Raises PublishError, UsageError."""
+    """Post, and return lines that say what was done.
+
+    Raises PublishError, UsageError.
+    """
     said = []
     if proved and (target.push or target.open) and proved[1].best.number:
         line, bundle = _pushed(target, bundle, *proved)
@@ -73,7 +79,7 @@ def _github(target: Target, bundle: Bundle, secret: str) -> str:
 
 
 def _fetch(target: Target, bundle: Bundle) -> str:
-    """A command that gets the very bytes looked at here, and no others, and applies them; "" where there are none."""
+    """Return a shell command that downloads exactly the checked patch and applies it; "" where there is no artifact."""
     from coderefine.publishers.hosts.artifact import checked_file
     from coderefine.publishers.hosts.bundle import PATCH
 
@@ -94,7 +100,7 @@ def _api(secret: str) -> Api:
 
 
 def _pushed(target: Target, bundle: Bundle, snapshot: Snapshot, outcome: Outcome) -> tuple[str, Bundle]:
-    """What was done, and what is left to say: on the pushed commit nothing but the notes."""
+    """Push, and return a line about it and what is left to post: after a push only the annotations."""
     from coderefine.publishers.push import Push
 
     meant = target.pull

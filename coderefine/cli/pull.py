@@ -1,4 +1,4 @@
-"""Which pull request is meant: flags first, then what the CI system says."""
+"""Find out which pull request is meant, from the flags and then from the CI system."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from coderefine.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """`base` and `head` are anything git can resolve, `number` 0 when unknown. `label` is OWNER:BRANCH of the head.
+    """A pull request.
 
-    `fork`: the head lives in another repository, which we cannot push to.
+    `base` and `head` are anything git can resolve, `number` is 0 when unknown, `label` is OWNER:BRANCH of the head.
+    `fork`: the head is in another repository, to which we cannot push.
     """
 
     base: str = ""
@@ -32,7 +33,10 @@ class Pull:
 def pull(
     environ: Mapping[str, str], *, base: str | None, head: str | None, repo: str | None, number: int | None
 ) -> Pull:
-    """Raises UsageError when the event of GITHUB_EVENT_PATH cannot be read."""
+    """Return the pull request.
+
+    Raises UsageError when the event of GITHUB_EVENT_PATH cannot be read.
+    """
     told = partial(_told, _event(environ))
     home = _first(repo, environ.get("GITHUB_REPOSITORY"), environ.get("CI_PROJECT_ID"))
     source = _first(told("pull_request.head.repo.full_name"), home)
@@ -50,12 +54,12 @@ def pull(
 
 
 def _first(*told: object) -> str:
-    """The first that says something; "" for none."""
+    """Return the first nonempty value as text, else ""."""
     return next((str(one) for one in told if one), "")
 
 
 def _told(event: object, path: str) -> object:
-    """What stands in `event` at `path` (keys with dots between); None where the way ends before."""
+    """Return the value in `event` at `path` (keys joined by dots), None where there is none."""
     for key in path.split("."):
         event = event.get(key) if isinstance(event, dict) else None
     return event
@@ -73,6 +77,6 @@ def _event(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def token(environ: Mapping[str, str], host: str) -> str:
-    """The token of `host`, "" for none."""
+    """Return the token of `host`, "" for none."""
     names = ("GITLAB_TOKEN",) if host == "gitlab" else ("GITHUB_TOKEN", "GH_TOKEN")
     return next((environ[name] for name in names if environ.get(name)), "")

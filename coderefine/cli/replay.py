@@ -1,4 +1,4 @@
-"""`coderefine replay`: a recorded run once more, from its record alone."""
+"""`coderefine replay`: run a recorded run again, from its record alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ENDLESS = Limits(None, None, None, None, None)
 def replay(run: str, format_: str, *, quiet: bool) -> int:
     """Run RUN (default: the newest) again from its record: no request is sent, nothing is written.
 
-    Exit code 0 when the same patch comes out, 1 when another one does, 2 when an answer is missing.
+    Exit code 0 when it gives the same patch, 1 when it gives another one, 2 when an answer is missing.
     """
     with screen(quiet=quiet, format_=format_) as display:
         journal, paths, asked = recorded(run)
@@ -37,7 +37,10 @@ def replay(run: str, format_: str, *, quiet: bool) -> int:
 
 
 def _again(journal: Journal, parts: Setup) -> Outcome:
-    """The run's outcome, come to a second time. Raises ReplayMissError for an answer that was never recorded."""
+    """Compute the run's outcome again.
+
+    Raises ReplayMissError for an answer that was never recorded.
+    """
     from coderefine.journal.rewound import rewound
     from coderefine.llm.client import Client
     from coderefine.loop.refine import refine
@@ -64,11 +67,11 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
 
 
 def _keep_nothing(_attempt: Attempt) -> None:
-    """A replay leaves no trace."""
+    """Record nothing: a replay leaves the journal as it is."""
 
 
 def _compared(journal: Journal, outcome: Outcome, display: Screen) -> int:
-    """Report, and say whether the recorded patch came out again."""
+    """Report the outcome and whether it is the recorded one."""
     before = journal.outcome()
     differing = _differing(outcome.best.patch, before.best.patch if before else Patch())
     if differing:

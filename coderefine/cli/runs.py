@@ -1,4 +1,4 @@
-"""`coderefine log | show | undo`: what earlier runs did, and taking it back."""
+"""`coderefine log | show | undo`: list earlier runs, show one, take one back."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def show(run: str, *, diff: bool, prompts: bool) -> int:
 
 
 def _result(journal: Journal) -> str:
-    """What the run wrote, and how to take it back where that was not done yet."""
+    """Return what the run wrote, and the command that undoes it where that was not done yet."""
     written = journal.publication()
     return _words(written, journal.undone()) + (f"; undo: coderefine undo {journal.run}" if written else "")
 
 
 def _print_prompts(journal: Journal) -> None:
-    """What was sent, secrets replaced as they were then, and what came back."""
+    """Print each request, with its secrets replaced, and its answer."""
     from coderefine.cli.screen import prompt_text
     from coderefine.llm.request import Answer, sent
 
@@ -89,7 +89,7 @@ def _print_prompts(journal: Journal) -> None:
 @click.command()
 @RUN
 def undo(run: str) -> int:
-    """Take back what RUN (default: the newest that wrote something) wrote, if it is still as it was written."""
+    """Take back what RUN (default: the newest that wrote something) wrote, if the files are still as it left them."""
     from coderefine.journal import Journal, lock, runs
     from coderefine.publishers import undo as take_back
 
@@ -103,7 +103,7 @@ def undo(run: str) -> int:
 
 
 def recorded(run: str) -> tuple[Journal, tuple[str, ...], Request]:
-    """The journal of a run that has ended, its paths, and what it was asked, with the configuration it had."""
+    """Return the journal of a finished run, its paths, and its request with the configuration it had."""
     from coderefine.cli.session import Request
     from coderefine.journal import Journal
 
@@ -120,7 +120,10 @@ def recorded(run: str) -> tuple[Journal, tuple[str, ...], Request]:
 
 
 def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
-    """The journal of RUN, its paths and what it was asked. Raises JournalError when it cannot go on."""
+    """Return the journal of RUN, its paths and its request.
+
+    Raises JournalError when it cannot be resumed.
+    """
     from coderefine.cli.session import Request
     from coderefine.journal import Journal
 
@@ -146,12 +149,12 @@ PROGRAM = "a program's: "
 
 
 def of_program(task: Task) -> str:
-    """How a task is recorded that only the program which made it has."""
+    """Return how a task is recorded that exists only in the program which made it."""
     return f"{PROGRAM}{task.name}"
 
 
 def _check_task(journal: Journal, flags: Mapping[str, object]) -> None:
-    """Raises JournalError for a run whose task nobody can find again."""
+    """Raise JournalError for a run whose task cannot be loaded again."""
     task = str(flags.get("task", ""))
     if task.startswith(PROGRAM):
         name = task.removeprefix(PROGRAM)
@@ -162,13 +165,16 @@ def _check_task(journal: Journal, flags: Mapping[str, object]) -> None:
 
 
 def _standing(top: Path, scope: Sequence[str]) -> tuple[str, ...]:
-    """The paths of a run; for one that is yet to be written, the folder it will be in."""
+    """Return the paths of a run; for a file that is not written yet, its folder."""
     wanted = (top / path for path in scope)
     return tuple(str(next(place for place in (path, *path.parents) if place.exists())) for path in wanted)
 
 
 def _with_login(flags: dict[str, object]) -> dict[str, object]:
-    """A server's password is not recorded: then the address must be in the environment."""
+    """Return `flags` without an address whose password was not recorded.
+
+    Raises JournalError when the environment has no address.
+    """
     if MASKED not in str(flags.get("base_url", "")):
         return flags
     if not any(os.environ.get(name) for name in ("CODEREFINE_BASE_URL", "OPENAI_BASE_URL")):
@@ -177,7 +183,10 @@ def _with_login(flags: dict[str, object]) -> dict[str, object]:
 
 
 def _ended(journal: Journal) -> str:
-    """How it ended; empty when there is something left to do: it was cut short, or what it proved is not written."""
+    """Return how the run ended; "" when there is something left to do.
+
+    That is so when it was interrupted, or its patch is not written yet.
+    """
     from coderefine.core import Stop
 
     ending = journal.ending()
@@ -189,7 +198,7 @@ def _ended(journal: Journal) -> str:
 
 
 def _mended() -> Repository:
-    """The repository, once a publication that was cut short is finished or taken back."""
+    """Return the repository, after an interrupted publication was finished or taken back."""
     from coderefine.publishers import recover
 
     repository = _repository()
@@ -216,7 +225,7 @@ def _repository() -> Repository:
 
 
 def _line(summary: Summary) -> str:
-    """`260101-101500-ab12  2026-01-01 10:15  clean  4 attempts  wrote src/cart.py`."""
+    """Return one line of the log: `260101-101500-ab12  2026-01-01 10:15  clean  4 attempts  wrote src/cart.py`."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.meta.created))
     if summary.trouble:
         return f"{summary.run}  {summary.trouble}"
@@ -232,7 +241,7 @@ def _line(summary: Summary) -> str:
 
 
 def _words(done: Publication | None, undone: Publication | None) -> str:
-    """What was written, and whether it still is, in a few words."""
+    """Say what was written, and whether it still is."""
     if done is None:
         return f"undone: it {_words(undone, None)}" if undone else ""
     if done.how == "branch":
@@ -242,9 +251,9 @@ def _words(done: Publication | None, undone: Publication | None) -> str:
 
 
 def _diff(repository: Repository, journal: Journal) -> str:
-    """From the run's baseline to its best attempt, or to the best try where nothing was proved.
+    """Return the diff from the run's start to its best attempt, or to the best try where nothing was proved.
 
-    Untracked files are in no commit, but in the journal.
+    Untracked files are in no commit; their content comes from the journal.
     """
     from coderefine.git import diff_files
 

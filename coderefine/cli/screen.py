@@ -1,4 +1,4 @@
-"""Everything the user sees: progress on stderr, the report on stdout."""
+"""Everything that a command prints: progress on stderr, the report on stdout."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What was handed over: a line that says so, and the diff. `pipe`: the diff itself is the output.
+    """What became of the patch: `line` says it, `diff` is the patch.
 
-    `refused`: why the patch could not be written. `before`: what the patched files held when the run began.
-    `decided`: the last line of the report, where "all checks pass" would be about another tree than the user's.
+    `pipe`: print the diff itself to stdout. `refused`: why the patch could not be written. `before`: what the patched
+    files held when the run began. `decided`: the last line of the report, where "all checks pass" would not be about
+    the user's tree.
     """
 
     line: str = ""
@@ -36,7 +37,10 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """`format_` is text, json or one of reports.formats. `diff`: show the patch in the report of a run too."""
+    """Print reports in `format_`: text, json or one of reports.formats.
+
+    `diff`: include the patch in the report of a run.
+    """
 
     listen: Listen
     format_: str
@@ -44,7 +48,7 @@ class Screen:
     diff: bool = False
 
     def checks(self, checks: Sequence[Check], decided: str = "") -> None:
-        """Report what the gates found; `decided` is a last line for people."""
+        """Report what the gates found; `decided` is an additional last line for people."""
         from coderefine.reports import json, terminal
 
         if self.format_ == "json":
@@ -58,7 +62,7 @@ class Screen:
             sys.stdout.write(f"{decided}\n" if decided else "")
 
     def outcome(self, outcome: Outcome, delivered: Delivered, run: str) -> None:
-        """The report; with `pipe` the patch alone goes to stdout and the report to stderr."""
+        """Print the report; with `pipe` print the patch to stdout and the report to stderr."""
         from coderefine.reports import json
 
         lines = (delivered.line,) if delivered.line else ()
@@ -77,7 +81,7 @@ class Screen:
         self._report(outcome, lines, delivered)
 
     def prompt(self, request: Request) -> None:
-        """One request as it leaves, with the size of its parts."""
+        """Print one request as it is sent, with the size of its parts."""
         print(prompt_text(request), file=sys.stderr)
 
     def _pipe(self, delivered: Delivered) -> None:
@@ -111,7 +115,7 @@ class Screen:
 
 
 def prompt_text(request: Request) -> str:
-    """One request in full, with the size of its parts."""
+    """Return one request in full, with the size of its parts."""
     sizes = ", ".join(f"{name} {size}" for name, size in request.parts)
     head = f"--- {request.purpose}: {request.chars} characters ({sizes})"
     return "\n".join([head, *(f"[{message.role}]\n{message.text}" for message in request.messages)])
@@ -119,7 +123,7 @@ def prompt_text(request: Request) -> str:
 
 @contextlib.contextmanager
 def screen(*, quiet: bool, format_: str, diff: bool = False) -> Iterator[Screen]:
-    """The screen of one command; its live line is gone when the report is due."""
+    """Open the output of one command; the progress line is removed when the block ends."""
     with choose(sys.stderr, os.environ, quiet=quiet or format_ != "text") as listen:
         yield Screen(listen, format_, quiet, diff)
 
@@ -129,7 +133,7 @@ def _coloured(stream: TextIO) -> bool:
 
 
 def _raw(text: str) -> None:
-    """To stdout as it is: a patch may hold any bytes."""
+    """Write `text` to stdout unchanged: a patch may hold any bytes."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""One run of the loop from end to end: lock, journal, refine, publish, report."""
+"""One run from start to end: lock, journal, refine, publish, report."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from coderefine.workspace.originals import Originals
 
 UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone"})
-"""Settings that may hold secrets, are tables of their own, or follow from others."""
+"""Settings that may hold secrets, are tables of their own, or are derived from others."""
 NO_KEYS = frozenset({"no_model", "show_prompts", *(item.name for item in fields(Delivery))})
-"""Flags that are no key of the configuration."""
+"""Flags that are not configuration keys."""
 EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for, in a form that a resumed run can ask again."""
+    """What the user asked for, in a form that can be recorded and resumed."""
 
     argv: tuple[str, ...]
     flags: Mapping[str, object]
@@ -50,9 +50,9 @@ class Request:
 
     @classmethod
     def of(cls, given: Mapping[str, object], **more: object) -> Request:
-        """What a command line asks for whose flags are LOOP, delivery.OPTIONS and keys; `more` keys go before them.
+        """Make the request of a command line with the flags of LOOP and delivery.OPTIONS.
 
-        Raises UsageError when flags exclude each other.
+        `more` are keys that the command itself sets. Raises UsageError when flags exclude each other.
         """
         keys = {name: value for name, value in given.items() if name not in NO_KEYS}
         ways = (not given["no_model"], bool(given["show_prompts"]))
@@ -65,9 +65,9 @@ class Request:
 
 
 def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | None = None) -> int:
-    """Run the loop and deliver its result; the exit code. `earlier`: the run to go on with.
+    """Run the loop, publish its result, and return the exit code.
 
-    Raises PublishError, after the report, when the tree moved meanwhile.
+    `earlier`: the run to resume. Raises PublishError, after the report, when the tree changed meanwhile.
     """
     from coderefine.journal import lock, prune
     from coderefine.publishers import recover
@@ -91,7 +91,7 @@ def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | Non
 
 @contextlib.contextmanager
 def _owning_up(journal: Journal) -> Iterator[None]:
-    """Make an interrupt say what became of the patch and how to go on; record an error as the end of the run."""
+    """On an interrupt, report what became of the patch and how to go on; record an error as the end of the run."""
     try:
         yield
     except KeyboardInterrupt:
@@ -117,7 +117,7 @@ def open_repository(setup: Setup) -> Repository:
 
 
 def exit_code(outcome: Outcome) -> int:
-    """0 when nothing is left to fix, on the tree or with the patch handed over."""
+    """Return 0 when no finding is left, in the tree or with the published patch."""
     return EXITS.get(outcome.stop, 0 if outcome.clean else 1)
 
 
@@ -134,15 +134,15 @@ def new_journal(repository: Repository, setup: Setup, asked: Request) -> Journal
 
 
 def _settings(config: Config) -> Mapping[str, object]:
-    """What of the configuration decides a run, so that a replay needs neither file nor environment: no secrets."""
+    """Return the settings that decide a run, without secrets, so that a replay needs neither file nor environment."""
     named = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in UNRECORDED}
     return {name: value for name, value in named.items() if value is not None}
 
 
 def ran(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple[Outcome, Delivered]:
-    """The loop's outcome, recorded, and what was handed over of it. The repository is locked by the caller.
+    """Run the loop, record its outcome and publish it. The caller holds the lock of the repository.
 
-    What a task hands over beside a proved patch is no part of the record: nobody proved it.
+    Files that a task adds to the proved patch are not recorded, because they are not proved.
     """
     from coderefine.publishers import Snapshot
     from coderefine.workspace.originals import Originals
@@ -162,7 +162,7 @@ def ran(setup: Setup, asked: Request, screen: Screen, journal: Journal) -> tuple
 
 
 def _differing(under: Mapping[str, bytes | None]) -> str:
-    """Files of the working tree that are otherwise, or not at all, in the tree that is judged."""
+    """Name the files of the working tree that differ from the tree that is checked, or are not in it."""
     from coderefine.judge import listed
 
     return listed(tuple(f"{path} (untracked)" if data is None else path for path, data in sorted(under.items())))
@@ -175,9 +175,9 @@ def refined(
     originals: Originals,
     under: Mapping[str, bytes | None] = EMPTY,
 ) -> tuple[Outcome, Mapping[str, bytes]]:
-    """The loop from views to proof, and files that go with its patch; nothing is kept of it without a `journal`.
+    """Run the loop from views to proof; return its outcome and the files to publish with its patch.
 
-    `under`: what the tree to judge holds where the working tree holds something else.
+    Nothing is recorded without a `journal`. `under`: where the tree to check differs from the working tree.
     """
     from coderefine.loop.refine import refine
     from coderefine.workspace.rewound import Rewound
@@ -193,7 +193,7 @@ def refined(
 
 
 def _announce_measure(setup: Setup) -> None:
-    """Name the files that a task cannot make faster, because they are what its speed is measured by."""
+    """Name the files that no patch may make faster, because the benchmark command runs them."""
     measure = setup.config.performance.protected if setup.task.name == "performance" else ()
     for name in (glob.removeprefix("**/") for glob in measure):
         if (setup.place.root / name).is_file():
@@ -219,7 +219,10 @@ def assembled(
     *,
     under: Mapping[str, bytes | None] = EMPTY,
 ) -> Parts:
-    """What a run of the loop is made of. `under`: files that stand otherwise in the views than in the user's tree."""
+    """Assemble everything that the loop needs.
+
+    `under`: files that have another content in the views than in the user's tree.
+    """
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
 
@@ -253,7 +256,7 @@ def assembled(
 
 
 def _earlier(journal: Journal | None, under: Mapping[str, bytes | None]) -> tuple[Attempt, ...]:
-    """What a recorded run found out, when it goes on, or again, on the tree it began on."""
+    """Return the attempts of a run that is resumed or replayed on the tree that it began with."""
     found = journal.attempts() if journal else ()
     if journal is None or not found:
         return found
@@ -277,7 +280,7 @@ def _special(setup: Setup, earlier: Sequence[Attempt]) -> Guard:
 
 
 def _roots(setup: Setup) -> tuple[str, ...]:
-    """Folders on the project's import path, as pytest's rootdir, the src layout and pytest's `pythonpath` have them."""
+    """Return the folders on the project's import path: pytest's rootdir, `src`, and pytest's `pythonpath`."""
     prefix = setup.place.prefix
     return tuple(
         posixpath.normpath(posixpath.join(prefix, name)) for name in ("", "src", *setup.protection.settings.pythonpath)
@@ -286,9 +289,9 @@ def _roots(setup: Setup) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal | None) -> Iterator[Client | None]:
-    """The model's client while it is wanted and can be reached.
+    """Open the model's client where a model is wanted and configured, else yield None.
 
-    Prompts can be shown without either: then nothing is sent.
+    To show prompts neither is needed; then nothing is sent.
     """
     from coderefine.llm.access import configured
 
@@ -309,7 +312,10 @@ def reachable(setup: Setup, asked: Request, screen: Screen, journal: Journal | N
 def _delivered(
     setup: Setup, asked: Request, proved: Outcome, beside: Mapping[str, bytes], snapshot: Snapshot
 ) -> Delivered:
-    """What was handed over; nothing when nothing is better than the start, or the run was interrupted."""
+    """Publish the patch and return what was done.
+
+    Nothing is published where no attempt is better than the start, or after an interrupt.
+    """
     from coderefine.publishers import Diff
 
     run = snapshot.journal.run
@@ -334,6 +340,6 @@ def _delivered(
 
 
 def _with(outcome: Outcome, beside: Mapping[str, bytes]) -> Outcome:
-    """`outcome` with more files in its patch."""
+    """Return `outcome` with more files in its patch."""
     patch = outcome.best.patch
     return replace(outcome, best=replace(outcome.best, patch=replace(patch, files={**patch.files, **beside})))

@@ -1,4 +1,4 @@
-"""`coderefine suggest`: the loop on what a pull request changes; its patch becomes an artifact and remarks."""
+"""`coderefine suggest`: repair what a pull request changes, and publish the patch as an artifact and as suggestions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _host() -> str:
 
 
 def _second(target: Target, folder: Path) -> int:
-    """Post what another run proved: nothing is checked out, nothing of the pull request is run."""
+    """Post what another run proved, without checking out or running anything of the pull request."""
     from coderefine.publishers.hosts.artifact import read
 
     bundle = read(folder)
@@ -159,7 +159,7 @@ def _proved(target: Target, parts: Setup, asked: Request, display: Screen, commi
 
 
 def _told(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None) -> int:
-    """The artifact, then whatever is to be pushed or posted; what was said goes to stderr."""
+    """Write the artifact, then push and post as asked; print to stderr what was done."""
     if target.out:
         _write(Path(target.out), bundle, proved)
     if target.post or target.push or target.open:
@@ -179,7 +179,7 @@ def _write(folder: Path, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None
 
 
 def _nothing(display: Screen) -> None:
-    """A pull request without Python still has a report: others' programs read it."""
+    """Report on a pull request without Python files: other programs expect a report."""
     from coderefine.core import Check
 
     if display.format_ == "text":
@@ -189,7 +189,10 @@ def _nothing(display: Screen) -> None:
 
 
 def _commits(repository: Repository, meant: Pull) -> tuple[str, str]:
-    """Head and merge base. Raises UsageError unless the head is checked out, clean."""
+    """Return the head and the merge base.
+
+    Raises UsageError unless the head is checked out without uncommitted changes.
+    """
     head, now = repository.resolve(meant.head), repository.head().sha
     if head is None or head != now:
         raise UsageError(f"check out {meant.head} first: what is here is {(now or 'nothing')[:10]}")
@@ -207,7 +210,7 @@ def _commits(repository: Repository, meant: Pull) -> tuple[str, str]:
 
 
 def _changed(repository: Repository, base: str, head: str) -> tuple[str, ...]:
-    """Python files the pull request adds or changes, under their new names."""
+    """Return the Python files that the pull request adds or changes, by their new names."""
     said = repository.git("diff", "--name-only", "-z", "-M", "--diff-filter=d", base, head)
     names = (os.fsdecode(name) for name in said.split(b"\0"))
     here = (name for name in names if name.endswith((".py", ".pyi")) and (repository.top / name).is_file())

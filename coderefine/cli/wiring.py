@@ -1,4 +1,4 @@
-"""From arguments to the parts of a run."""
+"""Build the parts of a run from the arguments of a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What every command needs to know about the project it works on."""
+    """The project and the settings that a command works with."""
 
     place: Place
     config: Config
@@ -60,7 +60,7 @@ def setup(
 
 
 def _preload(config: Config) -> None:
-    """Import what is needed next, while a process of its own looks at the project's interpreter (40 ms)."""
+    """Import what is needed next while another process inspects the project's interpreter (saves 40 ms)."""
     import coderefine.workspace  # noqa: F401
     from coderefine.critics import preload
 
@@ -68,7 +68,7 @@ def _preload(config: Config) -> None:
 
 
 def views(parts: Setup) -> AbstractContextManager[Views]:
-    """Private views, with what the configuration lets the tests have."""
+    """Open private views in which the tests have what the configuration allows."""
     from coderefine.workspace import Grants, open_views
 
     config = parts.config
@@ -76,7 +76,7 @@ def views(parts: Setup) -> AbstractContextManager[Views]:
 
 
 def critics(parts: Setup) -> tuple[Critic, ...]:
-    """The gates: those of the configuration, then the task's own."""
+    """Return the gates: those of the configuration, then those of the task."""
     from coderefine.critics import build
 
     configured = build(parts.place, parts.interpreter, parts.config, parts.listen)
@@ -88,7 +88,7 @@ def critics(parts: Setup) -> tuple[Critic, ...]:
 
 
 def _of_task(parts: Setup) -> tuple[Critic, ...]:
-    """The critics that a task brings along, gates and advisers."""
+    """Return the critics of the task, gates and advisers."""
     if parts.task is FIX:
         return ()
     from coderefine.critics.asked import Asked
@@ -116,10 +116,10 @@ def checked(parts: Setup, opened: Views) -> tuple[Check, ...]:
 def advice(
     parts: Setup, client: Client | None, original: Callable[[str], bytes | None], earlier: Sequence[Attempt] = ()
 ) -> tuple[Critic, ...]:
-    """Who is heard once the gates are content: the task's advisers; the review, when there are criteria and a model.
+    """Return the advisers, which run once the gates are clean.
 
-    `original`: what a path held when the run began. `earlier`: attempts of a recorded run, on which the task's
-    advisers have spoken; a model's answers are remembered.
+    They are those of the task, and a review where criteria and a model are set. `original`: returns what a path held
+    when the run began. `earlier`: attempts of a recorded run; their advice is used again.
     """
     from coderefine.critics.recalled import recalled
 
@@ -140,7 +140,10 @@ def advice(
 
 
 def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | None]) -> tuple[Proposer, ...]:
-    """The ladder, cheapest first. `under`: files that the user's tree holds otherwise than the views do."""
+    """Return the proposers, cheapest first.
+
+    `under`: files that have another content in the views than in the user's tree.
+    """
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]

@@ -1,4 +1,4 @@
-"""`coderefine write`: the loop of `fix`, begun with one finding: this is asked for."""
+"""`coderefine write`: run the loop of `fix` with one finding at the start, the requested code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RULES = (
 )
 
 SMALL, NEIGHBOURS = 3_000, 2
-"""Bytes up to which a neighbour is shown, and how many of them."""
+"""Size in bytes up to which a neighbouring module is shown to the model, and the number of such modules."""
 
 
 @click.command()
@@ -79,7 +79,7 @@ def write(  # one parameter per flag of its own
 
 
 def _check_model(config: Config, asked: Request) -> None:
-    """What is not there is nothing that ruff or the search could repair."""
+    """Raise UsageError without a model: ruff and the search cannot write new code."""
     from coderefine.llm.access import configured
 
     able = configured(config, os.environ) if asked.model else Verdict(ok=False, reason="leave out --no-model")
@@ -88,7 +88,7 @@ def _check_model(config: Config, asked: Request) -> None:
 
 
 def _place(into: Sequence[str]) -> Place:
-    """The project that the files are in, or will be."""
+    """Return the project that the files are in, or will be in."""
     paths = [Path(path).absolute() for path in into]
     here = locate([], Path.cwd())
     for path, name in zip(paths, into, strict=True):
@@ -103,14 +103,17 @@ def _place(into: Sequence[str]) -> Place:
 
 
 def _judged(place: Place, into: Sequence[str], tests: Sequence[str]) -> tuple[str, ...]:
-    """The tests that judge what is written: those that are named, else those that import it."""
+    """Return the tests that judge what is written: those that are named, else those that import it."""
     wanted = tuple(_relative(path, place) for path in into)
     _check_writable(place, wanted)
     return tuple(_standing(path, place) for path in tests) or _importing(place, wanted)
 
 
 def _drafts(place: Place, judged: Sequence[str], keep: str | None, *, wanted: bool) -> dict[str, object]:
-    """Whether the model drafts tests, and where they are kept in the tree. Raises UsageError."""
+    """Return whether the model drafts tests, and the file they are kept in.
+
+    Raises UsageError.
+    """
     if keep is None:
         return {"drafts": wanted and not judged}
     path = _relative(keep, place)
@@ -125,14 +128,14 @@ def _drafts(place: Place, judged: Sequence[str], keep: str | None, *, wanted: bo
 
 
 def _named_as_test(path: str, place: Place) -> bool:
-    """By its own name, whatever folder it is in."""
+    """Return whether pytest would collect the file by its own name, in whatever folder it is."""
     name = PurePosixPath(path).name
     bare = name if place.prefix == "." else f"{place.prefix}/{name}"
     return name.endswith(".py") and name != "conftest.py" and Protection.of(place, Config()).is_test(bare)
 
 
 def _task(place: Place, request: str, into: Sequence[str], judged: Sequence[str], drafts: Mapping[str, object]) -> Path:
-    """The task in a file of the git directory, so that a resumed or replayed run finds it again."""
+    """Write the task to a file in the git directory, so that a resumed or replayed run finds it again."""
     wanted = tuple(_relative(path, place) for path in into)
     spec = (_relative(request, place),) if _is_file(request) else ()
     table = {
@@ -152,7 +155,7 @@ def _task(place: Place, request: str, into: Sequence[str], judged: Sequence[str]
 
 
 def _neighbours(place: Place, wanted: Sequence[str]) -> list[str]:
-    """Code beside what is wanted, for its style and names: what the package exports, its fullest small module."""
+    """Return neighbouring modules that show style and names: `__init__.py`, then the largest small modules."""
     folder = (place.top / wanted[0]).parent
     sizes = {path: path.stat().st_size for path in folder.glob("*.py")}
     protection = Protection.of(place, Config())
@@ -212,7 +215,10 @@ def _check_writable(place: Place, wanted: Sequence[str]) -> None:
 
 
 def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
-    """Why nothing may be written to `path`; that it is out of the folder one stands in is no reason."""
+    """Yield reasons against writing `path`.
+
+    That it is outside the current folder is no reason.
+    """
     if reason := replace(protection, scope=(".",)).reason(path):
         yield reason
     elif (place.top / path).is_dir():
@@ -220,7 +226,7 @@ def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
 
 
 def _importing(place: Place, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The test files that import what is wanted; drafts that nobody has looked at judge nothing."""
+    """Return the test files that import what is wanted, without drafts that were not reviewed."""
     from coderefine.critics.drafted import is_draft
     from coderefine.project.imports import affected, python_files
 

@@ -1,4 +1,4 @@
-"""`[tool.coderefine]` + environment + flags, merged into one frozen Config; what is unknown is refused."""
+"""Merge `[tool.coderefine]`, environment and flags into one frozen Config; refuse what is unknown."""
 
 from __future__ import annotations
 
@@ -38,31 +38,30 @@ __all__ = [
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
-"""Ways to spend the budget on a model (proposers/model/policies)."""
+"""Strategies of asking the model (proposers/model/policies)."""
 ADDED = ("commands", "criteria", "protect")
-"""What a task has besides what the user has, not instead of it."""
+"""Keys whose values from the task are added to the user's instead of replaced by them."""
 NO_KEYS = frozenset({"cost_alone"})
-"""Fields of Config that are found out, not configured."""
+"""Fields of Config that are computed, not configured."""
 PREFIX = "CODEREFINE_"
-"""How the environment variables begin."""
+"""Prefix of the environment variables."""
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
 MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
-"""Asked when a key or a server is given and no model is named."""
+"""The model where a key or a server is given and no model is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything a user can choose. A key `max_complexity` is `max-complexity` in TOML and on the command line.
+    """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds, the last one of silence of the model's
-    server; `max_cost` is dollars. None means no limit, or "find out";
-    a search without a time of its own takes 30 s, or 8 s where a model can take over.
-    `network`: the tests may use it; `pass_env`: names or globs of variables they see although they look like secrets.
-    `test_timeout` is what one test may take as long as its usual time is not known.
-    `task`: what "done" means: a name (tasks/) or a TOML file, from the project's root.
-    `cost_alone`, no key: max-cost was asked for, and neither max-tokens nor max-requests.
-    `models`: from cheap to strong, when one is not enough; `samples`: answers per round, 0 as the policy has it.
+    `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds; the last one is how long the model's
+    server may be silent. `max_cost` is dollars. None means no limit, or "find out"; without `search_time` the search
+    takes 30 s, or 8 s where a model follows. `test_timeout` limits a test whose usual time is not known. `network`: the
+    tests may use it. `pass_env`: names or globs of variables that the tests see although they look like secrets.
+    `task`: a name (tasks/) or a TOML file, relative to the project's root. `models`: from cheap to strong, in place of
+    `model`. `samples`: answers per round, 0 as the policy has it. `cost_alone`, no key: max-cost is set, and neither
+    max-tokens nor max-requests.
     """
 
     task: str = "fix"
@@ -115,9 +114,9 @@ def load(
     flags: Mapping[str, object] | None = None,
     task: Task = FIX,
 ) -> Config:
-    """Config of the project at `root`: the task's settings, file, `CODEREFINE_*`, then flags (None means not given).
+    """Load the configuration of the project at `root`: task settings, file, `CODEREFINE_*`, flags; the later ones win.
 
-    Raises ConfigError naming the file, the key and the nearest known one.
+    A flag that is None is not given. Raises ConfigError that names the file, the key and the nearest known one.
     """
     environ = os.environ if environ is None else environ
     written = _from_file(root / "pyproject.toml")
@@ -135,7 +134,10 @@ def load(
 
 
 def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: bool) -> dict[str, Any]:
-    """What the user has `given` upon what the task has; things to look at and to protect from both."""
+    """Merge what the user has `given` with the task's settings.
+
+    Commands, criteria and protected files of both are kept.
+    """
     added = {name: _added(given.get(name, ()), base.get(name, ())) for name in ADDED}
     merged = {**base, **given, **added}
     programs = (glob for command in merged["commands"] for glob in command.protected)
@@ -147,32 +149,33 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: 
 
 
 def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object]) -> str:
-    """The task that is asked for: its settings are part of what `load` needs."""
+    """Return the name of the task, which `load` needs first because the task has settings."""
     told = flags.get("task") or environ.get("CODEREFINE_TASK") or _from_file(root / "pyproject.toml").get("task")
     return str(told or FIX.name)
 
 
 def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) -> dict[str, Any]:
-    """`table` (keys and values as in TOML) as fields of Config. Raises ConfigError for what is unknown in `where`.
+    """Convert `table` (keys and values as in TOML) to fields of Config.
 
-    `besides`: keys that are read elsewhere, to be suggested too.
+    Raises ConfigError for an unknown key; `where` is named in the message. `besides`: keys that are read elsewhere and
+    may be suggested.
     """
     return {_key(name, where, besides): _typed(name, value, where) for name, value in table.items()}
 
 
 def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Both, the second one's items only where none of that name is there."""
+    """Return `first` and those items of `more` whose name is not in it."""
     names = {getattr(item, "name", item) for item in first}
     return (*first, *(item for item in more if getattr(item, "name", item) not in names))
 
 
 def masked(text: str) -> str:
-    """`text` without the name and password of any address in it: what may be recorded and printed."""
+    """Return `text` without names and passwords in addresses, so that it may be recorded and printed."""
     return LOGIN.sub(MASKED, text)
 
 
 def _with_model(config: Config, environ: Mapping[str, str]) -> Config:
-    """The first of several models is the model; a key or a server without a name means the default one."""
+    """Choose the model: the first of `models`, or the default one where a key or a server is given without a name."""
     if config.models:
         return replace(config, model=config.models[0])
     if config.model is None and (environ.get(config.api_key_env) or config.base_url):
@@ -203,7 +206,10 @@ def _checked(config: Config) -> Config:
 
 
 def toml(path: Path) -> dict[str, Any]:
-    """What the file at `path` holds, nothing when it is not there. Raises ConfigError for what is no TOML."""
+    """Parse the file at `path`; a missing file is empty.
+
+    Raises ConfigError for invalid TOML.
+    """
     try:
         text = path.read_text("utf-8") if path.exists() else ""
         table: dict[str, Any] = tomllib.loads(text)
@@ -234,7 +240,7 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _from_text(key: str, text: str) -> object:
-    """An environment string as TOML would have it."""
+    """Convert the text of an environment variable to a value as in TOML."""
     kind = _kinds()[key]
     if kind is bool:
         return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
@@ -249,7 +255,10 @@ def _from_text(key: str, text: str) -> object:
 
 
 def _key(name: str, where: str, besides: Iterable[str] = ()) -> str:
-    """The field that the key `name` is for. `besides`: other keys that are known in `where`."""
+    """Return the field of the key `name`.
+
+    Raises ConfigError for an unknown one. `besides`: other keys that are known in `where`.
+    """
     known = {item.name for item in fields(Config)} - NO_KEYS
     key = name.replace("-", "_")
     if key not in known or (name != key and "_" in name):
@@ -259,7 +268,10 @@ def _key(name: str, where: str, besides: Iterable[str] = ()) -> str:
 
 
 def _variable(name: str) -> str:
-    """The field that the environment variable `name` is for. Raises ConfigError for none."""
+    """Return the field of the environment variable `name`.
+
+    Raises ConfigError for an unknown one.
+    """
     known = {item.name for item in fields(Config)} - NO_KEYS
     key = name.removeprefix(PREFIX).lower()
     if key not in known:
@@ -269,17 +281,20 @@ def _variable(name: str) -> str:
 
 
 def _kinds() -> dict[str, Any]:
-    """What each field holds when it is set."""
+    """Return the type of each field when it is set."""
     hints = get_type_hints(Config)
     return {name: float if kind == float | None else kind for name, kind in hints.items()}
 
 
 TABLES: Mapping[str, Callable[[object, str], object]] = {"commands": commands, "performance": performance}
-"""Keys that hold a table, and how each is read."""
+"""Keys that hold a table, with the function that reads it."""
 
 
 def _typed(name: str, value: object, where: str) -> object:
-    """`value` as the field wants it; raises ConfigError when it is of another type."""
+    """Convert `value` to the type of the field.
+
+    Raises ConfigError when it has another one.
+    """
     key = name.replace("-", "_")
     kind = _kinds()[key]
     if key in TABLES:

@@ -1,4 +1,4 @@
-"""Which numbers a key may hold."""
+"""Check the numbers of configuration keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ WORDS = {int: "a whole number", float: "a number"}
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From `least` to `most`, both included. Infinity is a number: the way to say "no limit"."""
+    """From `least` to `most`, both included.
+
+    Infinity is allowed and means "no limit".
+    """
 
     least: float = 0.0
     most: float = math.inf
@@ -33,11 +36,14 @@ RANGES: Mapping[str, Range] = {
     "temperature": Range(0, 2),
     "test-timeout": Range(0.01, DAY),
 }
-"""Keys for which "not negative" is not enough."""
+"""Ranges of keys for which "not negative" is not enough."""
 
 
 def number(name: str, value: object, kind: type, where: str, span: Range | None = None) -> float:
-    """`value` as an int or float, whichever `kind` is; nan is none. Raises ConfigError naming `name` and `where`."""
+    """Return `value` as `kind`, int or float.
+
+    Raises ConfigError naming `name` and `where` for another type, a number out of range, or nan.
+    """
     span = span or RANGES.get(name, Range())
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and isinstance(value, float)):
         raise ConfigError(f"{where}: {name} must be {WORDS[kind]}, not {value!r}")

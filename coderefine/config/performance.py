@@ -1,4 +1,4 @@
-"""[tool.coderefine.performance]: by what speed is measured, and how much faster is worth a patch.
+"""[tool.coderefine.performance]: how speed is measured, and what speed-up a patch needs.
 
 run = "python bench.py"        # default: the project's pytest-benchmark tests
 target = 1.05                  # accepted when surely more than so many times as fast
@@ -25,7 +25,10 @@ SPANS = {"target": Range(1, 1e9), "enough": Range(1, 1e9), "seconds": Range(0, 1
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """`run` is an argv, run in the project's root; empty: pytest-benchmark. Ratios are times as fast."""
+    """How speed is measured: `run` is an argv, run in the project's root; empty: pytest-benchmark.
+
+    `target` and `enough` are factors: 1.5 is half as fast again.
+    """
 
     run: tuple[str, ...] = ()
     target: float = 1.05
@@ -35,12 +38,12 @@ class Performance:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Globs of the files that are the measure, and so not for a patch to change."""
+        """Return globs of the files that the command runs, which no patch may change."""
         return tuple(f"**/{path}" for path in _named(self.run))
 
 
 def _named(words: tuple[str, ...]) -> Iterator[str]:
-    """Files that a command names, modules behind `-m` too."""
+    """Yield files that a command names, also as modules behind `-m`."""
     for before, word in zip(("", *words), words, strict=False):
         if before == "-m":
             module = word.replace(".", "/")
@@ -50,7 +53,10 @@ def _named(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def performance(value: object, where: str) -> Performance:
-    """The table as written, or the command alone. Raises ConfigError, naming `where`."""
+    """Read the table, or a command alone.
+
+    Raises ConfigError, naming `where`.
+    """
     table = {"run": value} if isinstance(value, str) else value
     if not isinstance(table, dict):
         raise ConfigError(f"{where}: performance must be a table or a command, not {value!r}")

@@ -1,4 +1,4 @@
-"""The tables of [tool.coderefine]: commands that are gates, criteria of a review."""
+"""Tables of [tool.coderefine]: commands as gates, and criteria of a review."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ CRITERIA = ("readability", "performance", "security", "api-design")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What a review looks for, in plain language; without `text`, the built-in set of that name.
+    """A criterion of the review, in plain language; without `text`, the built-in set of that name.
 
-    `paths`: folders and globs it is about (none: all); `weight`: its share in the total; `source`: who asked for it.
+    `paths`: folders and globs it is about (none: all); `weight`: its share in the total; `source`: where it was
+    configured.
     """
 
     name: str
@@ -32,10 +33,10 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A gate that is any program: `run` is its argv, `format` one of lines (with `regex`), json, sarif.
+    """Any program as a gate: `run` is its argv, `format` one of lines (with `regex`), json, sarif.
 
-    `regex` has named groups path, line, rule, message. `findings_exit` lists the exit codes that mean
-    "spoke, with findings"; 0 is clean; any other is a tool error. `timeout` in seconds.
+    `regex` has named groups path, line, rule, message. `findings_exit` lists the exit codes that mean "ran, with
+    findings"; 0 is clean; any other is an error of the tool. `timeout` is in seconds.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Command:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Globs of the script that is run, where the project brings it along: who changes it changes the gate."""
+        """Return globs of the script that the command runs, if the project has it: a change would change the gate."""
         words = [word for word in self.run if not word.startswith("-") or word == "-m"]
         if words and re.fullmatch(r"(.*/)?(python[\d.]*|sh|bash|zsh|node|perl|ruby)", words[0]):
             words = words[1:]
@@ -94,7 +95,7 @@ KEYS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "findings-exit": ("a list of whole numbers", _all(int)),
     "timeout": ("a number of seconds", _is_number),
 }
-"""What a command's keys hold: in words, and as a test."""
+"""What a command's keys hold: as words and as a predicate."""
 
 
 def _command(table: Mapping[str, Any], where: str) -> Command:
@@ -115,7 +116,7 @@ def _command(table: Mapping[str, Any], where: str) -> Command:
 
 
 def chosen(asked: Any, written: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-    """What `--criteria` names: criteria of the file, built-in sets, or sentences of its own."""
+    """Return the criteria that `--criteria` names: from the file, built-in sets, or sentences."""
     return tuple(one if isinstance(one, Criterion) else _named(str(one), written) for one in asked)
 
 
@@ -131,7 +132,7 @@ def _named(told: str, written: tuple[Criterion, ...]) -> Criterion:
 
 
 def criterion(name: str, told: object, where: str) -> Criterion:
-    """One entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
+    """Read one entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
     table = _criterion_table(name, told, where)
     text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
     if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):
@@ -145,7 +146,7 @@ def criterion(name: str, told: object, where: str) -> Criterion:
 
 
 def _criterion_table(name: str, told: object, where: str) -> dict[str, Any]:
-    """What was told as a table of known keys."""
+    """Return the entry as a table. Raises ConfigError for an unknown key."""
     table: dict[str, Any] = told if isinstance(told, dict) else {"text": "" if told is True else told}
     for key in table:
         if key not in ("text", "paths", "weight"):

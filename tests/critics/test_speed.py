@@ -130,7 +130,7 @@ def test_without_command_and_plugin_it_says_what_to_do(tmp_path: Path) -> None:
     place, python, view = whereabouts(tmp_path, {"distinct.py": SLOW})
     if view.run((str(python.path), "-c", "import pytest_benchmark")).returncode == 0:
         pytest.skip("the plug-in is installed here")
-    with pytest.raises(CriticError, match="name a command .* under"):
+    with pytest.raises(CriticError, match=r"name a command .* under"):
         Benchmarks(place, python).read(view, 0, 60.0)
 
 
