@@ -1,6 +1,7 @@
-"""Where a proved patch goes. Each publisher is a compare-and-swap: what moved since the snapshot is never overwritten.
+"""Publish a proved patch.
 
-The order in which things reach the disk, and what a kill in between leaves behind, is told in `swap` and `commit`.
+Every publisher is a compare-and-swap: what changed since the snapshot is never overwritten. `swap` and `commit`
+describe the order of writes to the disk, and what a killed process leaves behind.
 """
 
 from __future__ import annotations

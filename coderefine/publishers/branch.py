@@ -1,4 +1,4 @@
-"""`--branch NAME`: a new branch with one commit on top of HEAD, not checked out; the working tree is not touched."""
+"""`--branch NAME`: commit on a new branch on top of HEAD; nothing is checked out or written to the working tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from coderefine.publishers.wrote import wrote
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """No hooks run: nothing is checked out for them to look at. They run when the branch is pushed or merged."""
+    """Commit on a new branch.
+
+    Git hooks do not run, since nothing is checked out; they run when the branch is pushed or merged.
+    """
 
     snapshot: Snapshot
     branch: str
@@ -23,7 +26,10 @@ class Branch:
     name: str = "branch"
 
     def publish(self, outcome: Outcome) -> str:
-        """Raises PublishError when HEAD moved, or the branch exists with something else."""
+        """Create the branch.
+
+        Raises PublishError when HEAD moved, or the branch exists with something else.
+        """
         repository, head = self.snapshot.repository, self.snapshot.head
         ref = self._ref()
         changes = self.snapshot.changes(outcome.best.patch)
@@ -46,7 +52,7 @@ class Branch:
         return f"refs/heads/{self.branch}"
 
     def _same(self, existing: str, tree: str) -> str:
-        """An existing branch is fine when it holds this very repair; otherwise it is somebody's work."""
+        """Return whether an existing branch holds this very repair."""
         repository = self.snapshot.repository
         parent = repository.resolve(f"{existing}^")
         if repository.tree(existing) == tree and parent == self.snapshot.head.sha:

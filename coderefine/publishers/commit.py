@@ -35,14 +35,18 @@ from coderefine.publishers.wrote import wrote
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commits exactly HEAD plus the patch: dirty, staged and untracked work stays as it is, uncommitted."""
+    """Commit exactly HEAD plus the patch: edited, staged and untracked files stay uncommitted as they are."""
 
     snapshot: Snapshot
     wording: Wording = PLAIN
     name: str = "commit"
 
     def publish(self, outcome: Outcome) -> str:
-        """Raises PublishError: something moved, a hook said no, uncommitted work overlaps; then nothing changed."""
+        """Commit.
+
+        Raises PublishError when something changed meanwhile, a hook refused, or uncommitted work overlaps; then nothing
+        is changed.
+        """
         self._allowed()
         repository, head = self.snapshot.repository, self.snapshot.head
         proved = self.snapshot.changes(outcome.best.patch)
@@ -66,7 +70,7 @@ class Commit:
         return f"committed {(done.commit or '')[:10]}: {wrote(proved)}{added}; undo: coderefine undo"
 
     def _added(self, done: Publication) -> str:
-        """What the user's hooks made of the tree that was proved."""
+        """Name the files that the user's hooks changed after the proof."""
         tree = self.snapshot.repository.tree(done.commit)
         if tree == done.tree:
             return ""
@@ -102,13 +106,13 @@ class Commit:
             raise
 
     def _uncommit(self, plan: Publication, lock: int, *, made: bool) -> None:
-        """Interrupted after the commit was made: HEAD goes back, so that taking back the files is right."""
+        """Move HEAD back after an interrupt, so that the files can be taken back."""
         if commit := our_commit(self.snapshot.journal, plan, made=made):
             self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 
 
 def finish_index(journal: Journal, index: Index, done: Publication) -> Publication:
-    """Make the user's index right for the commit that exists now; what was changed in it."""
+    """Update the user's index for the new commit; return what was changed in it."""
     staged = _after_hooks(journal.repository, index, done)
     if staged != done.staged:
         done = replace(done, staged=staged, lock=index.compose(staged))
@@ -123,7 +127,7 @@ def finish_index(journal: Journal, index: Index, done: Publication) -> Publicati
 
 
 def _staged(index: Index, grafted: Graft) -> tuple[Staged, ...]:
-    """How the user's index must change: staged work is kept, with the patch laid over it."""
+    """Return the changes to the user's index: staged work stays, with the patch applied on top."""
     mine = index.entries(grafted.result)
     return tuple(
         Staged(path, shown(mine[path]), shown(_entry(index, grafted, path, mine[path]))) for path in grafted.result
@@ -137,7 +141,10 @@ def _entry(index: Index, grafted: Graft, path: str, mine: Item) -> Item:
 
 
 def _after_hooks(repository: Repository, index: Index, done: Publication) -> tuple[Staged, ...]:
-    """`staged`, with what hooks added to the commit or on top: entries that were as in the old HEAD follow the new."""
+    """Return `staged` with what hooks added to the commit or after it.
+
+    Index entries that were as in the old HEAD follow the new one.
+    """
     old = done.head or repository.tree(None)
     said = repository.git("diff-tree", "-r", "-z", "--no-renames", old, "HEAD")
     planned = {item.path: item for item in done.staged}
@@ -152,7 +159,7 @@ def _after_hooks(repository: Repository, index: Index, done: Publication) -> tup
 
 
 def _raw(listing: bytes) -> dict[str, tuple[Item, Item]]:
-    """`diff-tree -r -z` as path -> (before, after)."""
+    """Parse `diff-tree -r -z` into path -> (before, after)."""
     fields = iter(listing.split(b"\0"))
     found: dict[str, tuple[Item, Item]] = {}
     for head in fields:
@@ -169,9 +176,9 @@ def _item(mode: str, blob: str) -> Item:
 
 
 def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> str | None:
-    """The commit this run made on top of the old HEAD, if it did; a hook may have put others on top of it.
+    """Return the commit that this run made on top of the old HEAD, if it did; a hook may have added commits on top.
 
-    `made`: git has just said that it made one; then its parent is enough, since only we hold the index.
+    `made`: git has just reported success; then the parent decides alone, since only we hold the index.
     """
     repository = journal.repository
     if repository.resolve("HEAD") in (None, plan.head):
@@ -185,5 +192,5 @@ def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> st
 
 
 def _found(top: Path, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """`changes` with what the files hold now: a hook may have reformatted them."""
+    """Return `changes` with what the files hold now, since a hook may have reformatted them."""
     return tuple(replace(change, after=disk.current(top, change.path)) for change in changes)

@@ -1,4 +1,4 @@
-"""A short stretch of work that an interrupt must not cut in two."""
+"""Delay interrupts during a short piece of work."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Handler = Callable[[int, "FrameType | None"], object]
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """Interrupts that come meanwhile are heard at the end. Only for work of milliseconds.
+    """Delay interrupts to the end of the block. Use it only for work of milliseconds.
 
-    Handlers are exchanged rather than signals blocked: Python runs a handler in the main thread, whichever thread
-    the signal reached. In another thread nothing needs to be done for the same reason.
+    Handlers are exchanged instead of blocking signals, because Python runs a handler in the main thread, whichever
+    thread got the signal. For the same reason nothing needs to be done in another thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

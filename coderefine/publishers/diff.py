@@ -1,4 +1,4 @@
-"""`--diff`: the patch as text, nothing written anywhere."""
+"""`--diff`: return the patch as text, write nothing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ class Diff:
     name: str = "diff"
 
     def publish(self, outcome: Outcome) -> str:
-        """The unified diff itself, undecodable bytes as surrogates. Raises GitError."""
+        """Return the unified diff; undecodable bytes are surrogates.
+
+        Raises GitError.
+        """
         return self.text(outcome).decode("utf-8", "surrogateescape")
 
     def text(self, outcome: Outcome) -> bytes:
-        """The diff against the tree that was judged: `git apply` takes it there."""
+        """Return the diff against the tree that was checked, to which `git apply` can apply it."""
         files = outcome.best.patch.files
         originals = {path: self.snapshot.judged(path) for path in files}
         return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, files)

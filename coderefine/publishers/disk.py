@@ -1,4 +1,4 @@
-"""The user's files, one at a time: where a path really is, what it holds, how it is replaced at once."""
+"""Read and replace the user's files, one at a time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coderefine.errors import PublishError
 
 MANAGED = ("security.", "trusted.")
 UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
-"""What a file system without extended attributes answers."""
+"""Error codes of a file system without extended attributes."""
 
 
 def place_of(top: Path, path: str, *, remove: bool = False) -> str:
-    """`path` with its links followed (only its folder's when it is to be removed), still relative to `top`.
+    """Return `path` relative to `top` with links resolved; for a file to remove, only those of its folder.
 
-    Raises PublishError when that leads out of the repository, into a git directory, or nowhere.
+    Raises PublishError when that leads out of the repository, into a git directory, or to nothing.
     """
     named = top / path
     real = named.parent.resolve() / named.name if remove else named.resolve()
@@ -35,7 +35,10 @@ def place_of(top: Path, path: str, *, remove: bool = False) -> str:
 
 
 def current(top: Path, path: str) -> bytes | None:
-    """What `path` holds now; None when absent. Raises PublishError for a folder, a device, or no permission."""
+    """Return what `path` holds now; None when absent.
+
+    Raises PublishError for a folder, a device, or without permission.
+    """
     place = top / path
     try:
         if stat.S_ISREG(place.stat().st_mode):
@@ -48,7 +51,7 @@ def current(top: Path, path: str) -> bytes | None:
 
 
 def mode_of(top: Path, path: str) -> int | None:
-    """Permission bits of an existing file, or None."""
+    """Return the permission bits of an existing file, else None."""
     try:
         return stat.S_IMODE((top / path).stat().st_mode)
     except OSError:
@@ -56,7 +59,7 @@ def mode_of(top: Path, path: str) -> int | None:
 
 
 def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> None:
-    """Write `data` to `temp`, beside `path`, with the mode and owner that `path` has or is to get; on the disk."""
+    """Write `data` to `temp`, in the folder of `path`, with the mode and owner of `path`, and flush it to the disk."""
     handle = os.open(top / temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
@@ -69,7 +72,7 @@ def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> N
 
 
 def is_shared(path: Path) -> bool:
-    """Whether the file has other names (hard links), which a replacement would leave with the old content."""
+    """Return whether the file has other names (hard links), which would keep the old content if it were replaced."""
     try:
         facts = path.lstat()
     except OSError:
@@ -78,9 +81,9 @@ def is_shared(path: Path) -> bool:
 
 
 def overwrite(path: Path, before: bytes, after: bytes) -> bool:
-    """Write `after` into the very file that holds `before`; False when it holds something else, and is left so.
+    """Write `after` into the file that holds `before`; return False, and write nothing, where it holds something else.
 
-    A kill in between leaves a beginning of `after` and the rest of `before`: see `is_torn`.
+    A process killed meanwhile leaves the beginning of `after` and the rest of `before`: see `is_torn`.
     """
     handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     with os.fdopen(handle, "r+b", buffering=0) as file:
@@ -95,7 +98,7 @@ def overwrite(path: Path, before: bytes, after: bytes) -> bool:
 
 
 def is_torn(found: bytes | None, before: bytes | None, after: bytes | None) -> bool:
-    """Whether `found` is what a kill leaves in the middle of `overwrite`, in either direction."""
+    """Return whether `found` is what a process leaves that is killed in `overwrite`, in either direction."""
     if found is None or before is None or after is None:
         return False
     return _is_mixture(found, before, after) or _is_mixture(found, after, before)
@@ -123,7 +126,7 @@ def _inode(path: Path) -> int:
 
 
 def new_folders(top: Path, path: str) -> list[str]:
-    """Folders that must be made for `path`, outermost first."""
+    """Return the folders to create for `path`, outermost first."""
     missing: list[str] = []
     folder = (top / path).parent
     while folder != top and not folder.exists():
@@ -138,7 +141,7 @@ def remove(path: Path) -> None:
 
 
 def refused(path: str, error: OSError) -> PublishError:
-    """One line for an OSError met while writing."""
+    """Turn an OSError on writing into a PublishError with one line."""
     reason = {
         "EFBIG": "the file would be too large",
         "ENOSPC": "the disk is full",
@@ -149,10 +152,10 @@ def refused(path: str, error: OSError) -> PublishError:
 
 
 def _attribute(original: Path, copy: Path) -> None:
-    """Extended attributes and access lists as the original has them. Raises OSError when the user's own cannot be kept.
+    """Copy extended attributes and access lists from the original. Raises OSError when the user's own cannot be kept.
 
-    What the system manages (labels, capabilities) is copied where we may. A list that the folder gives every new file
-    is taken off where the original has none.
+    What the system manages (labels, capabilities) is copied where that is permitted. An access list that the folder
+    gives every new file is removed where the original has none.
     """
     if not hasattr(os, "listxattr"):
         return
@@ -175,7 +178,7 @@ def _attribute(original: Path, copy: Path) -> None:
 
 
 def _own(original: Path, copy: Path) -> None:
-    """Owner and group as the original has them, where we may."""
+    """Copy owner and group from the original, where that is permitted."""
     try:
         wanted, found = original.stat(), copy.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The default: the proved patch goes into the working tree, and the run keeps what is needed to undo it."""
+"""The default publisher: write the proved patch into the working tree, and keep what is needed to undo it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from coderefine.publishers.wrote import wrote
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Writes files; index, HEAD and stash are not touched."""
+    """Write files; index, HEAD and stash stay as they are."""
 
     snapshot: Snapshot
     name: str = "files"
 
     def publish(self, outcome: Outcome) -> str:
-        """Raises PublishError when the tree or HEAD moved, or a file cannot be written; then nothing was."""
+        """Write the patch.
+
+        Raises PublishError when the tree or HEAD changed, or a file cannot be written; then nothing is.
+        """
         changes = self.snapshot.changes(outcome.best.patch)
         plan = Publication("files", str(self.snapshot.top), changes, self.snapshot.head.sha, self.snapshot.head.ref)
         publish(self.snapshot.journal, plan, lambda: self.snapshot.verify(changes))

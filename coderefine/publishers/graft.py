@@ -1,4 +1,4 @@
-"""The patch without the user's dirty work: laid onto HEAD, three-way where a file differs from it."""
+"""Apply the patch to HEAD without the user's uncommitted work, by three-way merge where a file has some."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from coderefine.git import Repository, Scratch, merge, scratch
 from coderefine.journal import Change
 
 Item = tuple[int, str] | None
-"""(mode, blob id) of an index entry, or None for none."""
+"""(mode, blob id) of an index entry; None for no entry."""
 
 GITLINK = 0o160000
 
 
 @dataclass(frozen=True, slots=True)
 class Graft:
-    """By path: what HEAD has (`head`), the dirty original (`base`), the patched one (`theirs`), and HEAD plus
-    the patch (`result`). `tree` is HEAD's tree with `result` in it.
+    """The contents that a graft is made of, by path.
+
+    `head`: of HEAD. `base`: of the edited original. `theirs`: patched. `result`: HEAD plus the patch. `tree` is HEAD's
+    tree with `result` in it.
     """
 
     head: Mapping[str, Item]
@@ -30,7 +32,7 @@ class Graft:
 
 
 def graft(repository: Repository, head: str | None, changes: Sequence[Change]) -> Graft:
-    """HEAD plus `changes`, as git would store it (line ends, filters, modes).
+    """Return HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
     Raises PublishError when a patched file has uncommitted work that overlaps the patch, or is in a submodule.
     """
@@ -51,7 +53,10 @@ def graft(repository: Repository, head: str | None, changes: Sequence[Change]) -
 
 
 def merged(repository: Repository, path: str, ours: Item, base: Item, theirs: Item) -> Item:
-    """`ours` with the change from `base` to `theirs`. Raises PublishError when the two overlap."""
+    """Return `ours` with the change from `base` to `theirs`.
+
+    Raises PublishError when the two overlap.
+    """
     if ours in (base, theirs):
         return theirs
     if base == theirs:

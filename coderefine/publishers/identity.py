@@ -1,4 +1,4 @@
-"""Who a commit is by, when the configuration names somebody."""
+"""The author of a commit, where the configuration names one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ AUTHOR = re.compile(r"^\s*(?P<name>[^<>\n]*?)\s*<(?P<address>[^<>\n]*)>\s*$")
 
 
 def author_env(author: str | None) -> Mapping[str, str]:
-    """`Name <address>` as git's environment; empty for None. Raises PublishError when it is not of that form."""
+    """Return `Name <address>` as git's environment variables; empty for None.
+
+    Raises PublishError for any other form.
+    """
     if author is None:
         return {}
     found = AUTHOR.match(author)

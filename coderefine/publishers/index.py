@@ -1,4 +1,4 @@
-"""The user's index, changed in a few entries while its lock is held; everything else in it stays as it is."""
+"""Change a few entries of the user's index while its lock is held."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from coderefine.publishers.graft import Item
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`seen` is the SHA-256 of the index when we began to look at it."""
+    """The user's index.
+
+    `seen` is its SHA-256 when it was first read.
+    """
 
     repository: Repository
     seen: str = ""
@@ -32,11 +35,14 @@ class Index:
 
     @property
     def ready(self) -> Path:
-        """Where the next index is made before it becomes the lock."""
+        """Return where the next index is written before it becomes the lock."""
         return self.repository.git_dir / "coderefine" / "index"
 
     def entries(self, paths: Mapping[str, object]) -> dict[str, Item]:
-        """What the user's index says of `paths`. Raises PublishError for a path in conflict."""
+        """Return the entries of `paths` in the user's index.
+
+        Raises PublishError for a path in conflict.
+        """
         if not paths:
             return {}
         literal = {"GIT_LITERAL_PATHSPECS": "1"}
@@ -47,7 +53,7 @@ class Index:
         return {path: found.get(path) for path in paths}
 
     def compose(self, staged: tuple[Staged, ...]) -> str:
-        """Write the index with `staged` applied to `ready`; its SHA-256."""
+        """Write the index with `staged` applied to `ready`; return its SHA-256."""
         durable.make_folder(self.ready.parent)
         with contextlib.suppress(FileNotFoundError):
             self.ready.unlink()
@@ -59,9 +65,9 @@ class Index:
         return digest(self.ready)
 
     def acquire(self) -> None:
-        """Turn `ready` into index.lock, whole and at once.
+        """Rename `ready` to index.lock in one step.
 
-        Raises PublishError when somebody holds it, or wrote another index since we looked.
+        Raises PublishError when another process holds the lock, or changed the index since we read it.
         """
         try:
             os.link(self.ready, self.lock)
@@ -76,7 +82,7 @@ class Index:
             raise PublishError("the index was changed by another git command this very moment: run again")
 
     def own(self, tree: str) -> Path:
-        """An index of `tree` for `git commit`, at a place where `recover` finds it."""
+        """Write an index of `tree` for `git commit`, where `recover` finds it."""
         self._drop_own()
         durable.make_folder(self._own.parent)
         copy_index(self.path, self._own)  # for what it knows of the files' times
@@ -84,7 +90,7 @@ class Index:
         return self._own
 
     def own_tree(self) -> str | None:
-        """The tree of the index that `git commit` was given, with what hooks staged; None when there is none."""
+        """Return the tree of the index that `git commit` was given, with what hooks staged; None when there is none."""
         if not self._own.exists():
             return None
         said = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})
@@ -100,11 +106,11 @@ class Index:
                 path.unlink()
 
     def replace_lock(self) -> None:
-        """Put a newer `ready` in place of the lock we hold."""
+        """Put a newer `ready` in place of the lock that we hold."""
         self.ready.replace(self.lock)
 
     def commit(self) -> None:
-        """The lock becomes the index."""
+        """Rename the lock to the index."""
         try:
             self.lock.replace(self.path)
         except OSError as error:
@@ -113,17 +119,20 @@ class Index:
         self.repository.run("update-index", "-q", "--refresh")
 
     def release(self, sha256: str | None) -> None:
-        """Remove the lock if it is the one with this content, and what was made ready."""
+        """Remove the lock if it has this content, and the prepared index."""
         if sha256 and digest(self.lock) == sha256:
             self.lock.unlink()
         self.tidy()
 
     def is_ready(self, sha256: str | None) -> bool:
-        """Whether the index with this content still waits to become the lock."""
+        """Return whether the index with this content is prepared and not yet the lock."""
         return bool(sha256) and digest(self.ready) == sha256
 
     def holds(self, sha256: str | None) -> bool:
-        """Whether the lock is ours. `sha256`: of the index announced last, in the lock or still ready for it."""
+        """Return whether the lock is ours.
+
+        `sha256`: of the index announced last, in the lock or still prepared.
+        """
         return self.lock.exists() and (self.is_ready(sha256) or digest(self.lock) == sha256)
 
     def tidy(self) -> None:
@@ -133,7 +142,7 @@ class Index:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file; "" when there is none."""
+    """Return the SHA-256 of a file; "" when there is none."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except FileNotFoundError:
@@ -141,7 +150,7 @@ def digest(path: Path) -> str:
 
 
 def shown(item: Item) -> str | None:
-    """(mode, blob) as the journal keeps it."""
+    """Return (mode, blob) as the journal keeps it."""
     return f"{item[0]:o} {item[1]}" if item else None
 
 

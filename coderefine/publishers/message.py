@@ -1,4 +1,4 @@
-"""The words of a commit: a subject of the user's making, and the evidence as trailers."""
+"""The message of a commit: the user's subject, and the evidence as trailers."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from pathlib import PurePosixPath
 from coderefine.core import Attempt, Check, Cost, Outcome, Severity
 
 RUN = "Coderefine-Run"
-"""The trailer by which a commit is known to be ours."""
+"""The trailer by which a commit of coderefine is recognised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """`message` may hold {summary}; `author` is `Name <address>`, None for the user."""
+    """The configured message: `message` may hold {summary}; `author` is `Name <address>`, None for the user."""
 
     message: str = "fix: {summary}"
     author: str | None = None
 
     def subject(self, outcome: Outcome) -> str:
-        """The message asked for, with what the patch does in place of {summary}."""
+        """Return the configured message with the summary in place of {summary}."""
         return self.message.replace("{summary}", _summary(outcome)).strip() or _summary(outcome)
 
     def full(self, outcome: Outcome, run: str) -> str:
-        """Message, the steps when there were several, and trailers; a blank line between them."""
+        """Return the whole message: subject, steps (if several) and trailers, with blank lines between them."""
         parts = (self.subject(outcome), "\n".join(steps(outcome)), "\n".join(trailers(outcome, run)))
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
 PLAIN = Wording()
-"""What is said when the user configured nothing."""
+"""The message where nothing is configured."""
 
 
 def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
-    """`Key: value` lines: checks before and after, what was proved, attempts, cost, run."""
+    """Return `Key: value` lines: checks before and after, what was proved, attempts, cost, run."""
     values = (
         ("Coderefine-Checks", _checks(outcome.baseline, outcome.best)),
         ("Coderefine-Evidence", _evidence(outcome)),
@@ -48,13 +48,13 @@ def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
 
 
 def steps(outcome: Outcome) -> tuple[str, ...]:
-    """A line for each accepted step of the best attempt; none when the subject says it all."""
+    """Return a line for each accepted step of the best attempt; none when there is only one."""
     taken = _taken(outcome)
     return tuple(f"- {step.patch.origin}: {_words(step)}" for step in taken) if len(taken) > 1 else ()
 
 
 def _taken(outcome: Outcome) -> list[Attempt]:
-    """The accepted attempts that the best one stands on, itself included."""
+    """Return the accepted attempts that the best one is built on, and itself."""
     return [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
 
 
@@ -63,7 +63,7 @@ def _words(attempt: Attempt) -> str:
 
 
 def _summary(outcome: Outcome) -> str:
-    """The only step's own words, or what all of them achieved and where."""
+    """Return the summary of the only step, or what all steps achieved and where."""
     if len(_taken(outcome)) < 2 and (words := _words(outcome.best)):
         return words
     before, left = (
@@ -75,7 +75,7 @@ def _summary(outcome: Outcome) -> str:
 
 
 def _checks(before: Attempt, after: Attempt) -> str:
-    """`pytest 3 -> 0, ruff 2 -> 0, review 2.5 -> 4.0`: hard findings per gate, a review's total."""
+    """Return hard findings per gate and a review's total: `pytest 3 -> 0, ruff 2 -> 0, review 2.5 -> 4.0`."""
     parts = []
     for check in before.checks:
         later = after.check(check.critic)

@@ -1,4 +1,4 @@
-"""`--patch FILE`: one mail that `git am` takes; nothing else is written."""
+"""`--patch FILE`: write one mail for `git am`, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ UNKNOWN = "coderefine <coderefine@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class PatchFile:
-    """The mail is for `git am` where HEAD was judged, else for the dirty working tree that was."""
+    """Write a mail.
+
+    `git am` applies it to HEAD where HEAD was proved, else to the working tree with its uncommitted work.
+    """
 
     snapshot: Snapshot
     target: Path
@@ -29,7 +32,10 @@ class PatchFile:
     name: str = "patch"
 
     def publish(self, outcome: Outcome) -> str:
-        """Raises PublishError when `target` cannot be written."""
+        """Write the mail.
+
+        Raises PublishError when `target` cannot be written.
+        """
         changes = self.snapshot.changes(outcome.best.patch)
         strayed = self.snapshot.strayed()
         before, after = self._trees(changes, exact=not strayed)
@@ -53,7 +59,7 @@ class PatchFile:
         return f"wrote {self.target}; apply it with: git am {self.target}"
 
     def _trees(self, changes: Sequence[Change], *, exact: bool) -> tuple[str, str]:
-        """Tree before and tree after: HEAD's and HEAD plus the patch, or those of the working tree."""
+        """Return the trees before and after: of HEAD and HEAD plus the patch, or of the working tree."""
         repository = self.snapshot.repository
         start = repository.tree(self.snapshot.head.sha)
         if exact:

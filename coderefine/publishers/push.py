@@ -1,4 +1,4 @@
-"""The proved patch as a commit on a branch of a remote; nothing local moves."""
+"""Push the proved patch as a commit on a branch of a remote; nothing local changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coderefine.publishers.wrote import wrote
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The commit the remote branch is now, and a line that says so."""
+    """The new commit of the remote branch, and a line that says so."""
 
     commit: str
     line: str
@@ -22,8 +22,10 @@ class Landed:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """`branch` of `remote` becomes HEAD plus the patch. `own`: the branch is ours and may be rewritten,
-    as long as nobody else committed on it."""
+    """Push HEAD plus the patch to `branch` of `remote`.
+
+    `own`: the branch is coderefine's and may be rewritten, as long as it has no commits of others.
+    """
 
     snapshot: Snapshot
     branch: str
@@ -33,11 +35,14 @@ class Push:
     name: str = "push"
 
     def publish(self, outcome: Outcome) -> str:
-        """As `land`."""
+        """Push, and return a line that says so; see `land`."""
         return self.land(outcome).line
 
     def land(self, outcome: Outcome) -> Landed:
-        """Raises PublishError when the remote branch holds something else than what was proved on, or git refuses."""
+        """Push.
+
+        Raises PublishError when the remote branch is not at the commit that was proved on, or git refuses.
+        """
         repository, head = self.snapshot.repository, self.snapshot.head
         if head.sha is None:
             raise PublishError("there is no commit to push on")
@@ -59,7 +64,10 @@ class Push:
         return Landed(commit, f"pushed {commit[:10]} to {self.branch}: {wrote(changes)}")
 
     def _same(self, ref: str, there: str, tree: str) -> bool:
-        """Whether our branch says this already. Raises PublishError when its newest commit is somebody else's."""
+        """Return whether our branch holds this patch already.
+
+        Raises PublishError when its newest commit is not ours.
+        """
         repository = self.snapshot.repository
         repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, ref)
         if f"\n{RUN}: " not in repository.run("log", "-1", "--format=%B", there).text:
@@ -68,7 +76,7 @@ class Push:
         return repository.tree(there) == tree and repository.resolve(f"{there}^") == self.snapshot.head.sha
 
     def _there(self, ref: str) -> str:
-        """The commit the remote has; "" for none."""
+        """Return the commit of the remote branch; "" for none."""
         said = self.snapshot.repository.run("ls-remote", self.remote, ref)
         if said.returncode:
             raise PublishError(f"git cannot ask {self.remote}: {said.complaint}")

@@ -1,4 +1,4 @@
-"""A publication cut short by a kill is finished when it was as good as done, and taken back otherwise."""
+"""Finish or take back a publication that a killed process left incomplete."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from coderefine.publishers.index import Index
 
 
 def recover(repository: Repository, *, patience: float = swap.ORPHANS) -> str | None:
-    """Mend what a killed run left half written; one line saying what was done, or None. Costs one stat usually.
+    """Repair what a killed run left half written; return a line that says so, or None.
 
-    Raises PublishError when another process is writing, and still is after `patience` seconds.
+    Usually costs one stat. Raises PublishError when another process is still writing after `patience` seconds.
     """
     path = swap.marker(repository)
     try:
@@ -61,14 +61,14 @@ def _mend(journal: Journal) -> str | None:
 
 
 def _leftovers(journal: Journal) -> None:
-    """Killed after the last record: only links can be left."""
+    """Remove links that a process left which was killed after its last record."""
     done = journal.last_published()
     if done:
         swap.clean(journal.repository.top, done)
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
-    """The plan, if it was carried out to the point from which it is finished rather than taken back."""
+    """Return the plan, if it was carried out so far that it is finished instead of taken back."""
     if plan.how == "commit":
         commit = our_commit(journal, plan)
         return replace(plan, commit=commit) if commit else None

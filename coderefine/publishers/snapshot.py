@@ -1,4 +1,4 @@
-"""What the tree was when the run began: the "compare" of every compare-and-swap."""
+"""What the tree was when the run began, to compare with before writing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from coderefine.publishers.graft import Graft, graft
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`originals`: working-tree content of (at least) every patched path when the run began; None was absent.
+    """The tree at the start.
 
-    `under`: what the tree that was judged holds where the working tree holds something else (None: no file). With
-    `under` as git.staged.hidden gives it for HEAD, a patch was proved on HEAD, and only then may it become a commit.
+    `originals`: content of (at least) every patched path in the working tree; None was absent. `under`: where the tree
+    that was checked differs from the working tree (None: no file). With `under` as git.staged.hidden returns it for
+    HEAD, the patch was proved on HEAD; only then may it become a commit.
     """
 
     journal: Journal
@@ -38,11 +39,14 @@ class Snapshot:
         return self.journal.repository.top
 
     def judged(self, path: str) -> bytes | None:
-        """What `path` held in the tree that was judged."""
+        """Return what `path` held in the tree that was checked."""
         return self.under[path] if path in self.under else self.originals[path]
 
     def changes(self, patch: Patch) -> tuple[Change, ...]:
-        """What `patch` does to the tree that was judged, links followed, no-ops left out. Raises PublishError."""
+        """Return what `patch` changes in the tree that was checked, with links resolved and no-ops left out.
+
+        Raises PublishError.
+        """
         changes = (self._change(path, after) for path, after in sorted(patch.files.items()))
         found = tuple(change for change in changes if change.before != change.after)
         if not found:
@@ -50,7 +54,7 @@ class Snapshot:
         return found
 
     def laid(self, changes: Iterable[Change]) -> tuple[Change, ...]:
-        """What `changes` do to the working tree: where it is dirty, the user's work stays and the patch is merged in.
+        """Return what `changes` do to the working tree: uncommitted work stays and the patch is merged into it.
 
         Raises PublishError where the two overlap.
         """
@@ -58,16 +62,19 @@ class Snapshot:
         return tuple(change for change in found if change.before != change.after)
 
     def graft(self, changes: Sequence[Change]) -> Graft:
-        """HEAD plus `changes`, which is the very tree that was proved. Raises PublishError when it is another one."""
+        """Return HEAD plus `changes`.
+
+        Raises PublishError when that is not the tree that was proved.
+        """
         self._check_judged()
         return graft(self.repository, self.head.sha, changes)
 
     def strayed(self) -> tuple[str, ...]:
-        """Files in which the tree that was judged differs from HEAD."""
+        """Name the files in which the tree that was checked differs from HEAD."""
         return tuple(path for path in hidden(self.top, self.head.sha or EMPTY_TREE) if path not in self.under)
 
     def _check_judged(self) -> None:
-        """The views show the files that lie there, so one edited meanwhile was seen by the proof and is not in HEAD."""
+        """Raise PublishError for a file that was edited during the run: the proof saw content that is not in HEAD."""
         if strayed := self.strayed():
             raise PublishError(
                 f"the patch was proved with {listed(strayed)} as it lies there, which is not in HEAD, so nothing was "
@@ -75,14 +82,14 @@ class Snapshot:
             )
 
     def verify(self, changes: tuple[Change, ...]) -> None:
-        """Raises PublishError unless HEAD and every file are what they were."""
+        """Raise PublishError unless HEAD and every file are unchanged."""
         self.check_head()
         for change in changes:
             if current(self.top, change.path) != change.before:
                 raise moved(change.path)
 
     def check_head(self) -> None:
-        """Raises PublishError unless HEAD is what it was."""
+        """Raise PublishError unless HEAD is unchanged."""
         if self.repository.head() != self.head:
             raise PublishError(
                 "HEAD moved since the run began, so nothing was written: "

@@ -28,15 +28,18 @@ from coderefine.publishers.deferred import deferred
 
 Hold = Callable[[], None]
 Act = Callable[[Publication, int, Hold], Publication]
-"""Takes the plan, the open marker (whatever it starts that moves a ref must hold that lock), and what to call before
-the step that cannot be taken back: from then on interrupts wait."""
+"""Act after the files are written.
+
+It gets the plan, the open marker (a process that it starts and that moves a ref must hold this lock), and a function to
+call before the step that cannot be taken back: from then on interrupts are delayed.
+"""
 
 ORPHANS = 10.0
-"""Seconds that git, started by a coderefine that was killed, is given to end."""
+"""Seconds to wait for git processes of a coderefine that was killed."""
 
 
 def marker(repository: Repository) -> Path:
-    """The file that says a publication is under way in this working tree."""
+    """Return the file that marks a publication in progress in this working tree."""
     return repository.git_dir / "coderefine" / "pending"
 
 
@@ -48,10 +51,10 @@ def publish(
     *,
     undoing: Publication | None = None,
 ) -> Publication:
-    """Make `plan` true, all of it or nothing, then `act` (which may refine it); what was published.
+    """Carry out `plan`, all of it or nothing, then `act`, which may change the plan; return what was published.
 
-    `check` raises PublishError when the tree is not what the plan was made for. Any failure of ours or of `act`,
-    an interrupt included, takes everything back. `undoing` is the publication that this plan takes back.
+    `check` raises PublishError when the tree is not what the plan was made for. Any failure, an interrupt included,
+    takes everything back. `undoing` is the publication that this plan takes back.
     """
     top = journal.repository.top
     plan = replace(plan, temps=_temps(journal, plan), folders=(*plan.folders, *_folders(top, plan)))
@@ -83,7 +86,7 @@ def publish(
 
 
 def settle(journal: Journal, done: Publication, undoing: Publication | None) -> None:
-    """Say that it is done."""
+    """Record that the publication is done."""
     if undoing:
         journal.unpublished(done)
     else:
@@ -91,7 +94,7 @@ def settle(journal: Journal, done: Publication, undoing: Publication | None) -> 
 
 
 def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
-    """Say that it was taken back: what an undo did not undo is still published."""
+    """Record that it was taken back: what an undo did not undo is still published."""
     if undoing:
         journal.published(undoing)
     else:
@@ -100,7 +103,7 @@ def give_up(journal: Journal, plan: Publication, undoing: Publication | None) ->
 
 @contextlib.contextmanager
 def pending(journal: Journal) -> Iterator[int]:
-    """Say, for as long as this lasts, that files are being written for `journal`."""
+    """Mark, until the block ends, that files are being written for `journal`."""
     path = marker(journal.repository)
     durable.make_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -122,7 +125,10 @@ def pending(journal: Journal) -> Iterator[int]:
 
 
 def claim(handle: int, patience: float = ORPHANS) -> None:
-    """Lock the open marker, waiting `patience` seconds. Raises PublishError when somebody is writing right now."""
+    """Lock the open marker, waiting `patience` seconds.
+
+    Raises PublishError when another process is still writing then.
+    """
     until = time.monotonic() + patience
     while not flock(handle):
         if time.monotonic() > until:
@@ -131,9 +137,9 @@ def claim(handle: int, patience: float = ORPHANS) -> None:
 
 
 def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *, acting: bool) -> None:
-    """Take `plan` back and say so in the journal. When even that cannot be said, `recover` will find it so.
+    """Take `plan` back and record that. Where even the record fails, `recover` finds the plan taken back.
 
-    While `acting`, hooks ran: what they made of our files is kept in the journal and replaced, too.
+    `acting`: hooks ran; what they made of our files is kept in the journal, and replaced, too.
     """
     top = journal.repository.top
     take_back(top, plan, journal.keep if acting else None)
@@ -142,9 +148,9 @@ def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *,
 
 
 def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:
-    """Every file that holds what we wrote gets its old content again; the others are named, not touched.
+    """Restore the old content of every file that holds what we wrote; return the names of the others, which stay.
 
-    With `keep`, the others are handed to it and get their old content too.
+    With `keep`, the others are passed to it and restored, too.
     """
     left: list[str] = []
     for number, change in enumerate(plan.changes):
@@ -162,7 +168,7 @@ def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None 
 
 
 def clean(top: Path, plan: Publication) -> None:
-    """Remove our temporary files and links, and folders we made that are empty."""
+    """Remove our temporary files and links, and folders that we made and that are empty."""
     for temp in plan.temps:
         disk.remove(top / f"{temp}.new")
         disk.remove(top / f"{temp}.old")
@@ -189,7 +195,7 @@ def _refusing(path: str) -> Iterator[None]:
 
 
 def _prepare(top: Path, temp: str, change: Change) -> None:
-    """The new content beside the old, and the old one kept under a second name."""
+    """Write the new content beside the file."""
     place = top / change.path
     if change.before is not None and not os.access(place, os.W_OK):
         raise PermissionError(13, "Permission denied")
@@ -199,7 +205,10 @@ def _prepare(top: Path, temp: str, change: Change) -> None:
 
 
 def _replace(top: Path, temp: str, change: Change) -> None:
-    """The swap of one file. The link is checked after it: an edit made in place meanwhile is not lost."""
+    """Replace one file.
+
+    The old file is kept under a second name and compared afterwards, so that an edit made meanwhile is not lost.
+    """
     place, kept = top / change.path, top / f"{temp}.old"
     if change.before is not None and change.after is not None and disk.is_shared(place):
         _overwrite(place, change)
@@ -219,7 +228,10 @@ def _replace(top: Path, temp: str, change: Change) -> None:
 
 
 def _overwrite(place: Path, change: Change) -> None:
-    """A file with several names keeps them: it is written in place, not replaced. The journal has what it held."""
+    """Write a file with several names (hard links) in place, so that all get the new content.
+
+    The journal has the old content.
+    """
     assert change.before is not None
     assert change.after is not None
     if not disk.overwrite(place, change.before, change.after):
@@ -227,7 +239,7 @@ def _overwrite(place: Path, change: Change) -> None:
 
 
 def _create(ready: Path, place: Path) -> None:
-    """A new file, never over one that appeared meanwhile (where the file system has links)."""
+    """Create a new file, but never over one that appeared meanwhile (where the file system has links)."""
     if _link(ready, place):
         ready.unlink()
     elif place.exists():
@@ -237,7 +249,7 @@ def _create(ready: Path, place: Path) -> None:
 
 
 def _link(place: Path, name: Path) -> bool:
-    """A second name for a file, so that getting it back needs no room on the disk. False: not possible here."""
+    """Make a hard link, so that restoring the file needs no disk space. Return False where that is not possible."""
     try:
         os.link(place, name, follow_symlinks=False)
     except OSError:
@@ -262,7 +274,7 @@ def _restore(top: Path, plan: Publication, number: int) -> None:
 
 
 def _temps(journal: Journal, plan: Publication) -> tuple[str, ...]:
-    """A name beside each file, without its suffix: `.new` for the new content, `.old` for the old file."""
+    """Return a temporary name beside each file: with `.new` for the new content, with `.old` for the old file."""
     return tuple(
         (Path(change.path).parent / f".coderefine-{journal.run}-{number}").as_posix()
         for number, change in enumerate(plan.changes)

@@ -1,4 +1,4 @@
-"""`coderefine undo`: what a run wrote is taken back, as long as it is still exactly what the run wrote."""
+"""`coderefine undo`: take back what a run wrote, as long as it is unchanged since."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from coderefine.publishers.wrote import wrote
 
 
 def undo(journal: Journal) -> str:
-    """Take back the run's publication; one line saying what was done.
+    """Take back the run's publication; return one line that says so.
 
-    Raises PublishError when there is none, or a file, branch or HEAD is no longer what the run left; then
-    nothing is changed.
+    Raises PublishError when there is none, or a file, branch or HEAD is not as the run left it; then nothing is
+    changed.
     """
     done = journal.publication()
     if done is None:
@@ -89,7 +89,7 @@ def _commit(journal: Journal, done: Publication) -> str:
 
 
 def _move_back(journal: Journal, plan: Publication, index: Index, lock: int, hold: Hold) -> Publication:
-    """HEAD goes back by compare-and-swap, then the index: whatever is dirty or staged elsewhere stays so."""
+    """Move HEAD back by compare-and-swap, then the index; other edited and staged files stay as they are."""
     hold()
     journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
     index.commit()
@@ -97,7 +97,7 @@ def _move_back(journal: Journal, plan: Publication, index: Index, lock: int, hol
 
 
 def _unstaged(index: Index, done: Publication) -> tuple[Staged, ...]:
-    """Entries that still are what we left go back; those staged since stay."""
+    """Return the index entries to restore: those that are still as we left them."""
     now = index.entries({item.path: None for item in done.staged})
     return tuple(
         Staged(item.path, item.after, item.before) for item in done.staged if shown(now[item.path]) == item.after

@@ -1,4 +1,4 @@
-"""`src/cart.py +1 −2`: a publication in a few words."""
+"""Describe a publication in a few words: `src/cart.py +1 −2`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from coderefine.journal import Change
 from coderefine.judge.size import lines_of
 
 SHOWN = 3
-"""Files named one by one; more are counted."""
+"""Number of files that are named; more are counted."""
 
 
 def wrote(changes: tuple[Change, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What a person or a program gets to see: progress while it runs, the report at its end. Nothing here prints.
+"""Progress while a run goes on, and the report at its end. Nothing in this package prints.
 
-`progress.choose(stream, …)` is the listener; `terminal.checks/outcome` and `json.checks/outcome` give the text.
+`progress.choose(stream, …)` makes a listener; `terminal` and `json` have `checks` and `outcome`, which return text.
 """

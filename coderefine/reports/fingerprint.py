@@ -1,4 +1,4 @@
-"""What makes a finding the same from one run to the next, for programs that compare runs."""
+"""Fingerprints by which other programs recognise a finding from run to run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coderefine.core import Finding
 
 
 def fingerprints(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:
-    """Each finding with a sha256 of its identity (no line, no message); the second of a kind is numbered."""
+    """Yield each finding with the sha256 of its identity (no line, no message); equal identities are numbered."""
     seen: Counter[tuple[str, ...]] = Counter()
     for finding in findings:
         seen[finding.identity] += 1

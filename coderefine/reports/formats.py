@@ -1,6 +1,6 @@
-"""Report formats by name: each is a module with `checks(said)` and `outcome(told)`, both giving the whole text.
+"""Report formats by name: each is a module with functions `checks` and `outcome` that return the whole text.
 
-Undecodable bytes of a patch travel as surrogates: write the text with `surrogateescape`.
+Undecodable bytes of a patch are surrogates in it: write the text with `surrogateescape`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = ("text", "json", *MODULES)
 
 
 class Format(Protocol):
-    """How a format's module looks from outside."""
+    """Interface of a format's module."""
 
     def checks(self, said: Sequence[Check]) -> str: ...
 
@@ -32,5 +32,5 @@ class Format(Protocol):
 
 
 def named(name: str) -> Format:
-    """The format called `name`, one of MODULES."""
+    """Return the format `name`, one of MODULES."""
     return cast(Format, importlib.import_module(MODULES[name]))

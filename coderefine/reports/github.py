@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub Actions: each line becomes an annotation of the file view."""
+"""GitHub Actions workflow commands: each line becomes an annotation in the file view."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from coderefine.reports.told import Told, blocking, found, last, line, rule, wor
 
 
 def checks(said: Sequence[Check]) -> str:
-    """A line for each hard finding."""
+    """Return one line per hard finding."""
     return "".join(_commands(found(said)))
 
 
 def outcome(told: Told) -> str:
-    """What is left, and a notice that says what the patch does and on what evidence."""
+    """Return what is left, and a notice with the patch's summary and evidence."""
     text = "".join(_commands(blocking(told.end.remaining)))
     if told.end.best.number:
         said = f"{told.end.best.patch.summary}: {evidence(told.end.evidence)}"
@@ -37,7 +37,7 @@ def _commands(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """As @actions/core escapes a message."""
+    """Escape a message as @actions/core does."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

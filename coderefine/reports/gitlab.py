@@ -1,4 +1,4 @@
-"""GitLab's code quality report: a list of issues whose fingerprints are unique and survive moved lines."""
+"""GitLab code quality report: a list of issues with unique fingerprints that do not depend on line numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from coderefine.reports.told import Told, blocking, found, last, line, rule, wor
 
 
 def checks(said: Sequence[Check]) -> str:
-    """The hard findings."""
+    """Report the hard findings."""
     return _dumped(found(said))
 
 
 def outcome(told: Told) -> str:
-    """What is left after the patch."""
+    """Report what is left after the patch."""
     return _dumped(blocking(told.end.remaining))
 
 

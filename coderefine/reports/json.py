@@ -1,6 +1,6 @@
-"""Reports for programs: one JSON object, `version` 1, described by schema.json beside this file.
+"""JSON report: one object, `version` 1, described by schema.json beside this file.
 
-Paths are repo-relative with POSIX separators. Keys are only ever added within a version.
+Paths are repo-relative with POSIX separators. Within a version keys are only added.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ VERSION = 1
 
 
 def checks(said: Sequence[Check]) -> str:
-    """What the gates said: `kind` "check"."""
+    """Report the gates' results: `kind` "check"."""
     return _dumped("check", clean=all(check.clean for check in said), checks=[_check(check) for check in said])
 
 
 def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str = "") -> str:
-    """The end of a run: `kind` "outcome". `run` is its id in the journal, `diff` the unified diff of the patch."""
+    """Report the end of a run: `kind` "outcome".
+
+    `run` is its id in the journal, `diff` the unified diff of the patch.
+    """
     return _dumped(
         "outcome",
         clean=end.clean,
@@ -46,7 +49,7 @@ def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) that every report satisfies."""
+    """Return the JSON schema (draft 2020-12) of every report."""
     loaded: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text("utf-8"))
     return loaded
 
@@ -92,7 +95,7 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _attempt(attempt: Attempt) -> dict[str, object]:
-    """In short: the checks' findings are in `remaining` and in the journal."""
+    """Summarise an attempt; its findings are in `remaining` and in the journal."""
     return {
         "number": attempt.number,
         "origin": attempt.patch.origin,
@@ -111,7 +114,7 @@ def _patch(patch: Patch) -> list[dict[str, object]]:
 
 
 def _content(data: bytes | None) -> dict[str, object]:
-    """`text` when the file is UTF-8, else `base64`; a deleted file has neither."""
+    """Return `text` for UTF-8, else `base64`; for a deleted file neither."""
     if data is None:
         return {"deleted": True}
     try:

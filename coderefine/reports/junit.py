@@ -1,4 +1,7 @@
-"""JUnit XML: a suite per gate; pytest's tests as they ran, every other gate's findings as failed cases."""
+"""JUnit XML: one suite per gate.
+
+pytest's tests are cases as they ran; findings of other gates are failed cases.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from coderefine.core import Case, Check, Finding, Status
 from coderefine.reports.told import Told, blocking, rule, words
 
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold: control characters and lone surrogates."""
+"""Characters that XML 1.0 cannot hold: control characters and lone surrogates."""
 
 
 def checks(said: Sequence[Check]) -> str:
-    """All gates as they spoke."""
+    """Report all gates."""
     root = ElementTree.Element("testsuites", name="coderefine")
     for check in said:
         _suite(root, check)
@@ -23,7 +26,7 @@ def checks(said: Sequence[Check]) -> str:
 
 
 def outcome(told: Told) -> str:
-    """The gates on the tree with the patch."""
+    """Report the gates on the tree with the patch."""
     return checks(told.end.best.checks or told.end.baseline.checks)
 
 

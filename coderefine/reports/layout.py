@@ -1,4 +1,4 @@
-"""Rows laid out as lines of text."""
+"""Lay out report rows as lines of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from coderefine.reports.rows import Row
 
 
 def plain(line: str | Row, width: int, *, cut: bool = False) -> str:
-    """`label` in ten columns, the text, verdict and seconds flush right when there is room; else the text is `cut`."""
+    """Lay out a row: `label` in ten columns, the text, then verdict and seconds at the right edge.
+
+    With `cut`, text that is too long is shortened.
+    """
     if isinstance(line, str):
         return line.rstrip()
     start = f"{line.label:<10}{line.text}" if line.label else line.text

@@ -1,4 +1,4 @@
-"""Line numbers of the user's files for steps that were made on top of earlier steps."""
+"""Map line numbers in summaries to the user's files, for steps that were made on top of earlier steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> It
 
 
 def _translated(summary: str, base: Mapping[str, bytes | None], before: Mapping[str, bytes | None]) -> str:
-    """`summary` with every `path:line` of a file in `base` changed to the line in `before`."""
+    """Return `summary` with every `path:line` of a file in `base` changed to the line number in `before`."""
     for path, data in base.items():
         old = before.get(path)
         if data is None or old is None or path not in summary:
@@ -39,7 +39,7 @@ def _translated(summary: str, base: Mapping[str, bytes | None], before: Mapping[
 
 
 def _old_lines(old: bytes, new: bytes) -> list[int]:
-    """For each line of `new` its number in `old`; for an inserted or changed one, where the change begins there."""
+    """Return the line number in `old` for each line of `new`; for an inserted line, where it was inserted."""
     first, second = old.splitlines(), new.splitlines()
     numbers = [1] * len(second)
     for tag, old_start, old_end, new_start, new_end in SequenceMatcher(

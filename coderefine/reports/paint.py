@@ -1,4 +1,4 @@
-"""The same report in colour, by rich; imported only when somebody is looking."""
+"""Coloured reports, by rich; imported only for a terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS = (
 
 
 def paint(lines: Sequence[str | Row], width: int) -> str:
-    """`lines` with ANSI colours, laid out as in plain text."""
+    """Render `lines` with ANSI colours, laid out as in plain text."""
     console = _console(width)
     for line in lines:
         console.print(_painted(line, width), soft_wrap=True)
@@ -43,7 +43,7 @@ def paint(lines: Sequence[str | Row], width: int) -> str:
 
 
 def paint_diff(diff: str, width: int) -> str:
-    """A unified diff, syntax-coloured; undecodable bytes are shown as replacement characters."""
+    """Render a unified diff with colours; undecodable bytes become replacement characters."""
     console = _console(width)
     shown = diff.encode("utf-8", "replace").decode("utf-8")
     coloured = Syntax("", "diff", theme="ansi_dark", background_color="default").highlight(shown.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""The patch itself, for `git apply`; nothing when there is none."""
+"""Report only the patch, for `git apply`; empty when there is none."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from coderefine.reports.told import Told
 
 
 def checks(said: Sequence[Check]) -> str:  # noqa: ARG001 - one of the formats
-    """A check changes nothing."""
+    """Return "": a check makes no patch."""
     return ""
 
 
 def outcome(told: Told) -> str:
-    """The unified diff; undecodable bytes as surrogates."""
+    """Return the unified diff; undecodable bytes are surrogates."""
     return told.diff.decode("utf-8", "surrogateescape")

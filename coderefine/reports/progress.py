@@ -1,4 +1,4 @@
-"""Who listens while it runs: a live line on a terminal, plain lines in a log, nobody when quiet."""
+"""Progress listeners: a live line on a terminal, plain lines in a log, nothing when quiet."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 SILENT = 10.0
-"""Seconds after which a log is told that work goes on."""
+"""Seconds without news after which a log gets a line."""
 STAGES = ("stage", "critic")
 
 
 @contextlib.contextmanager
 def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterator[Listen]:
-    """A listener that writes to `stream` (stderr, so that a report on stdout stays clean) until the block ends.
+    """Yield a listener that writes to `stream` until the block ends.
 
-    On a terminal without colour (NO_COLOR, TERM=dumb) and in a log it writes plain lines.
+    `stream` is stderr, so that stdout holds the report only. In a log, and on a terminal without colour (NO_COLOR,
+    TERM=dumb), it writes plain lines.
     """
     if quiet:
         yield lambda _event: None
@@ -41,7 +42,7 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
 
 
 class Plain:
-    """One line for each thing worth a line in a log, and while nothing happens a line every `SILENT` seconds."""
+    """Write one line per event that matters in a log, and one every `SILENT` seconds while nothing happens."""
 
     def __init__(self, stream: TextIO, silent: float = SILENT) -> None:
         self._stream = stream
@@ -54,7 +55,7 @@ class Plain:
 
     @contextlib.contextmanager
     def beating(self) -> Iterator[None]:
-        """Say what is going on whenever nothing has been said for a while, until the block ends."""
+        """Until the block ends, write what is going on whenever nothing was written for `SILENT` seconds."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
         thread.start()
@@ -72,7 +73,10 @@ class Plain:
                     self._write(f"  {spent}: {self._scene.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
-        """Safe from any thread; a log that went away is nobody's reason to stop."""
+        """Take an event; safe from any thread.
+
+        A stream that was closed is ignored.
+        """
         line = _line(event)
         with self._lock:
             self._scene = self._scene.after(event)
@@ -87,7 +91,7 @@ class Plain:
             self._stream.flush()
 
     def _again(self, event: Event) -> bool:
-        """Whether this stage was named before: every attempt goes through the same ones."""
+        """Return whether this stage was named before: every attempt goes through the same stages."""
         if event.kind not in STAGES:
             return False
         known = event.text in self._stages

@@ -1,4 +1,7 @@
-"""Reviewdog's diagnostic format (rdjson): columns count UTF-8 bytes from 1, a range's end is exclusive."""
+"""Reviewdog's diagnostic format (rdjson).
+
+Columns count UTF-8 bytes from 1; the end of a range is exclusive.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,15 @@ Json = dict[str, object]
 
 
 def checks(said: Sequence[Check]) -> str:
-    """A diagnostic for each hard finding."""
+    """Return one diagnostic per hard finding."""
     return _dumped([_diagnostic(finding) for finding in found(said)])
 
 
 def outcome(told: Told) -> str:
-    """What is left, then a diagnostic with a suggestion for each piece of the patch. Apply all or none."""
+    """Return what is left, then one diagnostic with a suggestion per hunk of the patch.
+
+    The suggestions are proved together only: apply all or none.
+    """
     left = [_diagnostic(finding) for finding in blocking(told.end.remaining)]
     pieces = [
         _suggestion(told, hunk, told.before[path] or b"")
@@ -56,7 +62,10 @@ def _suggestion(told: Told, hunk: Hunk, before: bytes) -> Json:
 
 
 def _edit(hunk: Hunk, before: bytes) -> tuple[Json, str]:
-    """(range, text) in whole lines: up to column 1 of the next line, or to the end of a last line without line end."""
+    """Return range and text of an edit in whole lines.
+
+    It ends in column 1 of the next line, or at the end of a last line without line end.
+    """
     lines = before.splitlines(keepends=True)
     end = _at(hunk.last + 1, 1)
     if hunk.last == len(lines) and lines and not lines[-1].endswith(b"\n"):

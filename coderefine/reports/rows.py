@@ -1,4 +1,4 @@
-"""A run and its checks in a few labelled rows: the words, without colour or layout."""
+"""The rows of a report: the words, without colour or layout."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from coderefine.core import EMPTY, Attempt, Check, Cost, Evidence, Finding, Outc
 from coderefine.reports.line_numbers import steps
 
 LEFT = 5
-"""Remaining findings named one by one; more are counted."""
+"""Number of remaining findings that are named; more are counted."""
 OF = {"review": " of 5", "reading": " of 5", "speed": "×"}
-"""The advisers whose scores have a top; a task's own reward has none that we know of."""
+"""Suffix of an adviser's score where the highest score is known."""
 BAR = 24
-"""Characters of a full bar."""
+"""Width of a full bar in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`label  text  verdict  seconds`; all but the text may be empty."""
+    """One row of a report: `label  text  verdict  seconds`; all but the text may be empty."""
 
     label: str
     text: str
@@ -28,7 +28,7 @@ class Row:
 
 
 def summary(check: Check) -> str:
-    """`pytest 3 failed, 41 passed`, `ruff 2` (and how many outside the asked paths), or `review 2.5 of 5`."""
+    """Summarise a check: `pytest 3 failed, 41 passed`, `ruff 2` (and how many soft ones), or `review 2.5 of 5`."""
     if not check.gate:
         score = f"{check.total:.1f}{OF.get(check.critic, '')}" if check.total is not None else "no score"
         return f"{check.critic} {score}, {len(check.findings)} remark{'s' * (len(check.findings) != 1)}"
@@ -47,13 +47,13 @@ def _statuses(check: Check) -> Iterator[str]:
 
 
 def checks_row(checks: Sequence[Check]) -> Row:
-    """All gates on one line; they run side by side, so the slowest one's seconds."""
+    """Summarise all gates in one row, with the seconds of the slowest, since they run in parallel."""
     text = " · ".join(summary(check) for check in checks) or "no gate ran"
     return Row("checks", text, seconds=max((check.seconds for check in checks), default=None))
 
 
 def notes(checks: Sequence[Check]) -> Iterator[Row]:
-    """What the critics said beside their findings: what they left out, what a red test may have missed."""
+    """Yield the critics' notes: what they left out, what a failing run may have missed."""
     return (Row("note", f"{check.critic}: {note}") for check in checks for note in check.notes)
 
 
@@ -63,10 +63,10 @@ def outcome_rows(
     decided: str = "",
     before: Mapping[str, bytes | None] = EMPTY,
 ) -> tuple[Row, ...]:
-    """The whole run: checks, what was proved, what was refused, what is left, evidence, what was written.
+    """Return the rows on a whole run: checks, what was proved, refused, left and written, and the evidence.
 
-    `decided` is the last line where the run was about something else than the tree, such as a commit. `before`: what
-    the patched files held at the start, for the line numbers.
+    `decided` is the last line where the run was not about the working tree but about a commit, say. `before`: what the
+    patched files held at the start, for the line numbers.
     """
     return tuple(_rows(outcome, wrote, decided, before))
 
@@ -95,7 +95,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
 
 
 def _tried(outcome: Outcome) -> Iterator[Row]:
-    """Name the best attempt where it was a step forward and could not be proved: it is kept, not written."""
+    """Name the best attempt where it made progress and could not be proved: it is kept, not written."""
     if not outcome.best.number and (attempt := best_try(outcome.attempts)):
         yield Row("kept", f"{attempt.patch.summary}: not written; coderefine show --diff prints it")
 
@@ -112,7 +112,7 @@ def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:
 
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
-    """The refused attempts in one row: how many, and the most frequent reasons."""
+    """Count the refused attempts, with the most frequent reasons."""
     reasons = Counter(attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
     if reasons:
         shown = "; ".join(f"{_first(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
@@ -128,7 +128,7 @@ def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
 
 
 def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
-    """What a review still remarks; it blocks nothing."""
+    """Yield the advisers' remaining remarks, which block nothing."""
     soft = [finding for finding in remaining if finding.severity is Severity.SOFT]
     for finding in soft[:LEFT]:
         yield Row("advice", f"{headline(finding)}: {_first(finding.instruction)}".rstrip(": "))
@@ -137,14 +137,14 @@ def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
 
 
 def _flaky(ids: Sequence[str]) -> Iterator[Row]:
-    """Tests that failed once and passed on the very same tree: named, because no run can vouch for them."""
+    """Name tests that failed once and passed on the same tree; they prove nothing."""
     if ids:
         more = f" and {len(ids) - LEFT} more" if len(ids) > LEFT else ""
         yield Row("flaky", f"{', '.join(ids[:LEFT])}{more}: failed, then passed on the same tree; left out")
 
 
 def headline(finding: Finding) -> str:
-    """`path:line rule message`, one line; a test says its own name and how it failed."""
+    """Describe a finding in one line: `path:line rule message`; for a test its name and how it failed."""
     if "::" in finding.symbol:
         name = finding.symbol.split("::", 1)[1]
         return f"{finding.where} {name} {finding.rule}: {_first(finding.message)}"
@@ -162,20 +162,20 @@ def _bar(outcome: Outcome) -> Iterator[Row]:
 
 
 def _passed(attempt: Attempt) -> tuple[int, int] | None:
-    """(tests that are fine, tests that ran)."""
+    """Return the number of tests that passed and of tests that ran."""
     ran = [case for case in attempt.cases.values() if case.status is not Status.SKIPPED]
     return (sum(not case.status.bad for case in ran), len(ran)) if ran else None
 
 
 def bar(done: int, total: int) -> str:
-    """`done` of `total` as blocks; full only when all are done, empty only when none is."""
+    """Draw `done` of `total` as blocks; full only when all are done, empty only when none is."""
     cells = round(BAR * done / total) if total else 0
     cells = min(cells, BAR - (done < total))
     return "█" * max(cells, int(done > 0)) + "░" * (BAR - max(cells, int(done > 0)))
 
 
 def evidence(proof: Evidence) -> str:
-    """`3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8 · in an overlay`."""
+    """Summarise evidence: `3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8`."""
     flipped = len(proof.flipped)
     parts = [f"{flipped} test{'s' * (flipped != 1)} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
     parts += (
@@ -187,7 +187,7 @@ def evidence(proof: Evidence) -> str:
 
 
 def _also(outcome: Outcome) -> Iterator[Row]:
-    """Other patches that pass: plausible is not correct, so they are shown."""
+    """Yield other patches that pass: plausible is not correct, so they are listed."""
     others = outcome.evidence.alternatives
     yield from (Row("also", f"{patch.summary} (passes too: plausible, not proven unique)") for patch in others[:3])
     if len(others) > 3:
@@ -195,18 +195,18 @@ def _also(outcome: Outcome) -> Iterator[Row]:
 
 
 def cost(spent: Cost) -> str:
-    """`2 requests · 3,411 tokens · $0.0021`; a price that is not known is said to be so."""
+    """Summarise costs: `2 requests · 3,411 tokens · $0.0021`, or `price unknown`."""
     price = "price unknown" if spent.usd is None else f"${spent.usd:.4f}"
     return f"{spent.requests} request{'s' * (spent.requests != 1)} · {spent.tokens:,} tokens · {price}"
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 test`, `2 tests`."""
+    """Return `1 test`, `2 tests`."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def ending(outcome: Outcome) -> str:
-    """The last line: clean, or what remains and why the run ended."""
+    """Return the last line: clean, or what remains and why the run ended."""
     hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
     if not hard:
         return _clean(len(outcome.evidence.flaky)) if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"

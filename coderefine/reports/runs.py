@@ -1,4 +1,4 @@
-"""What `coderefine show` prints: a run's attempts, how it ended, and where to look further."""
+"""What `coderefine show` prints: a run's attempts, how it ended, and further commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS), as GitHub code scanning and editors read it; a proved repair goes along as `fixes`."""
+"""SARIF 2.1.0 (OASIS), for GitHub code scanning and editors; a proved repair is in `fixes`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ Json = dict[str, object]
 
 
 def checks(said: Sequence[Check]) -> str:
-    """One run whose results are the hard findings; a gate that did not finish makes the run unsuccessful."""
+    """Report the hard findings as one run; a gate that did not finish makes it unsuccessful."""
     return _dumped([_result(finding, mark, []) for finding, mark in fingerprints(found(said))], said)
 
 
 def outcome(told: Told) -> str:
-    """What is left, and what the patch clears: the latter each with the whole patch as its fix, proved as a whole."""
+    """Report what is left and what the patch clears.
+
+    Each cleared finding has the whole patch as its fix, because it is proved as a whole only.
+    """
     fix = _fix(told)
     gone = {id(finding) for finding in cleared(told.end)}
     both = (*cleared(told.end), *blocking(told.end.remaining))
@@ -83,7 +86,7 @@ def _artifact(path: str) -> Json:
 
 
 def _fix(told: Told) -> list[Json]:
-    """The whole patch as one fix; none when part of it cannot be told in lines of text (a new file, a binary)."""
+    """Return the whole patch as one fix; None where part of it is not lines of text (a new file, a binary)."""
     changes = []
     for path, after in sorted(told.end.best.patch.files.items()):
         before = told.before.get(path)
@@ -98,7 +101,10 @@ def _fix(told: Told) -> list[Json]:
 
 
 def _replacement(hunk: Hunk) -> Json:
-    """Whole lines: up to column 1 of the next line, or to the end of a last line without line end."""
+    """Return an edit in whole lines.
+
+    It ends in column 1 of the next line, or at the end of a last line without line end.
+    """
     end = {"endLine": hunk.last + 1, "endColumn": 1}
     if hunk.old and not hunk.old[-1].endswith(b"\n"):
         end = {"endLine": hunk.last, "endColumn": len(hunk.old[-1].decode("utf-8")) + 1}

@@ -1,4 +1,4 @@
-"""What is going on right now, folded from events into one line."""
+"""The state of a run, updated by events and shown as one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coderefine.core import Cost, Event
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The state a progress line shows; `after` gives the next one."""
+    """The state that a progress line shows; `after` returns the next one."""
 
     stage: str = ""
     unit: str = ""
@@ -22,7 +22,7 @@ class Scene:
     most: float | None = None
 
     def after(self, event: Event) -> Scene:
-        """This scene once `event` has happened."""
+        """Return the state after `event`."""
         now = replace(self, cost=event.cost or self.cost, most=event.most or self.most)
         if event.kind == "stage":
             return replace(now, stage=event.text, unit="", done=0, total=None, request="")
@@ -39,12 +39,12 @@ class Scene:
         return now
 
     def time(self, seconds: float) -> str:
-        """`12 s of at most 600 s`: how long it has taken, and how long it may take where that is known."""
+        """Return `12 s of at most 600 s`: the time spent, and the limit where it is known."""
         return f"{seconds:.0f} s" + (f" of at most {self.most:g} s" if self.most else "")
 
     @property
     def line(self) -> str:
-        """`proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
+        """Return the line: `proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
         parts = (self.stage, self._progress, self._attempt, self.request, self._spent)
         return " · ".join(part for part in parts if part)
 
@@ -65,5 +65,5 @@ class Scene:
 
 
 def _idle(scene: Scene) -> Scene:
-    """`scene` between two stages: nothing of the last stage or attempt is shown beside the next one."""
+    """Return `scene` without stage and attempt, so that nothing of the last one is shown beside the next."""
     return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")

@@ -1,4 +1,4 @@
-"""Reports for a terminal or a log: the same words, with colour where colour is wanted."""
+"""Text reports for a terminal or a log: the same words, coloured or not."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from coderefine.reports.layout import plain
 from coderefine.reports.rows import Row, advice, checks_row, headline, notes, outcome_rows
 
 SHOWN = 50
-"""Findings listed in full; more are counted."""
+"""Number of findings listed in full; more are counted."""
 EVIDENCE = 8
-"""Lines of a finding's evidence."""
+"""Maximum number of lines of a finding's evidence."""
 
 
 def colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether `stream` takes colour: a terminal that is not dumb, without NO_COLOR (https://no-color.org)."""
+    """Return whether `stream` takes colour: a terminal that is not dumb, without NO_COLOR (https://no-color.org)."""
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb" and stream.isatty()
 
 
 def checks(said: Sequence[Check], *, coloured: bool = False, width: int = 100) -> str:
-    """Findings by gate, each with its evidence, then one line that sums up. Ends with a line break."""
+    """Render findings by gate, each with its evidence, then one line that sums up."""
     lines = [*_findings(said), checks_row(said)]
     return _drawn(lines, coloured=coloured, width=width)
 
@@ -83,7 +83,7 @@ def _diff(diff: str, *, coloured: bool, width: int) -> str:
 
 
 def columns(environ: Mapping[str, str]) -> int:
-    """Width to write for: COLUMNS, else the terminal's, at most 120."""
+    """Return the width to write for: COLUMNS, else the terminal's, at most 120."""
     given = environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return min(int(given), 120)

@@ -1,4 +1,4 @@
-"""What the formats for other programs are told, and the facts they share."""
+"""Input of the report formats, and functions that they share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from coderefine.core import Attempt, Check, Finding, Outcome, Severity
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The end of a run. `diff` is the unified diff of the patch, `before` the patched files' content at the start."""
+    """The end of a run.
+
+    `diff` is the unified diff of the patch, `before` the patched files' content at the start.
+    """
 
     end: Outcome
     wrote: tuple[str, ...] = ()
@@ -21,22 +24,25 @@ class Told:
 
 
 def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The hard findings: what is outside the asked paths is nobody's remark here."""
+    """Return the hard findings; those outside the scope are soft and not reported."""
     return tuple(finding for finding in findings if finding.severity is Severity.HARD)
 
 
 def found(said: Iterable[Check]) -> tuple[Finding, ...]:
-    """All hard findings of `said`."""
+    """Return all hard findings of `said`."""
     return blocking(finding for check in said for finding in check.findings)
 
 
 def cleared(end: Outcome) -> tuple[Finding, ...]:
-    """Hard findings of the start that the best attempt no longer has."""
+    """Return hard findings of the start that the best attempt no longer has."""
     return gone(end.baseline, end.best) if end.best.number else ()
 
 
 def gone(before: Attempt, after: Attempt) -> tuple[Finding, ...]:
-    """Hard findings of `before` that `after` no longer has; as many of one identity as went away."""
+    """Return hard findings of `before` that `after` no longer has.
+
+    Findings with the same identity are counted.
+    """
     left = Counter(finding.identity for finding in after.findings)
     found = []
     for finding in blocking(before.findings):
@@ -48,18 +54,18 @@ def gone(before: Attempt, after: Attempt) -> tuple[Finding, ...]:
 
 
 def rule(finding: Finding) -> str:
-    """`ruff/F401`."""
+    """Return critic and rule: `ruff/F401`."""
     return f"{finding.critic}/{finding.rule}"
 
 
 def words(finding: Finding) -> str:
-    """The message on one line; a test says its name first."""
+    """Return the message on one line, for a test with its name first."""
     first = (finding.message.strip().splitlines() or [finding.rule])[0] or finding.rule
     return f"{finding.symbol.split('::', 1)[1]}: {first}" if "::" in finding.symbol else first
 
 
 def line(finding: Finding) -> int:
-    """The first line; 1 for a remark on the whole file."""
+    """Return the first line; 1 for a finding on the whole file."""
     return finding.span.first if finding.span else 1
 
 

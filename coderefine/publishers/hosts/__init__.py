@@ -1,1 +1,1 @@
-"""Where pull requests live: GitHub and GitLab, each behind one small publisher of a Bundle."""
+"""Publishers for pull requests on GitHub and GitLab."""

@@ -1,4 +1,7 @@
-"""The bundle as a file. Reading treats it as hostile: a pull request's own code ran beside the one that wrote it."""
+"""Write and read the bundle as a file.
+
+Reading trusts nothing: code of the pull request ran in the job that wrote the file.
+"""
 
 from __future__ import annotations
 
@@ -19,33 +22,39 @@ from coderefine.publishers.hosts.bundle import PATCH as PATCH_FILE
 from coderefine.publishers.hosts.patch_text import paths_of
 
 LARGEST = 2_000_000
-"""Bytes of the whole file."""
+"""Maximum size of the file in bytes."""
 SUGGESTIONS, NOTES, LINES, RULES = 30, 300, 400, 50
 LINE, WORDS, PATCH = 2_000, 500, 1_000_000
 HIGHEST = 10_000_000
-"""Line numbers end here."""
+"""Largest line number that is accepted."""
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and those that turn the direction of text: what is shown must be what is applied."""
+"""Control characters and those that change the direction of text: what is shown must be what is applied."""
 DIFFLIKE = re.compile(r"diff |Index: |--- .|\+\+\+ |@@ |GIT binary patch|Content-Transfer-Encoding: [^8]")
-"""Lines with which `git apply` begins to read, and what would have it read other bytes than are there."""
+"""Lines at which `git apply` would start to read a diff, or would read other bytes than are shown."""
 END = "-- \ncoderefine\n"
 Noun = TypeVar("Noun")
 Object = dict[str, object]
 
 
 def dump(bundle: Bundle) -> str:
-    """JSON, ASCII only."""
+    """Write the bundle as JSON, ASCII only."""
     return json.dumps({"version": VERSION, **asdict(bundle)}, indent=1) + "\n"
 
 
 def read(folder: Path) -> Bundle:
-    """The bundle in `folder`. Raises PublishError, saying what is wrong with it."""
+    """Read the bundle in `folder`.
+
+    Raises PublishError that says what is wrong with it.
+    """
     return load(_bytes(folder / NAME))
 
 
 def load(data: bytes) -> Bundle:
-    """A bundle from its file's bytes. Raises PublishError for anything `dump` would not have written."""
+    """Parse a bundle.
+
+    Raises PublishError for anything that `dump` would not have written.
+    """
     if len(data) > LARGEST:
         raise _bad(f"is larger than {LARGEST} bytes")
     try:
@@ -68,7 +77,7 @@ def load(data: bytes) -> Bundle:
 
 
 def _bytes(path: Path) -> bytes:
-    """An ordinary file's content: no link is followed, no pipe waited for, no more read than allowed."""
+    """Return the content of a regular file: follow no link, wait for no pipe, read no more than allowed."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
@@ -168,7 +177,7 @@ def _span(body: Object) -> tuple[int, int]:
 
 
 def _patch(body: Object) -> str:
-    """The whole patch: a diff and nothing else, of files that coderefine may change."""
+    """Return the whole patch, which must be a diff and nothing else, of files that coderefine may change."""
     found = _text(body, "patch", PATCH)
     try:
         for path in paths_of(found) if found else ():
@@ -179,10 +188,10 @@ def _patch(body: Object) -> str:
 
 
 def checked_file(folder: Path, patch: str) -> str:
-    """SHA-256 of the patch file in `folder` when `git apply` takes exactly `patch` from it, else "".
+    """Return the SHA-256 of the patch file in `folder` when `git apply` would read exactly `patch` from it, else "".
 
-    It is a mail (git/mail.py): headers, a message, a diffstat, then the diff. Nothing before the diff may look like the
-    beginning of another one, and nothing may follow it.
+    The file is a mail (git/mail.py): headers, a message, a diffstat, then the diff. Nothing before the diff may look
+    like the beginning of another one, and nothing may follow it.
     """
     try:
         data = _bytes(folder / PATCH_FILE)

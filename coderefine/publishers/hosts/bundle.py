@@ -1,4 +1,4 @@
-"""What `coderefine suggest` hands from the run that executes the pull request's code to the one that posts."""
+"""The bundle: what the run that executes the pull request's code passes to the run that posts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATCH = "coderefine.patch"
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Lines `first`..`last` of `path` at the head are `old` and should be `new` (without line ends).
+    """A suggestion: lines `first`..`last` of `path` at the head are `old` and should be `new` (without line ends).
 
     `rules` are what it clears (`pytest/failed`, `ruff/F401`), `why` says so for a reader.
     """
@@ -27,14 +27,14 @@ class Suggestion:
 
     @property
     def fingerprint(self) -> str:
-        """The same after a push that only moved it: no line numbers, blanks squeezed."""
+        """Return an identity that stays the same when a push only moves the lines: no line numbers, blanks squeezed."""
         parts = (self.path, " ".join(sorted(set(self.rules))), _squeezed(self.old), _squeezed(self.new))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A finding that is left, for an annotation."""
+    """A remaining finding, for an annotation."""
 
     path: str
     first: int
@@ -45,9 +45,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """`head` is the commit it was proved on. `patch` is the whole as a unified diff, "" for none.
+    """Everything to post.
 
-    `behaviour`: it repairs more than style. `evidence` and `summary` are one line each.
+    `head` is the commit that it was proved on. `patch` is the whole patch as a unified diff, "" for none. `behaviour`:
+    it repairs more than style. `evidence` and `summary` are one line each.
     """
 
     head: str
@@ -60,7 +61,7 @@ class Bundle:
     notes: tuple[Note, ...] = ()
 
     def speaks(self, *, style: bool) -> bool:
-        """Whether it has something to say: a patch, and one that repairs behaviour unless `style` is welcome too."""
+        """Return whether there is something to post: a patch, and one of behaviour unless `style` is wanted, too."""
         return bool(self.patch) and (self.behaviour or style)
 
     @property

@@ -1,4 +1,4 @@
-"""The check run of a head: a conclusion that blocks nothing, and what is left as annotations in the file view."""
+"""The check run of a head: a conclusion that never blocks, and remaining findings as annotations in the file view."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.words import span
 
 ANNOTATIONS = 50
-"""Annotations GitHub takes in one request; more are appended."""
+"""Annotations that GitHub takes in one request; more are appended."""
 
 
 def check_run(api: Api, repo: str, bundle: Bundle, *, distrust: bool = False) -> bool:
-    """Write it unless the very same is there; whether it was written. `distrust`: the bundle is a foreign run's."""
+    """Write the check run unless an equal one exists; return whether it was written.
+
+    `distrust`: the bundle was made by a run that others control.
+    """
     mine = f"/repos/{repo}/commits/{bundle.head}/check-runs?check_name=coderefine"
     if any(one.get("external_id") == bundle.digest for one in api.pages(mine, "check_runs")):
         return False

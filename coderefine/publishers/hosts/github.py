@@ -1,4 +1,7 @@
-"""A bundle on a GitHub pull request: one review, one sticky summary, one check run; again and again, never twice."""
+"""Post a bundle on a GitHub pull request: a review, a summary comment, a check run.
+
+Posting again changes only what differs.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from coderefine.publishers.hosts.regions import fits, regions
 from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
 ROUNDS = 4
-"""Times it is tried when GitHub is busy; each round looks first at what is there."""
+"""Number of tries when GitHub is busy; each first reads what was posted already."""
 PATIENCE = 90.0
-"""Seconds it waits at most for a rate limit, all rounds together."""
+"""Maximum seconds to wait for a rate limit, in all tries together."""
 ACTIONS = "github-actions[bot]"
 THREADS = """query($o:String!,$r:String!,$n:Int!,$after:String){repository(owner:$o,name:$r){pullRequest(number:$n){
 reviewThreads(first:100,after:$after){pageInfo{hasNextPage endCursor}
@@ -31,7 +34,11 @@ RESOLVE = "mutation($id:ID!){resolveReviewThread(input:{threadId:$id}){thread{is
 
 @dataclass(slots=True)
 class GitHub:
-    """`repo` is OWNER/NAME. `fetch` gets a patch that is too long to show; `distrust` labels a foreign artifact."""
+    """Post on the repository `repo` (OWNER/NAME).
+
+    `fetch`: command that gets a patch which is too long to show. `distrust`: say that the artifact was made by a run
+    that others control.
+    """
 
     api: Api
     repo: str
@@ -45,7 +52,10 @@ class GitHub:
     name: str = "github"
 
     def publish(self, bundle: Bundle) -> str:
-        """One line that says what was posted. Raises PublishError when GitHub gave a final no."""
+        """Post, and return one line that says what was posted.
+
+        Raises PublishError when GitHub finally refused.
+        """
         waited = 0.0
         for _ in range(ROUNDS):
             self.said = []
@@ -80,7 +90,7 @@ class GitHub:
         self._try(lambda: self._check_run(bundle), "check run")
 
     def _words(self, bundle: Bundle, inline: int) -> str:
-        """The sticky summary; "" where nothing is to be said."""
+        """Return the summary comment; "" where there is nothing to post."""
         if not bundle.speaks(style=self.style):
             return ""
         return summary(bundle, number=self.number, inline=inline, fetch=self.fetch, distrust=self.distrust)
@@ -104,7 +114,7 @@ class GitHub:
         return tuple(one for one in bundle.suggestions if fits(one, places.get(one.path, ())))
 
     def _posted(self) -> Iterator[Posted]:
-        """Our own remarks: with our mark, written by a program (or the token's owner)."""
+        """Return our own comments: with our mark, written by a program (or by the token's owner)."""
         comments = list(self.api.pages(f"/repos/{self.repo}/pulls/{self.number}/comments"))
         ours = [one for one in comments if MARK.search(one["body"] or "") and not one.get("in_reply_to_id")]
         ours = self._own(ours)
@@ -116,13 +126,16 @@ class GitHub:
                 yield Posted(str(one["id"]), found[1], replied=one["id"] in answered, outdated=outdated)
 
     def _own(self, comments: list[Any]) -> list[Any]:
-        """A mark can be copied by anybody: only what this token's user (or app) wrote is ours."""
+        """Return whether this token's user (or app) wrote the comment: anybody can copy a mark."""
         if comments and not self.me:
             self.me = self._login()
         return [one for one in comments if (one.get("user") or {}).get("login") == self.me]
 
     def _login(self) -> str:
-        """Who the token is: GraphQL tells apps too, GET /user only people."""
+        """Return the token's login.
+
+        GraphQL knows apps, too; GET /user knows people only.
+        """
         try:
             return str(self.api.graphql(VIEWER)["viewer"]["login"])
         except (ForbiddenError, MissingError):
@@ -168,7 +181,7 @@ class GitHub:
             after = found["pageInfo"]["endCursor"]
 
     def _review(self, bundle: Bundle, todo: Plan) -> int:
-        """Post what is new as one review. How many of it GitHub refused."""
+        """Post the new suggestions as one review; return how many of them GitHub refused."""
         if not todo.post:
             return 0
         comments = [self._comment(one) for one in todo.post]
@@ -184,7 +197,7 @@ class GitHub:
         return 0
 
     def _singly(self, bundle: Bundle, comments: list[dict[str, object]], why: InvalidError) -> int:
-        """One comment that GitHub refuses spoils its whole review: the others are posted one by one."""
+        """Post suggestions one by one, because one that GitHub refuses makes it refuse the whole review."""
         self._still(bundle)
         refused = sum(not self._taken({"commit_id": bundle.head, **comment}) for comment in comments)
         if refused < len(comments):
@@ -227,7 +240,7 @@ class GitHub:
             self.said.append("summary posted")
 
     def _try(self, act: Callable[[], object], what: str) -> None:
-        """What the token may not do is left out and said, instead of ending it all."""
+        """Try a step; where the token may not do it, skip it and say so."""
         try:
             act()
         except ForbiddenError as error:
@@ -235,7 +248,7 @@ class GitHub:
 
 
 def find_pull(api: Api, repo: str, head: str, label: str = "") -> int | None:
-    """The open pull request whose head is `head`; `label` is OWNER:BRANCH where the event names it."""
+    """Return the open pull request whose head is `head`; `label` is OWNER:BRANCH where the event has it."""
     where = f"pulls?state=open&head={quote(label, safe=':')}" if label else f"commits/{head}/pulls"
     try:
         pulls = list(api.pages(f"/repos/{repo}/{where}"))

@@ -1,4 +1,4 @@
-"""GitHub's REST and GraphQL over PyGithub's transport; what goes wrong is sorted by what can be done about it."""
+"""GitHub's REST and GraphQL over PyGithub's transport, with errors sorted by what can be done about them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 NEXT = re.compile(r'<([^>]+)>; rel="next"')
 PAGES = 40
-"""Pages of one list that are read, 100 entries each."""
+"""Maximum number of pages read of one list, 100 entries each."""
 
 
 class ForbiddenError(PublishError):
-    """403: the token may not do this; something less may be allowed."""
+    """403: the token may not do this; a smaller step may be allowed."""
 
 
 class MissingError(PublishError):
-    """404 or 410: it is not there (any more)."""
+    """404 or 410: it does not exist (any more)."""
 
 
 class InvalidError(PublishError):
-    """422: GitHub understood and refused."""
+    """422: GitHub understood the request and refused it."""
 
 
 class BusyError(PublishError):
-    """5xx, a rate limit or a broken line: later it may work. `wait` in seconds."""
+    """5xx, a rate limit or a broken connection: it may work later. `wait` is in seconds."""
 
     def __init__(self, message: str, wait: float) -> None:
         super().__init__(message)
@@ -39,14 +39,17 @@ class BusyError(PublishError):
 
 @dataclass(slots=True)
 class Api:
-    """One connection. `requests` counts what was asked."""
+    """A connection to GitHub; `requests` counts its requests."""
 
     requester: Requester
     requests: int = 0
 
     @classmethod
     def connect(cls, token: str, url: str, *, pace: float = 1.0) -> Api:
-        """`pace`: seconds between two writes, as GitHub asks for. Raises PublishError without PyGithub."""
+        """Open a connection; `pace` is the seconds between two writes that GitHub asks for.
+
+        Raises PublishError without PyGithub.
+        """
         try:
             import github
         except ImportError:
@@ -62,11 +65,14 @@ class Api:
         return cls(client.requester)
 
     def ask(self, verb: str, path: str, body: object = None) -> Any:
-        """The answer's JSON. Raises one of the errors above, or PublishError."""
+        """Send a request and return the answer's JSON.
+
+        Raises one of the errors above, or PublishError.
+        """
         return self._ask(verb, path, body)[1]
 
     def pages(self, path: str, key: str = "") -> Iterator[Any]:
-        """Every entry of a list, page by page; `key` names it where the answer wraps it."""
+        """Yield every entry of a list, page by page; `key` names the list where the answer wraps it."""
         link: str | None = f"{path}{'&' if '?' in path else '?'}per_page=100"
         for _ in range(PAGES):
             headers, found = self._ask("GET", link, None)
@@ -77,7 +83,10 @@ class Api:
                 return
 
     def graphql(self, query: str, **variables: object) -> Any:
-        """The `data` of the answer; GitHub Enterprise has its GraphQL elsewhere than its REST, PyGithub knows where."""
+        """Return the `data` of the answer.
+
+        The address comes from PyGithub, since GitHub Enterprise has another one for GraphQL.
+        """
         found = self.ask("POST", self.requester.graphql_url, {"query": query, "variables": variables})
         if found.get("errors"):
             raise ForbiddenError(f"GitHub refused: {found['errors'][0].get('message', '')}")
@@ -110,7 +119,7 @@ def _sorted(status: int, headers: dict[str, Any], said: str, what: str) -> Publi
 
 
 def _wait(headers: dict[str, Any]) -> float:
-    """Seconds until it makes sense to try again (retry-after, or the end of the rate limit's window)."""
+    """Return the seconds to wait before the next try (retry-after, or the end of the rate limit's window)."""
     import time
 
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")

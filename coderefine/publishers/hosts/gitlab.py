@@ -1,4 +1,4 @@
-"""A bundle on a GitLab merge request: a discussion per suggestion and one sticky note."""
+"""Post a bundle on a GitLab merge request: one discussion per suggestion and one summary note."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from coderefine.publishers.hosts.regions import Region, fits, regions, unchanged
 from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
 REACH = 100
-"""Lines above its own that a suggestion may replace."""
+"""Number of lines above its own that a suggestion may replace."""
 ROUNDS = 4
-"""Times it is tried when GitLab is down; each round looks first at what is there. 429 is python-gitlab's own."""
+"""Number of tries when GitLab is down; each first reads what was posted already. python-gitlab handles 429 itself."""
 
 
 def connect(token: str, url: str, project: str) -> Any:
-    """The project of python-gitlab; nothing is asked yet. Raises PublishError without python-gitlab."""
+    """Return the project as python-gitlab has it, without sending a request.
+
+    Raises PublishError without python-gitlab.
+    """
     try:
         import gitlab
     except ImportError:
@@ -32,7 +35,7 @@ def connect(token: str, url: str, project: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A changed file: its old name, where a remark can stand, and which of its lines are unchanged (new -> old)."""
+    """A changed file: its old name, the lines that can carry a comment, and the unchanged lines (new -> old)."""
 
     old_path: str = ""
     regions: tuple[Region, ...] = ()
@@ -44,7 +47,7 @@ NOWHERE = Place()
 
 @dataclass(slots=True)
 class GitLab:
-    """`project` is a python-gitlab project, `number` the merge request's iid."""
+    """Post on a merge request: `project` is python-gitlab's, `number` the merge request's iid."""
 
     project: Any
     number: int
@@ -55,7 +58,10 @@ class GitLab:
     name: str = "gitlab"
 
     def publish(self, bundle: Bundle) -> str:
-        """One line that says what was posted. Raises PublishError when GitLab refused."""
+        """Post, and return one line that says what was posted.
+
+        Raises PublishError when GitLab refused.
+        """
         import gitlab
         import requests
 
@@ -89,7 +95,10 @@ class GitLab:
         self._sticky(request, note, self._words(bundle, inline(wanted) - refused))
 
     def _still(self, bundle: Bundle) -> Any:
-        """The merge request. Raises MovedError when it is no longer what was proved."""
+        """Return the merge request.
+
+        Raises MovedError when its head is no longer the commit that was proved.
+        """
         request = self.project.mergerequests.get(self.number)
         head = request.diff_refs["head_sha"]
         if request.state != "opened":
@@ -99,7 +108,7 @@ class GitLab:
         return request
 
     def _words(self, bundle: Bundle, inline: int) -> str:
-        """The sticky summary; "" where nothing is to be said."""
+        """Return the summary note; "" where there is nothing to post."""
         if not bundle.speaks(style=self.style):
             return ""
         return summary(bundle, number=self.number, inline=inline, distrust=self.distrust, host="gitlab")
@@ -113,7 +122,7 @@ class GitLab:
             self._try(talk.save, "resolving", "1 answered one resolved")
 
     def _suggest(self, request: Any, todo: Plan, places: Mapping[str, Place]) -> int:
-        """Post what is new. How many GitLab refused."""
+        """Post the new suggestions; return how many GitLab refused."""
         refused = 0
         for fresh in todo.post:
             body = _discussion(fresh, places[fresh.path], request.diff_refs, distrust=self.distrust)
@@ -133,7 +142,10 @@ class GitLab:
             self._try(note.save, "summary", "summary updated")
 
     def _try(self, act: Callable[[], object], what: str, done: str) -> bool:
-        """What GitLab refuses is left out and said, instead of ending it all; what is gone already is fine."""
+        """Try a step; where GitLab refuses, skip it and say so.
+
+        What is deleted already is ignored.
+        """
         import gitlab
 
         try:
@@ -150,13 +162,16 @@ class GitLab:
 
 
 def _summary(request: Any, me: str) -> Any:
-    """Our own sticky note, or None."""
+    """Return our own summary note, or None."""
     ours = (note for note in request.notes.list(iterator=True) if SUMMARY in note.body)
     return next((note for note in ours if note.author["username"] == me), None)
 
 
 def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
-    """Our own remarks. GitLab keeps the place of a remark: one on an older head whose lines changed is outdated."""
+    """Return our own comments.
+
+    GitLab keeps a comment's position: on an older head whose lines changed it is outdated.
+    """
     for talk in talks.values():
         notes = talk.attributes["notes"]
         found = MARK.search(notes[0]["body"]) if notes else None
@@ -169,7 +184,7 @@ def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
 
 
 def _places(request: Any) -> dict[str, Place]:
-    """By new path, what each changed file offers; a diff too large to be told offers nothing."""
+    """Return what each changed file offers, by new path; a diff that is too large offers nothing."""
     path = f"{request.manager.path}/{request.encoded_id}/diffs"
     found = request.manager.gitlab.http_list(path, iterator=True)
     texts = ((one, one.get("diff") or "") for one in found)
@@ -181,7 +196,10 @@ def _can_stand(one: Suggestion, place: Place) -> bool:
 
 
 def _discussion(one: Suggestion, place: Place, refs: Mapping[str, str], *, distrust: bool) -> dict[str, object]:
-    """A line that only surrounds a change is named by both its numbers, an added one by the new alone."""
+    """Return the position of a comment.
+
+    An unchanged line is named by both its numbers, an added one by the new one alone.
+    """
     left = place.unchanged.get(one.last)
     return {
         "body": remark(one, offset=f":-{one.last - one.first}+0", distrust=distrust),

@@ -1,4 +1,4 @@
-"""A foreign patch, read line by line: what `git apply` would do with it, and nothing that it could do besides."""
+"""Read an untrusted patch line by line, and refuse what `git apply` could do besides changing the named files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ EXTENDED = re.compile(
     r"index [0-9a-f]{7,64}\.\.[0-9a-f]{7,64}( 100(644|755))?|(new file|deleted file) mode 100(644|755)"
     r"|(dis)?similarity index \d{1,3}%"
 )
-"""Header lines of git's that change no modes, and make no links, submodules or binary files."""
+"""Header lines of git that change no modes and make no links, submodules or binary files."""
 NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
 ESCAPED = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
 LOSSY = "\r"
-"""What ends the text of a patch whose bytes are no UTF-8 (cli/bundling): it is never shown."""
+"""Suffix that marks a patch whose bytes are not UTF-8 (cli/bundling): it is never shown."""
 
 
 def paths_of(text: str) -> tuple[str, ...]:
-    """The paths that the unified diff `text` touches. Raises ValueError for anything that is no part of one."""
+    """Return the paths that the unified diff `text` changes.
+
+    Raises ValueError for any line that is no part of a diff.
+    """
     rows = text.removesuffix(LOSSY).removesuffix("\n").split("\n")
     found: dict[str, None] = {}
     at = 0
@@ -51,7 +54,7 @@ def _touched(first: str, headers: Sequence[str]) -> list[str]:
 
 
 def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
-    """Where a file's hunks begin, and the header lines that name paths."""
+    """Return where a file's hunks begin, and the header lines that name paths."""
     named = []
     while at < len(rows) and not rows[at].startswith(("@@ ", "diff --git ")):
         if rows[at].startswith(NAMES):
@@ -63,7 +66,10 @@ def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
 
 
 def _hunks(rows: Sequence[str], at: int) -> int:
-    """Where the next file begins: every hunk has exactly as many lines as it says."""
+    """Return where the next file begins.
+
+    Raises ValueError unless every hunk has as many lines as its header counts.
+    """
     while at < len(rows) and not rows[at].startswith("diff --git "):
         head = HUNK.fullmatch(rows[at])
         if head is None:
@@ -76,7 +82,7 @@ def _hunks(rows: Sequence[str], at: int) -> int:
 
 
 def _length(said: str | None) -> int:
-    """Read a number of lines from a hunk's head; without one it is 1."""
+    """Return the number of lines in a hunk's header; without one it is 1."""
     return 1 if said is None else int(said)
 
 
@@ -94,7 +100,7 @@ def _body(rows: Sequence[str], at: int, old: int, new: int) -> Iterator[str]:
 
 
 def _path(header: str) -> str:
-    """The path in a header; "" for /dev/null."""
+    """Return the path in a header; "" for /dev/null."""
     name = next(header.removeprefix(start) for start in NAMES if header.startswith(start)).removesuffix("\t")
     if name == "/dev/null":
         return ""
@@ -102,7 +108,7 @@ def _path(header: str) -> str:
 
 
 def _stripped(name: str) -> str:
-    """Without git's a/ or b/."""
+    """Return the path without git's a/ or b/."""
     plain = _unquoted(name)
     if not plain.startswith(("a/", "b/")):
         raise ValueError(f"it names a path without a/ or b/ ({plain[:60]!r})")
@@ -110,7 +116,7 @@ def _stripped(name: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """A path as git writes it when it has quotes around (core.quotePath)."""
+    """Return a path that git wrote in quotes (core.quotePath)."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
     data = ESCAPE.sub(lambda found: chr(ESCAPED.get(found[1]) or int(found[1], 8)), name[1:-1])

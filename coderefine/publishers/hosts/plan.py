@@ -1,4 +1,4 @@
-"""What has to change on a pull request so that it says what the bundle says, and nothing twice."""
+"""Compute what to change on a pull request so that it shows the bundle, and nothing twice."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Suggestion
 
 MOST = 30
-"""Inline remarks on one pull request."""
+"""Maximum number of inline suggestions on one pull request."""
 
 
 class MovedError(PublishError):
-    """Somebody pushed, or closed the pull request: nothing may be said on it."""
+    """The pull request was closed or has a new head: nothing may be posted on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A remark of ours that is there already. `replied`: somebody answered, so it is not ours alone.
+    """A comment of ours that was posted before.
 
-    `outdated`: its lines changed, so the host no longer lets anybody accept it.
+    `replied`: somebody answered, so it must not be deleted. `outdated`: its lines changed, so the host no longer lets
+    anybody accept it.
     """
 
     id: str
@@ -32,13 +33,13 @@ class Posted:
 
     @property
     def stands(self) -> bool:
-        """Whether it still says what it said: it can be accepted, or somebody has settled it."""
+        """Return whether the comment is still valid: it can be accepted, or it was resolved."""
         return self.resolved or not self.outdated
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`post` anew; of what is `stale`, `remove` what nobody answered and `resolve` the others."""
+    """What to do: `post` new comments; of the `stale` ones `remove` those without an answer, `resolve` the others."""
 
     post: tuple[Suggestion, ...] = ()
     stale: tuple[Posted, ...] = ()
@@ -56,7 +57,10 @@ class Plan:
 
 
 def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> Plan:
-    """Compare by fingerprint. Of two equal remarks the older stays; a resolved one is not posted again."""
+    """Compare by fingerprint.
+
+    Of two equal comments the older one stays; a resolved one is not posted again.
+    """
     wishes = {suggestion.fingerprint: suggestion for suggestion in wanted}
     standing: set[str] = set()
     stale = []
@@ -70,5 +74,5 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> Plan:
 
 
 def inline(wanted: Iterable[Suggestion]) -> int:
-    """How many remarks there will be once `plan` is carried out."""
+    """Return how many comments there will be after `plan` is carried out."""
     return min(MOST, len({one.fingerprint for one in wanted}))

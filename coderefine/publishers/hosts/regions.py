@@ -1,4 +1,4 @@
-"""Which lines of a pull request can carry a remark: both ends of a suggestion must lie in one hunk of its diff."""
+"""Find the lines of a pull request that can carry a comment: a suggestion must lie within one hunk of its diff."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Region = Mapping[int, str]
 
 
 def regions(patch: str) -> tuple[Region, ...]:
-    """For each hunk of a file's diff: right-hand line number -> text. Broken text gives fewer regions, no error."""
+    """Return, for each hunk of a file's diff, new line number -> text.
+
+    Broken text gives fewer hunks, not an error.
+    """
     found: list[dict[int, str]] = []
     for start, _, right, row in _rows(patch):
         if start:
@@ -23,12 +26,12 @@ def regions(patch: str) -> tuple[Region, ...]:
 
 
 def unchanged(patch: str) -> Mapping[int, int]:
-    """Right-hand line number -> left-hand one, of the lines that only surround a change."""
+    """Return new line number -> old one, of the unchanged lines in the hunks."""
     return {right: left for _, left, right, row in _rows(patch) if row[:1] == " "}
 
 
 def _rows(patch: str) -> Iterator[tuple[bool, int, int, str]]:
-    """(whether a hunk begins, left line, right line, row) of each row that stands in a hunk."""
+    """Yield (whether a hunk begins, old line, new line, row) of each row of a hunk."""
     left = right = 0
     for row in patch.split("\n"):
         header = HEADER.match(row)
@@ -42,6 +45,6 @@ def _rows(patch: str) -> Iterator[tuple[bool, int, int, str]]:
 
 
 def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:
-    """Whether one hunk holds all its lines, and they read as the suggestion believes."""
+    """Return whether one hunk holds all lines of the suggestion, with the text that it expects."""
     wanted = dict(zip(range(suggestion.first, suggestion.last + 1), suggestion.old, strict=True))
     return any(all(region.get(line) == text for line, text in wanted.items()) for region in places)

@@ -1,4 +1,8 @@
-"""What is posted. Whatever comes from a repository stands in code spans and fences: no mention, link or HTML acts."""
+"""Texts to post.
+
+Everything that comes from a repository is in code spans and fences, so that no mention, link or HTML in it has an
+effect.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,16 @@ MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
 SUMMARY = "<!-- coderefine:summary -->"
 ABOUT = re.compile(r"<!-- coderefine:about (\S+) ([0-9a-f]{16}) -->")
 LONGEST = 65_000
-"""Characters of a body; GitHub refuses more than 65,536."""
+"""Maximum length of a body; GitHub refuses more than 65,536 characters."""
 SHOWN = 50_000
-"""Characters of a patch that are shown in the summary."""
+"""Maximum number of characters of a patch that are shown in the summary."""
 
 
 def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) -> str:
-    """An inline remark: why, the suggestion, the mark. `offset` is GitLab's `:-0+2`; `distrust` as in `summary`."""
+    """Return an inline comment: why, the suggestion, the mark.
+
+    `offset` is GitLab's `:-0+2`; `distrust` as in `summary`.
+    """
     fence = _fence("\n".join(suggestion.new))
     body = "".join(f"{line}\n" for line in suggestion.new)
     text = f"{span(suggestion.why)}\n\n{fence}suggestion{offset}\n{body}{fence}\n"
@@ -27,17 +34,17 @@ def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) 
 
 
 def mark(suggestion: Suggestion) -> str:
-    """The comment nobody sees, by which a remark is found again."""
+    """Return the hidden comment by which a suggestion is found again."""
     return f"<!-- coderefine:{suggestion.fingerprint} -->"
 
 
 def summary(
     bundle: Bundle, *, number: int, inline: int = 0, fetch: str = "", distrust: bool = False, host: str = "github"
 ) -> str:
-    """The sticky comment: what the patch does, on what evidence, and one command that applies all of it.
+    """Return the summary comment: what the patch does, on what evidence, and one command that applies all of it.
 
-    `inline`: suggestions that stand on the pull request. `fetch`: a command that gets the patch where it is too
-    long to show. `distrust`: nobody but the pull request's own run vouches for the evidence.
+    `inline`: number of suggestions on the pull request. `fetch`: a command that gets the patch where it is too long to
+    show. `distrust`: only the pull request's own run vouches for the evidence.
     """
     checkout = f"glab mr checkout {number}" if host == "gitlab" else f"gh pr checkout {number}"
     fetch = fetch or f"{checkout} && coderefine fix"
@@ -47,10 +54,10 @@ def summary(
 
 
 def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
-    """Whether `body` is a summary of another patch for this very commit: then all has been said.
+    """Return whether `body` is a summary of another patch for this very commit: then nothing more is posted.
 
-    A second run may prove another patch that is as good; to take back the first for it would be noise. The same
-    patch is gone through again: what the host refused the first time may go now.
+    A second run may prove another patch that is as good; replacing the first one would only cause notifications. The
+    same patch is posted again: what the host refused before may be accepted now.
     """
     about = ABOUT.search(body)
     mine = ABOUT.search(_about(bundle, distrust=distrust))
@@ -59,7 +66,7 @@ def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
 
 
 def _about(bundle: Bundle, *, distrust: bool) -> str:
-    """Nobody sees it: the commit and who vouches for it, and the patch."""
+    """Return the hidden header of a summary: the commit, who vouches for it, and the patch's digest."""
     digest = hashlib.sha256(bundle.patch.encode()).hexdigest()[:16]
     return f"<!-- coderefine:about {bundle.head}{'?' if distrust else ''} {digest} -->"
 
@@ -77,7 +84,10 @@ def _lines(bundle: Bundle, inline: int, fetch: str, *, distrust: bool) -> list[s
 
 
 def _command(bundle: Bundle, fetch: str) -> list[str]:
-    """A patch with control characters is not shown: what is pasted into a shell must be what is seen."""
+    """Return the lines with the command that applies the patch.
+
+    A patch with control characters is fetched, not shown: what is pasted into a shell must be what is shown.
+    """
     patch = bundle.patch
     if len(patch) > SHOWN or CONTROL.search(patch.replace("\n", " ").replace("\t", " ")):
         return ["```sh", fetch, "```"]
@@ -94,11 +104,11 @@ def _command(bundle: Bundle, fetch: str) -> list[str]:
 
 
 def span(text: str) -> str:
-    """`text` as a code span: nothing in it acts."""
+    """Return `text` as a code span, in which nothing has an effect."""
     plain = " ".join(text.replace("`", "'").split())
     return f"`{plain[:400]}`" if plain else ""
 
 
 def _fence(text: str) -> str:
-    """One backtick more than the longest run inside, at least three."""
+    """Return a fence with one backtick more than the longest run inside, at least three."""
     return "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
