@@ -193,7 +193,7 @@ def refined(
 
 
 def _announce_measure(setup: Setup) -> None:
-    """Name the files that no patch may make faster, because the benchmark command runs them."""
+    """Announce the files that the benchmark command runs: no patch may change them."""
     measure = setup.config.performance.protected if setup.task.name == "performance" else ()
     for name in (glob.removeprefix("**/") for glob in measure):
         if (setup.place.root / name).is_file():

@@ -141,9 +141,9 @@ def _entry(index: Index, grafted: Graft, path: str, mine: Item) -> Item:
 
 
 def _after_hooks(repository: Repository, index: Index, done: Publication) -> tuple[Staged, ...]:
-    """Return `staged` with what hooks added to the commit or after it.
+    """Add to `staged` what hooks changed in the commit, or in further commits.
 
-    Index entries that were as in the old HEAD follow the new one.
+    Index entries that equalled the old HEAD get the new content.
     """
     old = done.head or repository.tree(None)
     said = repository.git("diff-tree", "-r", "-z", "--no-renames", old, "HEAD")
