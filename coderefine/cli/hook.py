@@ -176,7 +176,7 @@ def _cleared(parts: Setup, tests: list[str], python: list[str], what: Staged) ->
 
 
 def _narrowed(parts: Setup, tests: list[str], *, linted: bool) -> Setup:
-    """Restrict the gates to `tests`: no tests, no pytest; nothing left to lint, no linters."""
+    """Keep only the gates that have work: pytest where there are `tests`, the linters where `linted`."""
     config = parts.config
     inside = tuple(os.path.relpath(parts.place.top / path, parts.place.root) for path in tests)
     gates = tuple(gate for gate in config.gates if (tests if gate == "pytest" else linted))

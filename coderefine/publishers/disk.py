@@ -98,7 +98,7 @@ def overwrite(path: Path, before: bytes, after: bytes) -> bool:
 
 
 def is_torn(found: bytes | None, before: bytes | None, after: bytes | None) -> bool:
-    """Return whether `found` is what a process leaves that is killed in `overwrite`, in either direction."""
+    """Return whether `found` is half written: the state after a kill inside `overwrite`, in either direction."""
     if found is None or before is None or after is None:
         return False
     return _is_mixture(found, before, after) or _is_mixture(found, after, before)

@@ -61,14 +61,14 @@ def _mend(journal: Journal) -> str | None:
 
 
 def _leftovers(journal: Journal) -> None:
-    """Remove links that a process left which was killed after its last record."""
+    """Remove the hard links of a publication whose process was killed after its last record."""
     done = journal.last_published()
     if done:
         swap.clean(journal.repository.top, done)
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
-    """Return the plan, if it was carried out so far that it is finished instead of taken back."""
+    """Return the plan when enough of it was carried out to finish it; None when it has to be taken back."""
     if plan.how == "commit":
         commit = our_commit(journal, plan)
         return replace(plan, commit=commit) if commit else None

@@ -1,4 +1,4 @@
-"""Several files replaced as one: announced first, prepared aside, checked, renamed; a kill anywhere can be mended.
+"""Replace several files as one: announce, prepare, check, rename; a kill at any step can be repaired.
 
 Order on the disk, and what `recover` finds when killed after each step:
 1. `pending` in the git directory (locked while we live)        nothing announced: forget it
@@ -137,9 +137,10 @@ def claim(handle: int, patience: float = ORPHANS) -> None:
 
 
 def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *, acting: bool) -> None:
-    """Take `plan` back and record that. Where even the record fails, `recover` finds the plan taken back.
+    """Take `plan` back and record that.
 
-    `acting`: hooks ran; what they made of our files is kept in the journal, and replaced, too.
+    Where the record cannot be written, `recover` sees later that the files are restored. `acting`: hooks ran; what they
+    made of our files is kept in the journal, and replaced, too.
     """
     top = journal.repository.top
     take_back(top, plan, journal.keep if acting else None)

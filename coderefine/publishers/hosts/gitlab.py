@@ -184,7 +184,7 @@ def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
 
 
 def _places(request: Any) -> dict[str, Place]:
-    """Return what each changed file offers, by new path; a diff that is too large offers nothing."""
+    """Return, by new path, the lines of each changed file that can carry a comment; none of too large a diff."""
     path = f"{request.manager.path}/{request.encoded_id}/diffs"
     found = request.manager.gitlab.http_list(path, iterator=True)
     texts = ((one, one.get("diff") or "") for one in found)
