@@ -120,7 +120,8 @@ class Drafted:
     def _note(self, ran: int, bad: int) -> str:
         where = f"; they are kept in {kept}" if (kept := self._kept()) else ""
         put = f", those that pass in {self._task.drafted} too" if self._task.drafted and ran > bad else ""
-        return f"{ran - bad} of {ran} tests drafted by the model pass, which proves nothing{where}{put}"
+        drafts = "1 test" if ran == 1 else f"{ran} tests"
+        return f"{ran - bad} of {drafts} drafted by the model pass, which proves nothing{where}{put}"
 
     def _kept(self) -> str:
         """The draft in a file of its own in the git directory, by its content; where that is, from the top."""

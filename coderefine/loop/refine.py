@@ -111,7 +111,11 @@ def _iterations(state: State) -> End | None:
     """Only attempts that a model was paid for count: ruff and the search have budgets of their own."""
     rounds = sum(1 for attempt in state.attempts if attempt.cost.requests)
     most = state.parts.limits.iterations
-    return (Stop.ITERATIONS, f"{rounds} iterations used") if most is not None and rounds >= most > 0 else None
+    return (
+        (Stop.ITERATIONS, f"{rounds} of {most} rounds with the model are used (--max-iterations)")
+        if most is not None and rounds >= most > 0
+        else None
+    )
 
 
 def _seconds(state: State) -> End | None:

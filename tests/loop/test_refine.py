@@ -144,7 +144,7 @@ def test_sometimes():
 @pytest.mark.parametrize(
     ("limits", "stop", "why"),
     [
-        (Limits(iterations=2), Stop.ITERATIONS, "2 iterations used"),
+        (Limits(iterations=2), Stop.ITERATIONS, "2 of 2 rounds with the model are used (--max-iterations)"),
         (Limits(seconds=0.0), Stop.BUDGET, "seconds"),
         (Limits(test_runs=2), Stop.BUDGET, "test runs"),
     ],

@@ -132,7 +132,9 @@ class Search:
     def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
         """Repairs, best first."""
         failing = _failing(situation)
-        self._listen(Event("stage", f"search: loading the tests near {len(failing)} failing"))
+        self._listen(
+            Event("stage", f"search: loading {len(failing)} failing test{'s' * (len(failing) != 1)} and those near")
+        )
         with self._pool(situation, views, failing, clock) as pool:
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
@@ -142,7 +144,9 @@ class Search:
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
                 raise RunnerError("no line of the program is known to run in a failing test")
-            self._listen(Event("stage", f"search: judging candidates in {len(sites)} statements"))
+            self._listen(
+                Event("stage", f"search: judging candidates in {len(sites)} statement{'s' * (len(sites) != 1)}")
+            )
             covering = spectrum.failing
             trial = Trial(
                 pool,
@@ -225,7 +229,9 @@ class Search:
     def _sites(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> tuple[list[Site], Spectrum]:
-        self._listen(Event("stage", f"search: watching {len(failing)} failing tests and those near them"))
+        self._listen(
+            Event("stage", f"search: watching {len(failing)} failing test{'s' * (len(failing) != 1)} and those near")
+        )
         coverage = self._observed(situation, views, pool, failing, clock)
         paths = _run_through(coverage, failing)
         modules = self._modules(situation, paths | self._neighbours(paths))
