@@ -138,7 +138,7 @@ class Budget:
     def _check_seconds(self) -> None:
         left = self.seconds_left
         if left is not None and left <= 0:
-            raise BudgetError("seconds", f"the {self.limits.seconds:.0f} s are over (--timeout)")
+            raise BudgetError("seconds", f"the {self.limits.seconds:g} s of --timeout are used up")
 
     def _room(self, prompt_tokens: int, reply_tokens: int) -> int | None:
         """Tokens left for answers; None without a limit."""

@@ -68,6 +68,6 @@ def test_time_runs_out() -> None:
     with pytest.raises(BudgetError, match=r"a pause of 6\.0 s is needed, 5 s are left"):
         budget.pause(6)
     now[0] = 110.0
-    with pytest.raises(BudgetError, match="the 10 s are over") as caught:
+    with pytest.raises(BudgetError, match="the 10 s of --timeout are used up") as caught:
         budget.reserve(1, 1, free)
     assert caught.value.which == "seconds"
