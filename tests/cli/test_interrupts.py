@@ -44,6 +44,7 @@ def test_a_sleeping_baseline_is_interrupted_within_two_seconds(tmp_path: Path, n
     before = state(top)
     process = start("fix", "--no-model", "--view", view, cwd=top, env={"MARK": mark})
     wait(lambda: [line for line in descendants(mark) if "pytest" in line or "cold" in line], process)
+    wait(lambda: list((top / ".git/coderefine/runs").glob("*/run.json")), process)  # the probe names pytest, too
     time.sleep(1.0)
     began = time.monotonic()
     process.send_signal(number)
