@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -14,7 +15,8 @@ from coderefine.config import Config
 from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Situation, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.proposers.search.choice import Behaviour, Chosen, choose, worth
+from coderefine.proposers.search.choice import Chosen, choose
+from coderefine.proposers.search.confidence import Rivals, compared, noticed_versions, rival_sets
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
@@ -24,7 +26,7 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.anypool import AnyPool, open_any_pool
-from coderefine.runner.candidates import Candidate
+from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import HANG, run_tests
 from coderefine.runner.coldpool import ColdPool
 from coderefine.runner.nearness import files_near
@@ -38,8 +40,8 @@ ALONE, TURN = 30.0, 8.0
 """Seconds a search takes unless told otherwise: with nothing after it, and before a model is asked."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the time left, and most seconds, for watching failing tests and those near them."""
-MOST_COMPARED, COMPARING = 16, 1.0
-"""Plausible repairs that are compared by behaviour, and seconds for it."""
+COMPARING = 1.0
+"""Seconds for comparing plausible repairs by behaviour."""
 
 
 class Search:
@@ -79,6 +81,8 @@ class Search:
         self.alternatives: tuple[Patch, ...] = ()
         self.first_candidate: float | None = None
         """Seconds from the start of the first search to its first judged candidate."""
+        self.chosen = Chosen([])
+        """What the last search came to."""
         self.hindrance = ""
         """Why no candidate could be judged, and what to do; "" when some were."""
 
@@ -152,7 +156,7 @@ class Search:
                 lambda proposed: covering.get(proposed.scored.site.stmt, frozenset()),
                 fastest=self._fastest,
             )
-            chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
+            chosen = self.chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
         self._say(chosen.ways, chosen.compared)
         return chosen.repairs
 
@@ -194,20 +198,33 @@ class Search:
 
     def _chosen(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Chosen:
         """Best first, compared by how they behave beyond the tests."""
-        likely = sorted((repair for repair in repairs if repair.whole), key=worth, reverse=True)[:MOST_COMPARED]
-        behaviour = self._behaviour(likely, pool, failing) if likely else {}
+        likely = compared(repairs)
+        comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
-        return choose([*likely, *rest], behaviour)
+        behaviour = {number - 1: codes for number, codes in comparison.codes.items()}
+        sets = rival_sets(likely, behaviour, comparison)
+        sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
+        return replace(choose([*likely, *rest], behaviour), sets=sets)
 
-    def _behaviour(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Behaviour:
-        """-1 and the places of `repairs` to what they answer; empty when that cannot be seen."""
+    def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
+        """`rivals` with what the tests notice of small wrong versions of the first."""
+        first = rivals.groups[0]
+        repair = first.repairs[0]
+        if not isinstance(pool, Pool):
+            return rivals
+        noticed, wrong = noticed_versions(pool, repair)
+        features = replace(first.features, noticed=noticed, wrong=wrong)
+        return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
+
+    def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
+        """What `repairs` answer near the tests; empty when that cannot be seen."""
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
         try:
-            return {number - 1: codes for number, codes in pool.probe(candidates, tests, COMPARING).items()}
+            return pool.probe(candidates, tests, COMPARING, first)
         except RunnerError:
-            return {}
+            return Comparison()
 
     def _tell(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))

@@ -1,0 +1,164 @@
+"""How sure it is that a plausible repair is the right one: its rivals, what else it changes, what the tests notice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from coderefine.core import Patch
+from coderefine.judge import mutants
+from coderefine.proposers.search.choice import (
+    EMPTY,
+    TEMPER,
+    Behaviour,
+    clusters,
+    crashes,
+    doubt,
+    plainness,
+    shared,
+    worth,
+)
+from coderefine.proposers.search.validate import MOST_FIRST, Repair
+from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
+from coderefine.runner.pool import Pool
+
+MOST_COMPARED, MOST_SETS = 16, 3
+"""Repairs of the same tests that are compared by behaviour, and sets of tests whose repairs are."""
+MOST_WRONG = 8
+"""Small wrong versions of a repair that are judged."""
+REMOVING = "removes behaviour, and only tests could say that it is not missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is known of repairs that behave alike, beside those that behave otherwise.
+
+    `share`: of the weight of all plausible repairs. `ways`: how many behaviours these have. `voices`: repairs of this
+    one. `passing`: share of the answers to calls of passing tests and to calls near them that change; `near`: of those
+    near calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of the calls that fail
+    now and did not before. `removes`: behaviour. `tokens`: that change. `seen`: whether the behaviour could be seen.
+    `noticed` of `wrong` small wrong versions are noticed by the tests.
+    """
+
+    share: float = 1.0
+    ways: int = 1
+    voices: int = 1
+    passing: float = 0.0
+    near: float = 0.0
+    least: float = 0.0
+    crashes: float = 0.0
+    removes: bool = False
+    tokens: int = 1
+    seen: bool = False
+    noticed: int = 0
+    wrong: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Repairs that behave alike, the plainest first. `changed`: nearby answers that change, and all compared."""
+
+    repairs: tuple[Repair, ...]
+    places: tuple[int, ...]
+    features: Features = Features()
+    changed: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """All compared repairs of one set of failing tests, by behaviour, the most likely first.
+
+    `asked`: calls that tell them apart; the answers of each repair by its place plus one.
+    """
+
+    fixed: frozenset[str]
+    groups: tuple[Group, ...]
+    asked: tuple[Asked, ...] = ()
+
+
+def compared(repairs: Sequence[Repair]) -> list[Repair]:
+    """The repairs whose behaviour is worth comparing: of single edits the most likely of each set of tests."""
+    single = [repair for repair in repairs if repair.second is None]
+    sets = sorted({repair.fixed for repair in single}, key=lambda fixed: -len(fixed))[:MOST_SETS]
+    by_set = (sorted((one for one in single if one.fixed == fixed), key=worth, reverse=True) for fixed in sets)
+    return [repair for members in by_set for repair in members[:MOST_COMPARED]]
+
+
+def rival_sets(repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison) -> tuple[Rivals, ...]:
+    """`repairs` by the tests that they repair, then by `behaviour` (by their places)."""
+    found: dict[frozenset[str], list[list[int]]] = {}
+    for cluster in clusters(repairs, behaviour):
+        found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
+    return tuple(
+        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison.kinds)), comparison.asked)
+        for fixed, members in found.items()
+    )
+
+
+def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
+    """How many small wrong versions of `repair` the tests notice, and how many were judged."""
+    module = repair.proposed.scored.site.module
+    originals = {module.path: module.source.encode(module.text)}
+    wrong = list(islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG))
+    plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, thorough=False)
+    judged = list(pool.judge((Candidate(number, files) for number, files in enumerate(wrong)), plan))
+    return sum(not one.plausible for one in judged), len(judged)
+
+
+def groups(repairs: Sequence[Repair], found: Sequence[Sequence[int]], behaviour: Behaviour, kinds: str) -> list[Group]:
+    """Describe `found`, the places of repairs of the same tests that behave alike; the most likely group first.
+
+    `kinds`: of the calls that `behaviour` answers, see runner.candidates.Comparison.
+    """
+    values = [shared(one, repairs) - doubt(one, behaviour, repairs) for one in found]
+    weights = [math.exp((value - max(values)) / TEMPER) for value in values]
+    made = []
+    for places, weight in zip(found, weights, strict=True):
+        order = sorted(places, key=lambda place: plainness(repairs[place]))
+        features = replace(
+            _features(order, repairs, behaviour, kinds),
+            share=weight / sum(weights),
+            ways=len(found),
+            voices=len(places),
+        )
+        changed = _changed(order[0], behaviour, kinds)
+        made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, changed))
+    made.sort(key=lambda group: -group.features.share)
+    return [_beside(group, made) for group in made]
+
+
+def _features(order: Sequence[int], repairs: Sequence[Repair], behaviour: Behaviour, kinds: str) -> Features:
+    first = repairs[order[0]]
+    removes, tokens = plainness(first)[:2]
+    return Features(
+        passing=_share(order[0], behaviour, kinds, "pP"),
+        near=_share(order[0], behaviour, kinds, "F"),
+        crashes=crashes(order[0], behaviour),
+        removes=removes or bool(doubt(order, {}, repairs) >= EMPTY),
+        tokens=tokens,
+        seen=order[0] in behaviour,
+    )
+
+
+def _beside(group: Group, every: Sequence[Group]) -> Group:
+    rivals = [one.features.passing for one in every if one is not group and one.features.seen]
+    return replace(group, features=replace(group.features, least=min(rivals, default=group.features.passing)))
+
+
+def _share(place: int, behaviour: Behaviour, kinds: str, wanted: str) -> float:
+    changed, total = _counted(place, behaviour, kinds, wanted)
+    return changed / total if total else 0.0
+
+
+def _changed(place: int, behaviour: Behaviour, kinds: str) -> tuple[int, int] | None:
+    """Answers that change besides those that were wrong, and all that were compared; None where nothing was seen."""
+    changed, total = _counted(place, behaviour, kinds, "pPF")
+    return (changed, total) if total else None
+
+
+def _counted(place: int, behaviour: Behaviour, kinds: str, wanted: str) -> tuple[int, int]:
+    rows = zip(behaviour.get(-1, ()), behaviour.get(place, ()), kinds, strict=False)
+    pairs = [(before, after) for before, after, kind in rows if kind in wanted]
+    return sum(before != after for before, after in pairs), len(pairs)
