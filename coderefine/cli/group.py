@@ -16,6 +16,7 @@ COMMANDS = {
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
     "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do."),
     "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),
+    "pick": ("coderefine.cli.pick", "Prove and write one of the plausible patches that a run offered."),
     "log": ("coderefine.cli.runs", "List earlier runs."),
     "show": ("coderefine.cli.runs", "Show one run: attempts, verdicts, evidence."),
     "undo": ("coderefine.cli.runs", "Take back what a run wrote."),

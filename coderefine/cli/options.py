@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from coderefine.config import CRITERIA, POLICIES, SANDBOXES
+from coderefine.config import ACCEPTS, CRITERIA, POLICIES, SANDBOXES
 from coderefine.reports.formats import NAMES
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -56,6 +56,11 @@ LOOP = (
     ),
     click.option("--samples", type=click.IntRange(1), metavar="N", help="Answers per round (default: as the policy)."),
     click.option("--sandbox", type=click.Choice(SANDBOXES), help="Of tests on trial: loosened where needed, or never."),
+    click.option(
+        "--accept",
+        type=click.Choice(ACCEPTS),
+        help="Write only what is clearly right (proved, the default), or the first that may be (plausible).",
+    ),
     click.option("--policy", type=click.Choice(POLICIES), help="How the model is asked (default coderefine)."),
     click.option("--base-url", metavar="URL", help="OpenAI-compatible server."),
     click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),

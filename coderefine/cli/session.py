@@ -39,13 +39,14 @@ EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for, in a form that a resumed run can ask again."""
+    """What the user asked for, in a form that a resumed run can ask again. `picked`: the run that offered the patch."""
 
     argv: tuple[str, ...]
     flags: Mapping[str, object]
     delivery: Delivery
     model: bool = True
     show_prompts: bool = False
+    picked: str = ""
 
     @classmethod
     def of(cls, given: Mapping[str, object], **more: object) -> Request:
@@ -60,7 +61,8 @@ class Request:
     @property
     def record(self) -> Mapping[str, object]:
         flags = {key: masked(value) if isinstance(value, str) else value for key, value in self.flags.items()}
-        return {"flags": flags, "delivery": asdict(self.delivery), "model": self.model}
+        picked = {"picked": self.picked} if self.picked else {}
+        return {"flags": flags, "delivery": asdict(self.delivery), "model": self.model, **picked}
 
 
 def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | None = None) -> int:
@@ -232,6 +234,7 @@ def assembled(
         edited=originals.edited,
         advice=advice(setup, client, original, earlier),
         task=setup.task,
+        accept_plausible=setup.config.accept == "plausible",
     )
 
 
@@ -296,7 +299,7 @@ def _delivered(
     from coderefine.publishers import Diff
 
     if not proved.best.number:
-        return Delivered()
+        return Delivered(how_to_pick(proved, snapshot.journal.run))
     outcome = _with(proved, beside)
     diff = Diff(snapshot).text(outcome)
     before = {path: snapshot.judged(path) for path in proved.best.patch.files}
@@ -315,6 +318,17 @@ def _delivered(
             refused=error,
             before=before,
         )
+
+
+def how_to_pick(outcome: Outcome, run: str) -> str:
+    """What to do about the offers of a run that wrote nothing; "" without any."""
+    from coderefine.reports.offers import sentence
+
+    if not outcome.offers:
+        return ""
+    that = sentence(outcome.offers)
+    more = f', or coderefine pick {run} --that "{that}" keeps those that agree' if that else ""
+    return f"nothing: coderefine pick {run} N proves and writes one of the offered patches{more}"
 
 
 def _with(outcome: Outcome, beside: Mapping[str, bytes]) -> Outcome:

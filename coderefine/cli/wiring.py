@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load, task_name
-from coderefine.core import FIX, Attempt, Critic, Event, Listen, Proposer, Task, Views
+from coderefine.core import FIX, Alternative, Attempt, Critic, Event, Listen, Proposer, Task, Views
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What every command needs to know about the project it works on."""
+    """What every command needs to know about the project it works on.
+
+    `picked`: the only patch to propose, which a person picked, and how it came to that.
+    """
 
     place: Place
     config: Config
@@ -28,6 +31,7 @@ class Setup:
     protection: Protection
     listen: Listen
     task: Task = FIX
+    picked: tuple[Alternative, str] | None = None
 
 
 def setup(
@@ -129,6 +133,10 @@ def advice(
 
 def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | None]) -> tuple[Proposer, ...]:
     """The ladder, cheapest first. `under`: files that the user's tree holds otherwise than the views do."""
+    if parts.picked:
+        from coderefine.proposers.given import Given
+
+        return (Given(*parts.picked),)
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]

@@ -37,6 +37,8 @@ __all__ = [
 
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
+ACCEPTS = ("proved", "plausible")
+"""What is written: only what is clearly right, or the first of what may be."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Ways to spend the budget on a model (proposers/model/policies)."""
 ADDED = ("commands", "criteria", "protect")
@@ -60,6 +62,7 @@ class Config:
     `test_timeout` is what one test may take as long as its usual time is not known.
     `task`: what "done" means: a name (tasks/) or a TOML file, from the project's root.
     `cost_alone`, no key: max-cost was asked for, and neither max-tokens nor max-requests.
+    `accept`: what is written, see ACCEPTS.
     `models`: from cheap to strong, when one is not enough; `samples`: answers per round, 0 as the policy has it.
     """
 
@@ -97,6 +100,7 @@ class Config:
     network: bool = False
     pass_env: tuple[str, ...] = ()
     sandbox: str = "auto"
+    accept: str = ACCEPTS[0]
     author: str | None = None
     message: str = "fix: {summary}"
     extra_headers: Mapping[str, str] = field(default_factory=dict)
@@ -186,6 +190,7 @@ def _checked(config: Config) -> Config:
         ("sandbox", config.sandbox, SANDBOXES),
         ("view", config.view, VIEWS),
         ("policy", config.policy, POLICIES),
+        ("accept", config.accept, ACCEPTS),
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

@@ -14,6 +14,7 @@ from coderefine.loop.confinement import confined
 from coderefine.loop.confirmation import CONFIRMED, SUSPECT
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import broken_by_chance
+from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.runner.nearness import nearest
 
@@ -46,7 +47,11 @@ def prove(state: State) -> Attempt:
             found = state.show(proved)
             held = filter(None, (state.held.get(proved.number),))
             notes = (*found.notes, *held, *_unasked(state, proved))
-            state.evidence = replace(found, strength=_strength(state, proved), notes=notes)
+            found = replace(found, strength=_strength(state, proved), notes=notes)
+            if why := "" if state.parts.accept_plausible else weak(state, found):
+                offer_whole(state, proved, why)
+                continue
+            state.evidence = found
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline

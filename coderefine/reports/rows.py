@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.reports import offers
 
 LEFT = 5
 """Remaining findings named one by one; more are counted."""
@@ -72,10 +73,12 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
     if outcome.best.number:
         yield from _bar(outcome)
         yield Row("evidence", evidence(outcome.evidence))
+        yield from (Row("plausible", f"may be wrong: {doubt}") for doubt in outcome.evidence.doubts)
         yield from (Row("note", note) for note in outcome.evidence.notes)
     elif outcome.evidence.isolation:
         yield Row("view", outcome.evidence.isolation)
     yield from _also(outcome)
+    yield from (Row(label, text) for label, text in offers.lines(outcome))
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
     yield from (Row("wrote", line.removeprefix("wrote ")) for line in wrote)
@@ -84,7 +87,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str]) -> Iterator[Row]:
 
 def _step(attempt: Attempt, outcome: Outcome) -> Row:
     proved = 0 < attempt.number <= outcome.best.number
-    verdict = "proved" if proved else "not proved"
+    verdict = outcome.evidence.word if proved else "not proved"
     return Row(attempt.patch.origin, attempt.patch.summary, verdict, attempt.cost.seconds)
 
 
@@ -159,6 +162,7 @@ def evidence(proof: Evidence) -> str:
         [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
     )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
+    parts += [offers.changes(proof.changed)] if proof.changed else []
     parts += [proof.isolation] if proof.isolation else []
     return " · ".join(parts)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
+from coderefine.reports import offers
 from coderefine.reports.rows import cost
 
 
@@ -24,6 +25,9 @@ def _lines(run: str, attempts: Sequence[Attempt], outcome: Outcome | None, wrote
         yield from _ending(outcome)
         if wrote:
             yield f"{wrote}; undo: coderefine undo {run}"
+    if outcome and outcome.offers:
+        yield from (f"{label:<10}{text}" if label else text for label, text in offers.lines(outcome))
+        yield f"pick      coderefine pick {run} N"
     if best:
         yield f"look      coderefine show {run} --diff"
 

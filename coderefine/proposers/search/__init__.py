@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Situation, Views
+from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Offer, Patch, Proposals, Situation, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
@@ -21,8 +21,10 @@ from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
 from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, test_sources
+from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.running import Span, running
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.summary import summary
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.anypool import AnyPool, open_any_pool
@@ -79,6 +81,13 @@ class Search:
         self._promised: frozenset[str] = frozenset()
         """Tests that the patch handed out last passed in a fork."""
         self.alternatives: tuple[Patch, ...] = ()
+        self.proposed: Patch | None = None
+        """The patch handed out last."""
+        self.changed: tuple[int, int] | None = None
+        """Nearby answers that it changes, and all that were compared."""
+        self.offer: Offer | None = None
+        """What to offer in its place; None where it is clearly ahead of its rivals."""
+        self._patches: dict[int, Patch] = {}
         self.first_candidate: float | None = None
         """Seconds from the start of the first search to its first judged candidate."""
         self.chosen = Chosen([])
@@ -91,16 +100,45 @@ class Search:
         return Cost(seconds=self._seconds, test_runs=self._runs)
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Cumulative patches, best first; a new search begins on every tree that was accepted."""
+        """Cumulative patches, best first; a new search begins on every tree that was accepted.
+
+        Tests whose repairs were offered instead are left alone from then on.
+        """
         while self._wanted(situation):
-            best = situation.best
-            for patch in self._patches(situation, views):
-                situation = (yield patch) or situation
-                if situation.best is not best:
+            before = situation
+            for repair in self._ranked(situation, views):
+                if not self._take(repair, situation):
+                    continue
+                assert self.proposed is not None
+                situation = (yield self.proposed) or situation
+                if situation.best is not before.best:
                     break
-                self._compare(situation, patch)
-            if situation.best is best:
+                self._compare(situation, self.proposed)
+            if situation.best is before.best and situation.offered == before.offered:
                 return
+
+    def _take(self, repair: Repair, situation: Situation) -> bool:
+        """Make `repair` the patch to propose next; False where it is offered already, or its parts come one by one."""
+        if repair.fixed & situation.offered:
+            return False
+        doubtful = [rivals for rivals in self._rivals_of(repair) if rivals.doubt]
+        if repair.parts and doubtful and self._config.accept != "plausible":
+            return False
+        self.alternatives = tuple(self._patches[id(other)] for other in self._equals(repair))
+        self._promised = repair.fixed
+        self.proposed = self._patches[id(repair)]
+        groups = (group for rivals in self.chosen.sets for group in rivals.groups if repair in group.repairs)
+        self.changed = next((group.changed for group in groups), None)
+        self.offer = offer(doubtful[0], repair, situation.best.patch, self._read) if doubtful else None
+        return True
+
+    def _equals(self, repair: Repair) -> Iterator[Repair]:
+        return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)
+
+    def _rivals_of(self, repair: Repair) -> list[Rivals]:
+        """Those that repair the same tests, or the same as one of its parts."""
+        wanted = repair.parts or (repair.fixed,)
+        return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
         """Say where the cold run contradicts the fork that found `patch` plausible; from then on forks start colder."""
@@ -114,27 +152,23 @@ class Search:
         left = self._limit - self._seconds
         return left > 0.5 and bool(_failing(situation)) and (situation.seconds_left or left) > 0.5
 
-    def _patches(self, situation: Situation, views: Views) -> Iterator[Patch]:
+    def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
         """Everything one search on one tree finds; servers are closed before the first patch is handed out."""
         began = time.monotonic()
         limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
+        self.chosen = Chosen([])
         try:
-            ranked = self._search(situation, views, clock)
+            self._search(situation, views, clock)
         except (RunnerError, CriticError) as error:
             self._listen(Event("note", f"search: {error}"))
             self.hindrance = f"search could judge no candidate: {error}" if self._runs == 0 else ""
-            ranked = []
         self._seconds += time.monotonic() - began
-        patches = {id(repair): self._patch(situation, repair) for repair in ranked}
-        for repair in ranked:
-            equal = (other for other in ranked if other is not repair and other.fixed == repair.fixed)
-            self.alternatives = tuple(patches[id(other)] for other in equal)
-            self._promised = repair.fixed
-            yield patches[id(repair)]
+        self._patches = {id(repair): self._patch(situation, repair) for repair in self.chosen.repairs}
+        return self.chosen.repairs
 
-    def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
-        """Repairs, best first."""
+    def _search(self, situation: Situation, views: Views, clock: Clock) -> None:
+        """Find repairs: `chosen`."""
         failing = _failing(situation)
         self._listen(Event("stage", f"search: loading the tests near {len(failing)} failing"))
         with self._pool(situation, views, failing, clock) as pool:
@@ -156,9 +190,7 @@ class Search:
                 lambda proposed: covering.get(proposed.scored.site.stmt, frozenset()),
                 fastest=self._fastest,
             )
-            chosen = self.chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
-        self._say(chosen.ways, chosen.compared)
-        return chosen.repairs
+            self.chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
 
     def _pool(
         self, situation: Situation, views: Views, failing: list[Case], clock: Clock
@@ -228,16 +260,6 @@ class Search:
 
     def _tell(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
-
-    def _say(self, ways: int, count: int) -> None:
-        if ways > 1:
-            self._listen(
-                Event(
-                    "note",
-                    f"search: {count} plausible patches that behave in {ways} ways; "
-                    "the one shown is plausible, not proven unique",
-                )
-            )
 
     def _sites(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
@@ -314,7 +336,8 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
 
 
 def _failing(situation: Situation) -> list[Case]:
-    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in situation.flaky]
+    left = situation.flaky | situation.offered
+    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
 
 
 def _deadly(case: Case) -> bool:
@@ -359,23 +382,3 @@ def _qualified(site: Site) -> str:
     function = site.local.function
     owner = site.module.owner(function) if function else None
     return ".".join(one.name for one in (owner, function) if one is not None)
-
-
-def summary(repair: Repair) -> str:
-    """`src/cart.py:41 `>` → `>=``: where, what was, what is; long pieces cut."""
-    scored = repair.proposed.scored
-    module = scored.site.module
-    part = scored.edit.parts[0]
-    line = module.text.count("\n", 0, part.start) + 1
-    old, new = (_short(text) for text in (module.text[part.start : part.end], part.text))
-    shown = f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`"
-    return f"{module.path}:{line} {shown}" + (f"; {_second(repair.second)}" if repair.second else "")
-
-
-def _second(proposed: Proposed) -> str:
-    return summary(Repair(proposed, frozenset(), whole=False, at=0.0))
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= 60 else flat[:57] + "..."

@@ -26,9 +26,12 @@ from coderefine.runner.pool import Pool
 
 MOST_COMPARED, MOST_SETS = 16, 3
 """Repairs of the same tests that are compared by behaviour, and sets of tests whose repairs are."""
+BAR = 0.5
+"""Confidence from which on a repair is written: see tests/bench/confidence/learn.py."""
 MOST_WRONG = 8
 """Small wrong versions of a repair that are judged."""
-REMOVING = "removes behaviour, and only tests could say that it is not missed"
+LEAST_WRONG, LEAST_NOTICED = 3, 0.5
+"""Small wrong versions from which on their share counts, and the share that the tests have to notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,37 @@ class Rivals:
     fixed: frozenset[str]
     groups: tuple[Group, ...]
     asked: tuple[Asked, ...] = ()
+
+    @property
+    def doubt(self) -> str:
+        """Why the first is not sure enough to be written; "" where it is."""
+        return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
+
+
+def confidence(known: Features) -> float:
+    """How likely it is, between 0 and 1, that a repair of which this is known is the right one."""
+    if known.ways > 1 or known.removes or known.crashes > 0:
+        return 0.0
+    if known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong:
+        return 0.0
+    return 1.0
+
+
+def doubts(group: Group) -> str:
+    """What speaks against the first of all repairs, in words."""
+    known = group.features
+    found = []
+    if known.ways > 1:
+        found.append(f"the plausible patches behave in {known.ways} ways")
+    if known.removes:
+        found.append("it removes behaviour")
+    if known.crashes > 0:
+        found.append("it fails on calls that gave an answer before")
+    if known.wrong and known.noticed < known.wrong:
+        found.append(f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it")
+    if group.changed and group.changed[0]:
+        found.append("it changes {} of {} nearby answers".format(*group.changed))
+    return ", ".join(found) or "little speaks for it"
 
 
 def compared(repairs: Sequence[Repair]) -> list[Repair]:

@@ -32,8 +32,9 @@ from coderefine.config import load
 from coderefine.core import Ask, Attempt, Patch, Situation
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
-from coderefine.proposers.search import Search, summary
+from coderefine.proposers.search import Search
 from coderefine.proposers.search.confidence import Rivals
+from coderefine.proposers.search.summary import summary
 from coderefine.workspace import open_views
 from tests.bench.repair.cases import Written
 from tests.bench.repair.cases import load as load_written
