@@ -11,7 +11,7 @@ from coderefine import __version__
 
 COMMANDS = {
     "check": ("coderefine.cli.check", "Run the gates and list what they find."),
-    "fix": ("coderefine.cli.fix", "Repair what the gates find; write only what is proved."),
+    "fix": ("coderefine.cli.fix", "Repair what the gates find; write what is proved, offer what is plausible."),
     "write": ("coderefine.cli.write", "Write the code that is asked for; tests you name are the judge."),
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
     "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do."),

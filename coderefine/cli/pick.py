@@ -161,7 +161,7 @@ def test_that():
 
 def _echo_kept(choices: Sequence[Choice], that: str) -> None:
     """Which alternatives agree, what would tell them apart further, and the line as a test to keep."""
-    from coderefine.reports.offers import asked, head
+    from coderefine.reports.offers import head
 
     for one in choices:
         click.echo(f"agrees    {one.number}  {head(one.alternative)}")
@@ -171,7 +171,7 @@ def _echo_kept(choices: Sequence[Choice], that: str) -> None:
     kept = {one.number for one in choices}
     if len(kept) > 1:
         for question in choices[0].offer.questions:
-            click.echo(f"ask       {asked(question, choices[0].number - 1 - _place(choices[0]))}")
+            click.echo(f"ask       {question.text(choices[0].number - _place(choices[0]))}")
     for line in _test(choices[0].offer.modules, that):
         click.echo(f"test      {line}" if line else "")
 

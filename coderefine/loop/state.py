@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from coderefine import judge
 from coderefine.core import (
     FIX,
+    PLAUSIBLE,
     Attempt,
     Check,
     Cost,
@@ -214,9 +215,10 @@ class State:
         return (sum(one for one, _ in counts), sum(all_ for _, all_ in counts)) if counts else None
 
     def keep(self, attempt: Attempt) -> None:
-        """Remember `attempt` here and in the journal."""
+        """Remember `attempt` here and in the journal; what is only offered may be proposed again."""
         self.attempts.append(attempt)
-        self.seen |= judge.digests(attempt.patch, self.originals(attempt.patch))
+        if not attempt.verdict.reason.startswith(PLAUSIBLE):
+            self.seen |= judge.digests(attempt.patch, self.originals(attempt.patch))
         self.parts.record(attempt)
 
     def closed(self, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...] = ()) -> Outcome:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from coderefine.core import Alternative, Offer, Outcome, Question
-
-CONTEXT, LINES = 1, 14
-"""Unchanged lines around a change, and lines of one diff, that are shown."""
+from coderefine.core import Alternative, Offer, Outcome
 
 
 def numbered(outcome: Outcome) -> tuple[tuple[int, Offer, Alternative], ...]:
@@ -24,9 +20,9 @@ def lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "plausible", f"not written: {offer.why}"
         for place, alternative in enumerate(offer.alternatives):
             yield "offered", f"{number + place + 1}  {head(alternative)}"
-            yield from (("", f"{'':13}{line}") for line in diff(alternative, offer.before))
+            yield from (("", f"{'':13}{line}") for line in offer.diff(alternative))
         for question in offer.questions:
-            yield "ask", asked(question, number)
+            yield "ask", question.text(number + 1)
         number += len(offer.alternatives)
 
 
@@ -43,15 +39,6 @@ def changes(changed: tuple[int, int]) -> str:
     return f"changes {changed[0]} of {changed[1]} nearby answers"
 
 
-def asked(question: Question, first: int = 0) -> str:
-    """`pluralize('cat') → 1: 'cats' | 2, 3: 'cates'`; numbers count from `first` + 1."""
-    by_answer: dict[str, list[str]] = {}
-    for place, answer in enumerate(question.answers, first + 1):
-        by_answer.setdefault(answer or "unknown", []).append(str(place))
-    said = " | ".join(f"{', '.join(numbers)}: {answer}" for answer, numbers in by_answer.items())
-    return f"{question.call} → {said}"
-
-
 def sentence(offers: Sequence[Offer]) -> str:
     """A line of Python that a person who knows the answer may give back; "" without a question."""
     question = next((question for offer in offers for question in offer.questions), None)
@@ -59,20 +46,3 @@ def sentence(offers: Sequence[Offer]) -> str:
         return ""
     answer = next((one for one in question.answers if one and not one.startswith(("raises", "does not"))), "...")
     return f"{question.call} == {answer}"
-
-
-def diff(alternative: Alternative, before: Mapping[str, bytes | None]) -> list[str]:
-    """The lines that change, with a little around them."""
-    found: list[str] = []
-    for path, data in alternative.patch.files.items():
-        old, new = (_text(one) for one in (before.get(path), data))
-        found += [line for line in difflib.unified_diff(old, new, lineterm="", n=CONTEXT) if _shown(line)]
-    return found if len(found) <= LINES else [*found[: LINES - 1], "…"]
-
-
-def _shown(line: str) -> bool:
-    return not line.startswith(("---", "+++", "@@"))
-
-
-def _text(data: bytes | None) -> list[str]:
-    return (data or b"").decode("utf-8", "replace").splitlines()

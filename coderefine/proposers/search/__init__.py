@@ -218,23 +218,24 @@ class Search:
         """What `trial` finds among `proposals`; a little longer where something speaks against the best."""
         try:
             trial.run(proposals)
-            chosen = self._chosen(trial.repairs, trial.pool, failing)
+            chosen = self._chosen(trial, failing)
             if chosen.doubtful and clock.left > 0:
                 trial.go_on(proposals)
-                chosen = self._chosen(trial.repairs, trial.pool, failing)
+                chosen = self._chosen(trial, failing)
             return chosen
         finally:
             self._runs += trial.tried
             if self.first_candidate is None:
                 self.first_candidate = trial.first_judged
 
-    def _chosen(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Chosen:
+    def _chosen(self, trial: Trial, failing: list[Case]) -> Chosen:
         """Best first, compared by how they behave beyond the tests."""
+        repairs, pool = trial.repairs, trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         behaviour = {number - 1: codes for number, codes in comparison.codes.items()}
-        sets = rival_sets(likely, behaviour, comparison)
+        sets = rival_sets(likely, behaviour, comparison, trial.frontier)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
         return replace(choose([*likely, *rest], behaviour), sets=sets)
 

@@ -42,6 +42,8 @@ class Features:
     one. `passing`: share of the answers to calls of passing tests and to calls near them that change; `near`: of those
     near calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of the calls that fail
     now and did not before. `removes`: behaviour. `tokens`: that change. `seen`: whether the behaviour could be seen.
+    `worth`: the score of the best of them; `margin`: how far that is above what was not tried. `tests`: that they
+    repair.
     `noticed` of `wrong` small wrong versions are noticed by the tests.
     """
 
@@ -55,6 +57,9 @@ class Features:
     removes: bool = False
     tokens: int = 1
     seen: bool = False
+    worth: float = 0.0
+    margin: float = 0.0
+    tests: int = 1
     noticed: int = 0
     wrong: int = 0
 
@@ -120,13 +125,15 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
     return [repair for members in by_set for repair in members[:MOST_COMPARED]]
 
 
-def rival_sets(repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison) -> tuple[Rivals, ...]:
-    """`repairs` by the tests that they repair, then by `behaviour` (by their places)."""
+def rival_sets(
+    repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison, frontier: float
+) -> tuple[Rivals, ...]:
+    """`repairs` by the tests that they repair, then by `behaviour` (by their places). `frontier`: see `groups`."""
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, behaviour):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
     return tuple(
-        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison.kinds)), comparison.asked)
+        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison.kinds, frontier)), comparison.asked)
         for fixed, members in found.items()
     )
 
@@ -141,10 +148,13 @@ def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
     return sum(not one.plausible for one in judged), len(judged)
 
 
-def groups(repairs: Sequence[Repair], found: Sequence[Sequence[int]], behaviour: Behaviour, kinds: str) -> list[Group]:
+def groups(
+    repairs: Sequence[Repair], found: Sequence[Sequence[int]], behaviour: Behaviour, kinds: str, frontier: float
+) -> list[Group]:
     """Describe `found`, the places of repairs of the same tests that behave alike; the most likely group first.
 
-    `kinds`: of the calls that `behaviour` answers, see runner.candidates.Comparison.
+    `kinds`: of the calls that `behaviour` answers, see runner.candidates.Comparison. `frontier`: the score of the last
+    candidate that was tried.
     """
     values = [shared(one, repairs) - doubt(one, behaviour, repairs) for one in found]
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
@@ -154,6 +164,7 @@ def groups(repairs: Sequence[Repair], found: Sequence[Sequence[int]], behaviour:
         features = replace(
             _features(order, repairs, behaviour, kinds),
             share=weight / sum(weights),
+            margin=max(worth(repairs[place]) for place in places) - frontier,
             ways=len(found),
             voices=len(places),
         )
@@ -173,6 +184,8 @@ def _features(order: Sequence[int], repairs: Sequence[Repair], behaviour: Behavi
         removes=removes or bool(doubt(order, {}, repairs) >= EMPTY),
         tokens=tokens,
         seen=order[0] in behaviour,
+        worth=max(worth(repairs[place]) for place in order),
+        tests=len(first.fixed),
     )
 
 

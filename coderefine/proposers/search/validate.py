@@ -86,6 +86,8 @@ class Trial:
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
         self.tried = 0
+        self.frontier = 0.0
+        """Score of the last proposal: what was not tried is hardly better."""
         self._shown = 0.0
         self._more = 0.0
 
@@ -124,6 +126,7 @@ class Trial:
         except UnicodeEncodeError:
             return None
         self.tried += 1
+        self.frontier = proposed.scored.score
         self._given[self.tried] = (proposed, {proposed.path: data})
         return Candidate(self.tried, {proposed.path: data})
 
