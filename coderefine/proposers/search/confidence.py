@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -28,8 +29,8 @@ MOST_COMPARED, MOST_SETS = 16, 3
 """Repairs of the same tests that are compared by behaviour, and sets of tests whose repairs are."""
 BAR = 0.5
 """Confidence from which on a repair is written: see tests/bench/confidence/learn.py."""
-MOST_WRONG = 8
-"""Small wrong versions of a repair that are judged."""
+MOST_WRONG, NOTICING = 8, 0.7
+"""Small wrong versions of a repair that are judged, and seconds after which no more are."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Small wrong versions from which on their share counts, and the share that the tests have to notice."""
 
@@ -142,9 +143,11 @@ def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
     """How many small wrong versions of `repair` the tests notice, and how many were judged."""
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
-    wrong = list(islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG))
-    plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, thorough=False)
-    judged = list(pool.judge((Candidate(number, files) for number, files in enumerate(wrong)), plan))
+    until = time.monotonic() + NOTICING
+    wrong = islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG)
+    plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, thorough=False, retry=0.0)
+    candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
+    judged = list(pool.judge(candidates, plan))
     return sum(not one.plausible for one in judged), len(judged)
 
 
