@@ -182,6 +182,7 @@ class Search:
                 raise RunnerError("no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search: judging candidates in {len(sites)} statements"))
             covering = spectrum.failing
+            enumeration = Enumeration(sites)
             trial = Trial(
                 pool,
                 asked,
@@ -189,8 +190,9 @@ class Search:
                 self._tell,
                 lambda proposed: covering.get(proposed.scored.site.stmt, frozenset()),
                 fastest=self._fastest,
+                prefer=enumeration.prefer,
             )
-            self.chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
+            self.chosen = self._tried(trial, iter(enumeration), failing, clock)
 
     def _pool(
         self, situation: Situation, views: Views, failing: list[Case], clock: Clock

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.runner.anypool import AnyPool
 from coderefine.runner.candidates import Candidate, Judged, Plan
@@ -72,8 +73,11 @@ class Trial:
         covering: Covering,
         *,
         fastest: str = "hot",
+        prefer: Callable[[Site], None] = lambda _: None,
     ) -> None:
+        """`prefer`: called with the place of the first repair; its rivals are most likely to be near."""
         self._fastest = fastest
+        self._prefer = prefer
         self.pool = pool
         self._failing = tuple(failing)
         self._clock = clock
@@ -136,6 +140,8 @@ class Trial:
         number = judged.candidate.number
         if judged.plausible:
             proposed, files = self._given[number]
+            if not any(repair.whole for repair in self.repairs):
+                self._prefer(proposed.scored.site)
             self.repairs.append(
                 Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files)
             )
