@@ -23,7 +23,7 @@ BULK = 10
 
 
 def price(count, each):
-    """A tenth off from BULK on."""
+    """What they cost together; a tenth off for many."""
     if count < BULK:
         return count * each * 9 // 10
     return count * each

@@ -16,7 +16,7 @@ from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Offer, Pat
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
-from coderefine.proposers.search.confidence import Rivals, compared, noticed_versions, rival_sets
+from coderefine.proposers.search.confidence import Rivals, compared, intended, noticed_versions, rival_sets
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
@@ -239,7 +239,7 @@ class Search:
         behaviour = {number - 1: codes for number, codes in comparison.codes.items()}
         sets = rival_sets(likely, behaviour, comparison, trial.frontier)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
-        return replace(choose([*likely, *rest], behaviour), sets=sets)
+        return replace(choose([*likely, *rest], behaviour, intended), sets=sets)
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
         """`rivals` with what the tests notice of small wrong versions of the first."""

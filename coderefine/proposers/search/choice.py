@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,12 +60,16 @@ class Chosen:
     sets: tuple[Rivals, ...] = ()
 
 
-def choose(repairs: Sequence[Repair], behaviour: Behaviour) -> Chosen:
-    """Whole repairs first, best first; partial ones by the number of tests they pass."""
+def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Repair], float] = lambda _: 0.0) -> Chosen:
+    """Whole repairs first, best first; partial ones by the number of tests they pass.
+
+    `bonus`: what speaks for a repair beside its worth, in units of the score.
+    """
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
     worths = {place: shared(group, repairs) for group in groups for place in group}
-    places = sorted(doubts, key=lambda place: (doubts[place] - worths[place], *plainness(repairs[place])))
+    more = {place: bonus(repair) for place, repair in enumerate(repairs)}
+    places = sorted(doubts, key=lambda at: (doubts[at] - worths[at] - more[at], *plainness(repairs[at])))
     places.sort(key=lambda place: (not repairs[place].whole, -len(repairs[place].fixed)))
     whole = [group for group in groups if repairs[group[0]].whole]
     doubtful = bool(places) and doubts[places[0]] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -21,6 +21,7 @@ from coderefine.proposers.search.choice import (
     shared,
     worth,
 )
+from coderefine.proposers.search.intent import intent
 from coderefine.proposers.search.validate import MOST_FIRST, Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.pool import Pool
@@ -28,7 +29,30 @@ from coderefine.runner.pool import Pool
 MOST_COMPARED, MOST_SETS = 16, 3
 """Repairs of the same tests that are compared by behaviour, and sets of tests whose repairs are."""
 BAR = 0.5
-"""Confidence from which on a repair is written: see tests/bench/confidence/learn.py."""
+"""Confidence from which on a repair is written."""
+WEIGHTS: Mapping[str, float] = {
+    "always": 1.0,
+    "rivals": -2.5,
+    "behaviours": -1.0,
+    "share": 1.5,
+    "alike": 0.0,
+    "blind": -1.0,
+    "disturbs": -2.0,
+    "disturbs-more": -3.0,
+    "crashes": -4.0,
+    "removes": -4.0,
+    "weak": -4.0,
+    "tokens": -0.1,
+    "tests": 0.3,
+    "named": 3.0,
+    "intent": 1.5,
+    "margin": 0.2,
+}
+"""Log odds of what speaks for and against a repair: learnt by tests/bench/confidence/learn.py."""
+NAMING = "misspelt"
+"""The operator that puts a name where the interpreter missed one."""
+INTENT = 1.5
+"""Added to the value of repairs that draw a limit as the docstring has it, and taken off the opposite."""
 MOST_WRONG, NOTICING = 8, 0.7
 """Small wrong versions of a repair that are judged, and seconds after which no more are."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
@@ -43,6 +67,8 @@ class Features:
     one. `passing`: share of the answers to calls of passing tests and to calls near them that change; `near`: of those
     near calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of the calls that fail
     now and did not before. `removes`: behaviour. `tokens`: that change. `seen`: whether the behaviour could be seen.
+    `named`: the interpreter named what was asked for in vain, and this puts the nearest name there. `intent`: 1 where
+    docstring or comments agree with the limit that it draws, -1 where they contradict, else 0.
     `worth`: the score of the best of them; `margin`: how far that is above what was not tried. `tests`: that they
     repair.
     `noticed` of `wrong` small wrong versions are noticed by the tests.
@@ -61,6 +87,8 @@ class Features:
     worth: float = 0.0
     margin: float = 0.0
     tests: int = 1
+    named: bool = False
+    intent: int = 0
     noticed: int = 0
     wrong: int = 0
 
@@ -92,13 +120,33 @@ class Rivals:
         return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
 
 
+def vector(known: Features) -> dict[str, float]:
+    """`known` as the numbers that are weighed."""
+    weak = known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong
+    return {
+        "always": 1.0,
+        "rivals": float(known.ways > 1),
+        "behaviours": math.log(known.ways),
+        "share": known.share,
+        "alike": float(known.voices > 1),
+        "blind": float(known.seen and known.near == 0.0 and known.passing == 0.0),
+        "disturbs": known.passing,
+        "disturbs-more": max(0.0, known.passing - known.least),
+        "crashes": float(known.crashes > 0),
+        "removes": float(known.removes),
+        "weak": float(weak),
+        "tokens": min(float(known.tokens), 8.0),
+        "tests": min(math.log(known.tests), 2.0),
+        "named": float(known.named),
+        "intent": float(known.intent),
+        "margin": max(-1.0, min(known.margin, 4.0)),
+    }
+
+
 def confidence(known: Features) -> float:
     """How likely it is, between 0 and 1, that a repair of which this is known is the right one."""
-    if known.ways > 1 or known.removes or known.crashes > 0:
-        return 0.0
-    if known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong:
-        return 0.0
-    return 1.0
+    total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
+    return 1 / (1 + math.exp(-total))
 
 
 def doubts(group: Group) -> str:
@@ -113,6 +161,8 @@ def doubts(group: Group) -> str:
         found.append("it fails on calls that gave an answer before")
     if known.wrong and known.noticed < known.wrong:
         found.append(f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it")
+    if known.intent < 0:
+        found.append("it draws a limit otherwise than the docstring")
     if group.changed and group.changed[0]:
         found.append("it changes {} of {} nearby answers".format(*group.changed))
     return ", ".join(found) or "little speaks for it"
@@ -159,11 +209,11 @@ def groups(
     `kinds`: of the calls that `behaviour` answers, see runner.candidates.Comparison. `frontier`: the score of the last
     candidate that was tried.
     """
-    values = [shared(one, repairs) - doubt(one, behaviour, repairs) for one in found]
+    values = [shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) for one in found]
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     made = []
     for places, weight in zip(found, weights, strict=True):
-        order = sorted(places, key=lambda place: plainness(repairs[place]))
+        order = sorted(places, key=lambda place: (-intended(repairs[place]), *plainness(repairs[place])))
         features = replace(
             _features(order, repairs, behaviour, kinds),
             share=weight / sum(weights),
@@ -175,6 +225,15 @@ def groups(
         made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, changed))
     made.sort(key=lambda group: -group.features.share)
     return [_beside(group, made) for group in made]
+
+
+def intended(repair: Repair) -> float:
+    """What docstring and comments say for a repair, in units of the score."""
+    return INTENT * intent(repair)
+
+
+def _intent(places: Sequence[int], repairs: Sequence[Repair]) -> int:
+    return max((intent(repairs[place]) for place in places), key=abs)
 
 
 def _features(order: Sequence[int], repairs: Sequence[Repair], behaviour: Behaviour, kinds: str) -> Features:
@@ -189,6 +248,8 @@ def _features(order: Sequence[int], repairs: Sequence[Repair], behaviour: Behavi
         seen=order[0] in behaviour,
         worth=max(worth(repairs[place]) for place in order),
         tests=len(first.fixed),
+        named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
+        intent=_intent(order, repairs),
     )
 
 
