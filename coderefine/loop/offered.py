@@ -10,6 +10,9 @@ from coderefine.loop.state import State, tests
 LEAST_WRONG, LEAST_NOTICED = 3, 0.34
 """Small wrong versions that must have been judged to say something, and the share that the tests have to notice."""
 
+DISTURBING = 0.3
+"""How much larger a share of nearby answers a patch may change than those that were offered."""
+
 
 def held_back(state: State, attempt: Attempt) -> Attempt:
     """`attempt`, refused as a step where a search says that it may be wrong: what it found is offered.
@@ -39,13 +42,23 @@ def _offered(state: State, attempt: Attempt, offer: Offer) -> Attempt:
 
 
 def weak(state: State, found: Evidence) -> str:
-    """Why a proved attempt is only plausible all the same: the tests notice too few small wrong versions; "" if not."""
-    if not found.flipped or found.strength is None:
+    """Why a proved attempt is only plausible all the same; "" if it is not.
+
+    The tests notice too few small wrong versions, or it changes far more than any patch that was offered for them.
+    """
+    if not found.flipped or state.parts.task.wanted:
         return ""
-    noticed, wrong = found.strength
-    if wrong < LEAST_WRONG or noticed >= LEAST_NOTICED * wrong or state.parts.task.wanted:
-        return ""
-    return f"the tests notice {noticed} of {wrong} small wrong versions of it"
+    noticed, wrong = found.strength or (0, 0)
+    if wrong >= LEAST_WRONG and noticed < LEAST_NOTICED * wrong:
+        return f"the tests notice {noticed} of {wrong} small wrong versions of it"
+    usual = [_share(one.changed) for offer in state.offers for one in offer.alternatives if one.changed]
+    if found.changed and usual and _share(found.changed) > max(usual) + DISTURBING:
+        return "it changes {} of {} nearby answers, far more than its rivals".format(*found.changed)
+    return ""
+
+
+def _share(changed: tuple[int, int]) -> float:
+    return changed[0] / changed[1] if changed[1] else 0.0
 
 
 def offer_whole(state: State, attempt: Attempt, why: str) -> None:

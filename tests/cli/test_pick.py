@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from coderefine.reports.json import schema
-from tests.support.command import coderefine
+from tests.support.command import block, coderefine
+from tests.support.llm_server import LlmServer
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
@@ -163,3 +164,16 @@ def asks(top: Path) -> object:
     space: dict[str, object] = {}
     exec((top / "shop.py").read_text(), space)
     return eval(BOUND, space)
+
+
+def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
+    edit = block("shop.py", "    if count < BULK:", "    if count >= BULK:")
+    with LlmServer(["Many begin at BULK.\n\n" + edit]) as server:
+        asked = ("fix", "--search-time", "60", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
+        said = coderefine(*asked, cwd=shop)
+    assert said.code == 0, said
+    assert asks(shop) == 900
+    sent = json.dumps(server.requests[0].body, ensure_ascii=False)
+    assert "the tests do not say which is right" in sent
+    assert f"{BOUND} → 1: " in sent
+    assert "offered" not in said.out
