@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.core import PLAUSIBLE, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
 from coderefine.reports import offers
 
 LEFT = 5
@@ -93,7 +93,8 @@ def _step(attempt: Attempt, outcome: Outcome) -> Row:
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
     """The refused attempts in one row: how many, and the most frequent reasons."""
-    reasons = Counter(attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
+    noes = (attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
+    reasons = Counter(reason for reason in noes if not reason.startswith(PLAUSIBLE))
     if reasons:
         shown = "; ".join(f"{_first(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
         total = reasons.total()

@@ -177,3 +177,4 @@ def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
     assert "the tests do not say which is right" in sent
     assert f"{BOUND} → 1: " in sent
     assert "offered" not in said.out
+    assert "refused" not in said.out
