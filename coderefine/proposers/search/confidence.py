@@ -36,7 +36,6 @@ WEIGHTS: Mapping[str, float] = {
     "behaviours": -1.0,
     "share": 1.5,
     "alike": 0.0,
-    "blind": -1.0,
     "disturbs": -2.0,
     "disturbs-more": -3.0,
     "crashes": -4.0,
@@ -45,7 +44,7 @@ WEIGHTS: Mapping[str, float] = {
     "tokens": -0.1,
     "tests": 0.3,
     "named": 3.0,
-    "intent": 1.5,
+    "intent": 2.0,
     "margin": 0.2,
 }
 """Log odds of what speaks for and against a repair: learnt by tests/bench/confidence/learn.py."""
@@ -129,7 +128,6 @@ def vector(known: Features) -> dict[str, float]:
         "behaviours": math.log(known.ways),
         "share": known.share,
         "alike": float(known.voices > 1),
-        "blind": float(known.seen and known.near == 0.0 and known.passing == 0.0),
         "disturbs": known.passing,
         "disturbs-more": max(0.0, known.passing - known.least),
         "crashes": float(known.crashes > 0),
