@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load, task_name
-from coderefine.core import FIX, Ask, Attempt, Check, Critic, Event, Listen, Patch, Proposer, Task, Views
+from coderefine.core import (
+    FIX,
+    Alternative,
+    Ask,
+    Attempt,
+    Check,
+    Critic,
+    Event,
+    Listen,
+    Patch,
+    Proposer,
+    Task,
+    Views,
+)
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 
@@ -20,7 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The project and the settings that a command works with."""
+    """The project and the settings that a command works with.
+
+    `picked`: the only patch to propose, which a person picked, and how it came to that.
+    """
 
     place: Place
     config: Config
@@ -28,6 +44,7 @@ class Setup:
     protection: Protection
     listen: Listen
     task: Task = FIX
+    picked: tuple[Alternative, str] | None = None
 
 
 def setup(
@@ -144,6 +161,10 @@ def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | N
 
     `under`: files that have another content in the views than in the user's tree.
     """
+    if parts.picked:
+        from coderefine.proposers.given import Given
+
+        return (Given(*parts.picked),)
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = [Autofix(parts.place, parts.config, parts.interpreter)]

@@ -5,6 +5,7 @@ from coderefine.core.cases import Case, Coverage, Failure, Frame, Status
 from coderefine.core.checks import Ask, Check
 from coderefine.core.events import EVENTS, Event, Listen
 from coderefine.core.findings import Finding, Identity, Severity, Span
+from coderefine.core.offers import PLAUSIBLE, Alternative, Offer, Question
 from coderefine.core.outcomes import Evidence, Outcome, Stop
 from coderefine.core.patches import EMPTY, Patch
 from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
@@ -16,6 +17,8 @@ __all__ = [
     "EMPTY",
     "EVENTS",
     "FIX",
+    "PLAUSIBLE",
+    "Alternative",
     "Ask",
     "Attempt",
     "Case",
@@ -34,11 +37,13 @@ __all__ = [
     "Limits",
     "Listen",
     "Look",
+    "Offer",
     "Outcome",
     "Patch",
     "Proposals",
     "Proposer",
     "Publisher",
+    "Question",
     "Read",
     "Reward",
     "Searcher",
