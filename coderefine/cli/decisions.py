@@ -33,7 +33,8 @@ def refusal(commit: str, failed: str, repair: str = "") -> str:
 def repaired(outcome: Outcome, paths: Sequence[str], *, kept: bool) -> str:
     """Say where the repair of a refused commit is, and whether it repairs everything."""
     if not outcome.best.number:
-        return ""
+        found = sum(len(offer.alternatives) for offer in outcome.offers)
+        return f"{counted(found, 'plausible repair')} offered, see above" if found else ""
     what = "a repair" if outcome.clean else "a repair of a part of it"
     return f"{what} is kept as a patch" if kept else f"{what} lies unstaged in {', '.join(sorted(paths))}"
 

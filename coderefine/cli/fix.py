@@ -15,7 +15,7 @@ from coderefine.cli.wiring import setup
 @PATHS
 @options(TASK, GATES, LOOP, delivery.OPTIONS, OUTPUT)
 def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
-    """Repair what the gates find in PATHs (default: this folder); write only what is proved."""
+    """Repair what the gates find in PATHs (default: this folder); write what is proved, offer what is plausible."""
     asked = Request.of(given)
     with screen(quiet=quiet, format_=format_) as display:
         return mend(setup(paths, asked.flags, display.listen), asked, display)

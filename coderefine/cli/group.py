@@ -11,11 +11,12 @@ from coderefine import __version__
 
 COMMANDS = {
     "check": ("coderefine.cli.check", "Run the gates and list what they find."),
-    "fix": ("coderefine.cli.fix", "Repair what the gates find; write only what is proved."),
+    "fix": ("coderefine.cli.fix", "Repair what the gates find; write what is proved, offer what is plausible."),
     "write": ("coderefine.cli.write", "Write the code that you ask for; the tests you name decide."),
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
     "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do it."),
     "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),
+    "pick": ("coderefine.cli.pick", "Prove and write one of the plausible patches that a run offered."),
     "log": ("coderefine.cli.runs", "List earlier runs."),
     "show": ("coderefine.cli.runs", "Show one run: attempts, verdicts, evidence."),
     "undo": ("coderefine.cli.runs", "Take back what a run wrote."),

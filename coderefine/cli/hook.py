@@ -127,7 +127,7 @@ def _parts(top: Path, python: list[str], given: dict[str, object], display: Scre
     from coderefine.project import Protection
 
     standing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
-    parts = setup(standing, {**given, "timeout": seconds}, display.listen)
+    parts = setup(standing, {**given, "timeout": seconds, "accept": "proved"}, display.listen)
     place = replace(parts.place, scope=tuple(python))
     return replace(parts, place=place, protection=Protection.of(place, parts.config))
 
@@ -264,10 +264,11 @@ def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: S
 
     Where it would overlap unstaged edits, keep it as a file instead.
     """
+    from coderefine.cli.session import how_to_pick
     from coderefine.publishers import Diff, Files, Snapshot
 
     if not outcome.best.number:
-        return Delivered()
+        return Delivered(how_to_pick(outcome, journal.run))
     head = journal.repository.head()
     if what.commit and journal.repository.resolve(what.commit) != head.sha:
         path = _keep(journal, diff := Diff(Snapshot(journal, head, originals, what.hidden)).text(outcome))

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from coderefine.config import CRITERIA, POLICIES, SANDBOXES
+from coderefine.config import ACCEPTS, CRITERIA, POLICIES, SANDBOXES
 from coderefine.reports.formats import NAMES
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -99,6 +99,11 @@ LOOP = (
         type=click.Choice(SANDBOXES),
         help="Confine the tests while a patch is tried: auto (the default) allows what your own tests need, strict "
         "allows nothing, off confines nothing.",
+    ),
+    click.option(
+        "--accept",
+        type=click.Choice(ACCEPTS),
+        help="Write only what is clearly right (proved, the default), or the first patch that may be (plausible).",
     ),
     click.option(
         "--policy",

@@ -132,6 +132,8 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     meta = journal.meta
     if ended := _ended(journal):
         raise JournalError(f"run {journal.run} has ended ({ended}); start a new one with `coderefine fix`")
+    if picked := meta.config.get("picked"):
+        raise JournalError(f"run {journal.run} was to write a picked patch: pick it again (coderefine pick {picked} N)")
     if meta.head != repository.head().sha:
         raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
     asked = meta.config

@@ -40,13 +40,14 @@ EXITS = {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for, in a form that can be recorded and resumed."""
+    """What the user asked for, in a form that can be recorded and resumed. `picked`: the run that offered the patch."""
 
     argv: tuple[str, ...]
     flags: Mapping[str, object]
     delivery: Delivery
     model: bool = True
     show_prompts: bool = False
+    picked: str = ""
 
     @classmethod
     def of(cls, given: Mapping[str, object], **more: object) -> Request:
@@ -61,7 +62,8 @@ class Request:
     @property
     def record(self) -> Mapping[str, object]:
         flags = {key: masked(value) if isinstance(value, str) else value for key, value in self.flags.items()}
-        return {"flags": flags, "delivery": asdict(self.delivery), "model": self.model}
+        picked = {"picked": self.picked} if self.picked else {}
+        return {"flags": flags, "delivery": asdict(self.delivery), "model": self.model, **picked}
 
 
 def mend(setup: Setup, asked: Request, screen: Screen, *, earlier: Journal | None = None) -> int:
@@ -252,6 +254,7 @@ def assembled(
         edited=originals.edited,
         advice=advice(setup, client, original, earlier),
         task=setup.task,
+        accept_plausible=setup.config.accept == "plausible",
     )
 
 
@@ -321,7 +324,7 @@ def _delivered(
     run = snapshot.journal.run
     if not proved.best.number:
         stopped = f"nothing; coderefine resume {run} goes on" if proved.stop is Stop.INTERRUPTED else ""
-        return Delivered(stopped)
+        return Delivered(stopped or how_to_pick(proved, run))
     outcome = _with(proved, beside)
     diff = Diff(snapshot).text(outcome)
     before = {path: snapshot.judged(path) for path in proved.best.patch.files}
@@ -337,6 +340,17 @@ def _delivered(
     except PublishError as error:
         said = f"nothing; the patch is kept: coderefine show {run} --diff"
         return Delivered(said, diff, refused=error, before=before, decided=unwritten(outcome))
+
+
+def how_to_pick(outcome: Outcome, run: str) -> str:
+    """What to do about the offers of a run that wrote nothing; "" without any."""
+    from coderefine.reports.offers import sentence
+
+    if not outcome.offers:
+        return ""
+    that = sentence(outcome.offers)
+    more = f', or coderefine pick {run} --that "{that}" keeps those that agree' if that else ""
+    return f"nothing: coderefine pick {run} N proves and writes one of the offered patches{more}"
 
 
 def _with(outcome: Outcome, beside: Mapping[str, bytes]) -> Outcome:

@@ -126,7 +126,8 @@ def _first(target: Target, asked: Request, display: Screen) -> int:
     if not paths:
         _nothing(display)
         return _told(target, Bundle(head, base), None)
-    parts = setup(tuple(str(repository.top / path) for path in paths), asked.flags, display.listen)
+    sure = {**asked.flags, "accept": "proved"}
+    parts = setup(tuple(str(repository.top / path) for path in paths), sure, display.listen)
     return _proved(target, parts, asked, display, (head, base))
 
 

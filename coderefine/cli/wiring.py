@@ -8,7 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coderefine.config import Config, load, task_name
-from coderefine.core import FIX, Ask, Attempt, Check, Critic, Event, Listen, Patch, Proposer, Task, Views
+from coderefine.core import (
+    FIX,
+    Alternative,
+    Ask,
+    Attempt,
+    Check,
+    Critic,
+    Event,
+    Listen,
+    Patch,
+    Proposer,
+    Task,
+    Views,
+)
 from coderefine.errors import SandboxError
 from coderefine.proc import hide
 from coderefine.project import Interpreter, Place, Protection, interpreter, locate
@@ -21,7 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The project and the settings that a command works with."""
+    """The project and the settings that a command works with.
+
+    `picked`: the only patch to propose, which a person picked, and how it came to that.
+    """
 
     place: Place
     config: Config
@@ -29,6 +45,7 @@ class Setup:
     protection: Protection
     listen: Listen
     task: Task = FIX
+    picked: tuple[Alternative, str] | None = None
 
 
 def setup(
@@ -155,6 +172,10 @@ def proposers(parts: Setup, client: Client | None, under: Mapping[str, bytes | N
     Tests first: the search costs nothing where none fails, and hundreds of ruff's fixes take minutes to judge. `under`:
     files that have another content in the views than in the user's tree.
     """
+    if parts.picked:
+        from coderefine.proposers.given import Given
+
+        return (Given(*parts.picked),)
     from coderefine.proposers.autofix import Autofix
 
     ladder: list[Proposer] = []

@@ -37,6 +37,8 @@ __all__ = [
 
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
+ACCEPTS = ("proved", "plausible")
+"""What is written: only what is clearly right, or the first of what may be."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of asking the model (proposers/model/policies)."""
 ADDED = ("commands", "criteria", "protect")
@@ -61,7 +63,7 @@ class Config:
     tests may use it. `pass_env`: names or globs of variables that the tests see although they look like secrets.
     `task`: a name (tasks/) or a TOML file, relative to the project's root. `models`: from cheap to strong, in place of
     `model`. `samples`: answers per round, 0 as the policy has it. `cost_alone`, no key: max-cost is set, and neither
-    max-tokens nor max-requests.
+    max-tokens nor max-requests. `accept`: what is written, see ACCEPTS.
     """
 
     task: str = "fix"
@@ -98,6 +100,7 @@ class Config:
     network: bool = False
     pass_env: tuple[str, ...] = ()
     sandbox: str = "auto"
+    accept: str = ACCEPTS[0]
     author: str | None = None
     message: str = "fix: {summary}"
     extra_headers: Mapping[str, str] = field(default_factory=dict)
@@ -194,6 +197,7 @@ def _checked(config: Config) -> Config:
         ("sandbox", config.sandbox, SANDBOXES),
         ("view", config.view, VIEWS),
         ("policy", config.policy, POLICIES),
+        ("accept", config.accept, ACCEPTS),
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

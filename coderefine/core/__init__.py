@@ -6,6 +6,7 @@ from coderefine.core.checks import Ask, Check
 from coderefine.core.events import EVENTS, Event, Listen
 from coderefine.core.findings import Finding, Identity, Severity, Span
 from coderefine.core.freedom import Freedom, Needs
+from coderefine.core.offers import PLAUSIBLE, Alternative, Offer, Question
 from coderefine.core.outcomes import Evidence, Outcome, Stop
 from coderefine.core.patches import EMPTY, Patch
 from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
@@ -17,6 +18,8 @@ __all__ = [
     "EMPTY",
     "EVENTS",
     "FIX",
+    "PLAUSIBLE",
+    "Alternative",
     "Ask",
     "Attempt",
     "Case",
@@ -38,11 +41,13 @@ __all__ = [
     "Listen",
     "Look",
     "Needs",
+    "Offer",
     "Outcome",
     "Patch",
     "Proposals",
     "Proposer",
     "Publisher",
+    "Question",
     "Read",
     "Reward",
     "Searcher",

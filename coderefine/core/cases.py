@@ -39,13 +39,19 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a test failed: innermost frame last, values as short reprs, output already cut."""
+    """Why a test failed: innermost frame last, values as short reprs, output already cut.
+
+    `wrong`: an attribute, name, key or keyword that was asked for and is not there; `nearest`: the most alike of those
+    that are, on the very object.
+    """
 
     message: str
     exception: str = ""
     assertion: str = ""
     frames: tuple[Frame, ...] = ()
     output: str = ""
+    wrong: str = ""
+    nearest: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:

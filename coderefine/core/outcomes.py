@@ -7,6 +7,7 @@ from enum import Enum
 
 from coderefine.core.attempts import Attempt
 from coderefine.core.findings import Finding, Severity
+from coderefine.core.offers import Offer
 from coderefine.core.patches import Patch
 from coderefine.core.spending import NOTHING, Cost
 
@@ -22,11 +23,16 @@ class Stop(str, Enum):
     UNFIXABLE = "unfixable"
     ENVIRONMENT = "environment"
     INTERRUPTED = "interrupted"
+    OFFERED = "offered"
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was proved about the best attempt, and what was not. Test ids throughout."""
+    """What was proved about the best attempt, and what was not. Test ids throughout.
+
+    `changed`: answers near the tests that its repairs change besides those that were wrong, and all compared.
+    `doubts`: why it is only plausible, although everything is green; none: it is proved.
+    """
 
     flipped: tuple[str, ...] = ()
     kept: int = 0
@@ -37,6 +43,13 @@ class Evidence:
     isolation: str = ""
     alternatives: tuple[Patch, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: tuple[int, int] | None = None
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """What the patch is: `proved`, or only `plausible`."""
+        return "plausible" if self.doubts else "proved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,8 @@ class Outcome:
     """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left.
 
     `suite_runs`: what all cold test runs took, in units of one run of the whole suite. `first_candidate`: seconds
-    from the start of the offline search to its first judged candidate.
+    from the start of the offline search to its first judged candidate. `offers`: what may be right and is
+    not written.
     """
 
     best: Attempt
@@ -57,6 +71,7 @@ class Outcome:
     cost: Cost = NOTHING
     suite_runs: float | None = None
     first_candidate: float | None = None
+    offers: tuple[Offer, ...] = ()
 
     @property
     def clean(self) -> bool:

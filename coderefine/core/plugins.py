@@ -11,6 +11,7 @@ from coderefine.core.cases import Coverage
 from coderefine.core.checks import Ask, Check
 from coderefine.core.findings import Finding
 from coderefine.core.freedom import Freedom
+from coderefine.core.offers import Offer
 from coderefine.core.outcomes import Outcome
 from coderefine.core.patches import Patch
 from coderefine.core.spending import Cost
@@ -51,7 +52,8 @@ class Situation:
     `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
     so far, refused ones included. `freedom`: the sandbox's step that failing tests need (see Ask). `trace`: the
     lines that failing tests execute in the tree of `best`, where they are known. `absent`: what fails in a run of all
-    tests and cannot be run by itself, such as a class that cannot be collected.
+    tests and cannot be run by itself, such as a class that cannot be collected. `offers`: plausible repairs that were
+    not taken as a step, because they may be wrong.
     """
 
     best: Attempt
@@ -64,6 +66,12 @@ class Situation:
     freedom: Freedom = Freedom()
     trace: Coverage = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
+    offers: tuple[Offer, ...] = ()
+
+    @property
+    def offered(self) -> frozenset[str]:
+        """Failing tests for which plausible repairs are offered."""
+        return frozenset().union(*(offer.tests for offer in self.offers))
 
 
 Proposals = Generator[Patch, Situation, None]
@@ -92,6 +100,21 @@ class Searcher(Protocol):
     @property
     def alternatives(self) -> Sequence[Patch]:
         """Other plausible patches beside the one proposed last, best first."""
+        ...
+
+    @property
+    def proposed(self) -> Patch | None:
+        """The patch proposed last."""
+        ...
+
+    @property
+    def changed(self) -> tuple[int, int] | None:
+        """Of the patch proposed last: nearby answers that it changes, and all compared; None where none were."""
+        ...
+
+    @property
+    def offer(self) -> Offer | None:
+        """What to offer instead of writing the patch proposed last; None where it is clearly ahead of its rivals."""
         ...
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coderefine.core import Cost, Evidence, Finding, Stop
+from coderefine.core import Cost, Evidence, Finding, Offer, Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Ending:
     evidence: Evidence = Evidence()
     remaining: tuple[Finding, ...] = ()
     cost: Cost = Cost()
+    offers: tuple[Offer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,7 @@ class Journal:
             outcome.evidence,
             outcome.remaining,
             outcome.cost,
+            outcome.offers,
         )
         self._add("outcome", encode(ending, self._blobs.keep))
 
@@ -189,6 +190,7 @@ class Journal:
             ending.remaining,
             attempts,
             ending.cost,
+            offers=ending.offers,
         )
 
     def publishing(self, publication: Publication) -> None:

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Patch, Verdict, View
+from coderefine.core import Ask, Attempt, Check, Evidence, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.confirmation import CONFIRMED, SUSPECT
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import broken_by_chance
+from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
+from coderefine.loop.strength import Measured
 from coderefine.runner.nearness import nearest
 
 PROOF_SEED = 2
@@ -47,7 +49,13 @@ def prove(state: State) -> Attempt:
             found = state.show(proved)
             held = filter(None, (state.held.get(proved.number),))
             notes = (*found.notes, *held, *_unasked(state, proved))
-            state.evidence = replace(found, strength=_strength(state, proved), notes=notes)
+            measured = _strength(state, proved, found)
+            changed = found.changed or measured.changed
+            found = replace(found, strength=measured.noticed, changed=changed, notes=notes)
+            if why := "" if state.parts.accept_plausible else weak(state, found):
+                offer_whole(state, proved, why)
+                continue
+            state.evidence = found
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline
@@ -80,14 +88,19 @@ def _baseline_ask(state: State) -> Ask:
     return Ask(state.parts.scope, seed=SEED, timeout=state.patience)
 
 
-def _strength(state: State, attempt: Attempt) -> tuple[int, int] | None:
+def _strength(state: State, attempt: Attempt, found: Evidence) -> Measured:
     measure = state.parts.strength
     if measure is None:
-        return None
+        return Measured()
     state.say("stage", "strength")
     seconds = min(STRENGTH, max(LEAST_STRENGTH, STRENGTH_SHARE * (time.monotonic() - state.began)))
     return measure.measure(
-        state.parts.views, attempt, state.originals(attempt.patch), seconds=seconds, freedom=state.freedom
+        state.parts.views,
+        attempt,
+        state.originals(attempt.patch),
+        seconds=seconds,
+        freedom=state.freedom,
+        repaired=found.flipped,
     )
 
 

@@ -6,19 +6,22 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Cost, Freedom, Outcome, Patch, Stop
+from coderefine.core import Ask, Attempt, Cost, Freedom, Offer, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
 from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import rerun_failing
 from coderefine.loop.ladder import Ladder
+from coderefine.loop.offered import held_back, standing
 from coderefine.loop.proof import prove, settle
 from coderefine.loop.protected_findings import announce, hindrance
 from coderefine.loop.state import SEED, Parts, State, tests
 from coderefine.loop.trial import tried
 
 End = tuple[Stop, str]
+WITHOUT_MORE = frozenset({Stop.CLEAN, Stop.NO_PROGRESS, Stop.CYCLE, Stop.UNFIXABLE})
+"""Reasons to stop that say no more than that nothing better was found."""
 LONG = 60.0
 """Seconds of tests from which on it is said what a proof costs."""
 
@@ -37,7 +40,8 @@ def refine(parts: Parts) -> Outcome:
             try:
                 settle(state)
                 best = prove(state)
-                return state.closed(best, *_reason(state, best, stop, why))
+                offers = standing(state, best)
+                return state.closed(best, *_reason(state, best, stop, why, offers), offers=offers)
             except KeyboardInterrupt:
                 why = "interrupted during the final proof"
         return _unproved(state, why)
@@ -95,7 +99,7 @@ def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     state.say("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
     attempt = tried(state, patch)
     cost = replace(ladder.last_cost, seconds=time.monotonic() - began)
-    attempt = replace(attempt, cost=attempt.cost + cost)
+    attempt = held_back(state, replace(attempt, cost=attempt.cost + cost))
     state.keep(attempt)
     state.say("verdict", attempt.verdict.reason, done=attempt.number, cost=ladder.spent)
     if attempt.verdict:
@@ -154,11 +158,13 @@ def _no_idea(state: State, ladder: Ladder) -> str:
     return hindered or f"{', '.join(ladder.names) or 'no proposer'} found nothing to try"
 
 
-def _reason(state: State, best: Attempt, stop: Stop, why: str) -> End:
+def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...]) -> End:
     if state.clean(best):
         if why and state.parts.advice:
             state.say("note", f"the review ended early: {why}")
         return Stop.CLEAN, ""
+    if offers and stop in WITHOUT_MORE:
+        return Stop.OFFERED, "what may be wrong is not written"
     if stop is Stop.CLEAN:
         return Stop.NO_PROGRESS, "the final proof did not confirm what the attempts showed"
     held = state.judges_pass(state.best)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from coderefine import judge
 from coderefine.core import (
     FIX,
+    PLAUSIBLE,
     Attempt,
     Check,
     Cost,
@@ -21,6 +22,7 @@ from coderefine.core import (
     Freedom,
     Limits,
     Listen,
+    Offer,
     Outcome,
     Patch,
     Proposer,
@@ -77,6 +79,7 @@ class Parts:
     `helpers`: which functions of a file that holds these bytes assert on behalf of the tests; no patch may change them.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: says when an attempt is good enough although advisers have remarks left, and what it refuses to change.
+    `accept_plausible`: write the first plausible repair; otherwise what may be wrong is offered.
     """
 
     views: Views
@@ -98,6 +101,7 @@ class Parts:
     edited: Callable[[int], tuple[str, ...]] = _untouched
     advice: Sequence[Critic] = ()
     task: Task = FIX
+    accept_plausible: bool = False
 
 
 @dataclass(slots=True)
@@ -110,6 +114,8 @@ class State:
     `confirmation`: whether failing tests always fail, and those that were ended would indeed not end; `steady`: the
     failing tests that are yet to be confirmed; `absent`: those that cannot be run by themselves.
     `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
+    `offers`: what is plausible and was not taken as a step. `doubts`: why an attempt that was taken may be wrong, and
+    `changed`: nearby answers that it changes and all compared, by number.
     `examined`: by the number of an attempt, digests of the test files after its tests had run.
     """
 
@@ -130,6 +136,9 @@ class State:
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)
+    offers: list[Offer] = field(default_factory=list)
+    doubts: dict[int, str] = field(default_factory=dict)
+    changed: dict[int, tuple[int, int] | None] = field(default_factory=dict)
     loose: Cost = Cost()
     best: Attempt = Attempt(0, Patch())
 
@@ -168,6 +177,7 @@ class State:
             freedom=self.freedom,
             trace={} if self.best.number else self.trace,
             absent=self.absent,
+            offers=tuple(self.offers),
         )
 
     def name_view(self, view: View, checks: Sequence[Check]) -> None:
@@ -211,15 +221,25 @@ class State:
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
         offered = tuple(other for one in self.searches() for other in one.alternatives)
         others = tuple(other for other in offered if other.files != attempt.patch.files)
-        return replace(found, isolation=self.isolation, alternatives=others)
+        steps = [one.number for one in self.attempts[: attempt.number + 1] if one.verdict]
+        doubts = tuple(self.doubts[number] for number in steps if number in self.doubts)
+        return replace(
+            found, isolation=self.isolation, alternatives=others, doubts=doubts, changed=self._all_changed(steps)
+        )
+
+    def _all_changed(self, steps: Sequence[int]) -> tuple[int, int] | None:
+        """Nearby answers that the repairs among `steps` change, and all compared; None where none were."""
+        counts = [count for number in steps if (count := self.changed.get(number))]
+        return (sum(one for one, _ in counts), sum(all_ for _, all_ in counts)) if counts else None
 
     def keep(self, attempt: Attempt) -> None:
-        """Remember `attempt` here and in the journal."""
+        """Remember `attempt` here and in the journal; what is only offered may be proposed again."""
         self.attempts.append(attempt)
-        self.seen |= judge.digests(attempt.patch, self.originals(attempt.patch))
+        if not attempt.verdict.reason.startswith(PLAUSIBLE):
+            self.seen |= judge.digests(attempt.patch, self.originals(attempt.patch))
         self.parts.record(attempt)
 
-    def closed(self, best: Attempt, stop: Stop, why: str) -> Outcome:
+    def closed(self, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...] = ()) -> Outcome:
         cost = sum((attempt.cost for attempt in self.attempts), self.loose)
         return Outcome(
             best=best,
@@ -234,6 +254,7 @@ class State:
             cost=replace(cost, seconds=time.monotonic() - self.began),
             suite_runs=self._suite_runs(),
             first_candidate=next((one.first_candidate for one in self.searches() if one.first_candidate), None),
+            offers=offers,
         )
 
     def _suite_runs(self) -> float | None:

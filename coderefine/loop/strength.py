@@ -12,12 +12,23 @@ from coderefine.core import Attempt, Freedom, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.anypool import open_any_pool
-from coderefine.runner.candidates import Candidate, Plan
+from coderefine.runner.candidates import Candidate, Comparison, Plan
 
 MOST = 12
 """Mutants judged: enough for a ratio a person can read."""
+COMPARING = 0.3
+"""Seconds for the answers to the tests' calls and to calls near them, of the patch and of the start."""
 OBSERVING = 0.5
 """Share of the time that the tests may take on the patch itself; the rest is for the mutants."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """`noticed`: wrong versions that the tests notice, and all judged. `changed`: answers near the tests that the patch
+    changes besides those that were wrong, and all compared. None: not measured."""
+
+    noticed: tuple[int, int] | None = None
+    changed: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +47,38 @@ class Strength:
         *,
         seconds: float,
         freedom: Freedom = Freedom(),
-    ) -> tuple[int, int] | None:
-        """(mutants noticed, mutants judged) within `seconds`, by the tests that are known to run the patched lines.
+        repaired: Sequence[str] = (),
+    ) -> Measured:
+        """Measure within `seconds`, by the tests that are known to run the patched lines.
 
-        None when it cannot be measured, or there is nothing to mutate. `freedom` of the tests: see Ask.
+        Nothing when it cannot be measured, or there is nothing to mutate. `freedom` of the tests: see Ask. `repaired`:
+        those that failed at the start.
         """
         until = time.monotonic() + seconds
         wrong = list(judge.mutants(attempt.patch, originals, MOST))
         running = judge.running(attempt, originals)
         if not wrong or not running:
-            return None
+            return Measured()
+        first = [name for name in repaired if name in running]
+        ordered = (*first, *(name for name in running if name not in first))
         try:
-            return self._noticed(views, attempt, wrong, running, until, freedom)
+            return self._measured(views, attempt, originals, wrong, ordered, len(first), until, freedom)
         except (RunnerError, WorkspaceError):
             # The evidence is then one number shorter; the patch is no worse for it.
-            return None
+            return Measured()
 
-    def _noticed(  # noqa: PLR0917
+    def _measured(  # noqa: PLR0917
         self,
         views: Views,
         attempt: Attempt,
+        originals: Mapping[str, bytes | None],
         wrong: list[judge.Mutant],
         running: Sequence[str],
+        repaired: int,
         until: float,
         freedom: Freedom,
-    ) -> tuple[int, int] | None:
+    ) -> Measured:
+        """`repaired`: how many of `running`, the first ones, failed at the start."""
         cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)
         with open_any_pool(
@@ -78,4 +96,13 @@ class Strength:
             pool.observe((), running, OBSERVING * (until - time.monotonic()))
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))
-        return (sum(not one.plausible for one in judged), len(judged)) if judged else None
+            start = Candidate(1, originals)
+            changed = _changed(pool.probe([start], running, COMPARING, running[:repaired])) if repaired else None
+        return Measured((sum(not one.plausible for one in judged), len(judged)) if judged else None, changed)
+
+
+def _changed(found: Comparison) -> tuple[int, int] | None:
+    """Answers that differ from those at the start, the calls of repaired tests left out; None where none were seen."""
+    rows = zip(found.codes.get(0, ()), found.codes.get(1, ()), found.kinds, strict=False)
+    pairs = [(now, before) for now, before, kind in rows if kind != "f"]
+    return (sum(now != before for now, before in pairs), len(pairs)) if pairs else None

@@ -5,7 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from coderefine.core import Attempt, Cost, Patch, Proposals, Proposer, Situation, Views
+from coderefine.core import (
+    PLAUSIBLE,
+    Alternative,
+    Attempt,
+    Cost,
+    Offer,
+    Patch,
+    Proposals,
+    Proposer,
+    Situation,
+    Views,
+)
 from coderefine.errors import ReplayMissError
 
 
@@ -18,6 +29,13 @@ class Recorded:
     def __init__(self, attempts: Sequence[Attempt], model: Proposer) -> None:
         self._attempts = tuple(attempt for attempt in attempts if attempt.number)
         self._model = model
+        self.alternatives: tuple[Patch, ...] = ()
+        self.proposed: Patch | None = None
+        self.changed: tuple[int, int] | None = None
+        self.offer: Offer | None = None
+        """That the patch proposed last was offered then, and not taken as a step."""
+        self.first_candidate: float | None = None
+        self.hindrance = ""
 
     @property
     def spent(self) -> Cost:
@@ -36,6 +54,9 @@ class Recorded:
                     else:
                         made = _sent(asking, situation)
                     patch = _confirmed(made, attempt)
+                why = attempt.verdict.reason
+                self.proposed = patch
+                self.offer = Offer((Alternative(patch),), why=why) if why.startswith(PLAUSIBLE) else None
                 situation = yield patch
 
 

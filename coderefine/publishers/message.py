@@ -37,6 +37,7 @@ def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
     values = (
         ("Coderefine-Checks", _checks(outcome.baseline, outcome.best)),
         ("Coderefine-Evidence", _evidence(outcome)),
+        ("Coderefine-Confidence", _confidence(outcome)),
         (
             "Coderefine-Attempts",
             str(sum(1 for attempt in outcome.attempts if attempt.number)) if outcome.attempts else "",
@@ -105,6 +106,14 @@ def _evidence(outcome: Outcome) -> str:
     if found.strength:
         parts.append("strength {}/{}".format(*found.strength))
     return "; ".join(parts)
+
+
+def _confidence(outcome: Outcome) -> str:
+    """`proved`, or `plausible` and why it may be wrong; nothing about a patch that repairs no test."""
+    found = outcome.evidence
+    changed = "changes {} of {} nearby answers".format(*found.changed) if found.changed else ""
+    words = "; ".join(part for part in (*found.doubts, changed) if part)
+    return (f"{found.word}: {words}" if words else found.word) if found.flipped or found.doubts else ""
 
 
 def _cost(cost: Cost) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine import __version__
-from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Patch
+from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding, Offer, Outcome, Patch
 
 VERSION = 1
 
@@ -39,6 +39,7 @@ def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str
         patch=_patch(end.best.patch),
         diff=diff.encode("utf-8", "replace").decode("utf-8") or None,
         evidence=_evidence(end.evidence),
+        offers=[_offer(offer) for offer in end.offers],
         remaining=[_finding(finding) for finding in end.remaining],
         attempts=[_attempt(attempt) for attempt in end.attempts],
         cost=_cost(end.cost),
@@ -134,7 +135,25 @@ def _evidence(proof: Evidence) -> dict[str, object]:
         "isolation": proof.isolation,
         "alternatives": [{"summary": patch.summary, "patch": _patch(patch)} for patch in proof.alternatives],
         "notes": list(proof.notes),
+        "changed": _fraction(proof.changed),
+        "doubts": list(proof.doubts),
     }
+
+
+def _offer(offer: Offer) -> dict[str, object]:
+    return {
+        "why": offer.why,
+        "tests": sorted(offer.tests),
+        "alternatives": [_alternative(one) for one in offer.alternatives],
+        "questions": [
+            {"call": one.call, "module": one.module, "answers": list(one.answers)} for one in offer.questions
+        ],
+    }
+
+
+def _alternative(one: Alternative) -> dict[str, object]:
+    changed, alike = _fraction(one.changed), one.alike
+    return {"summary": one.patch.summary, "patch": _patch(one.patch), "changed": changed, "alike": alike}
 
 
 def _fraction(pair: tuple[int, int] | None) -> dict[str, int] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine.core import EMPTY, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.reports import offers
 from coderefine.reports.line_numbers import steps
 
 LEFT = 5
@@ -83,10 +84,12 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
     if outcome.best.number:
         yield from _bar(outcome)
         yield Row("evidence", evidence(outcome.evidence))
+        yield from (Row("plausible", f"may be wrong: {doubt}") for doubt in outcome.evidence.doubts)
         yield from (Row("note", note) for note in outcome.evidence.notes)
     elif outcome.evidence.isolation:
         yield Row("view", outcome.evidence.isolation)
     yield from _also(outcome)
+    yield from (Row(label, text) for label, text in offers.lines(outcome))
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
     yield from _tried(outcome)
@@ -96,7 +99,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
 
 def _tried(outcome: Outcome) -> Iterator[Row]:
     """Name the best attempt where it made progress and could not be proved: it is kept, not written."""
-    if not outcome.best.number and (attempt := best_try(outcome.attempts)):
+    if not outcome.best.number and not outcome.offers and (attempt := best_try(outcome.attempts)):
         yield Row("kept", f"{attempt.patch.summary}: not written; coderefine show --diff prints it")
 
 
@@ -107,7 +110,7 @@ def best_try(attempts: Sequence[Attempt]) -> Attempt | None:
 
 def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:
     proved = 0 < attempt.number <= outcome.best.number
-    verdict = "proved" if proved else "not proved"
+    verdict = outcome.evidence.word if proved else "not proved"
     return Row(attempt.patch.origin, summary, verdict, attempt.cost.seconds)
 
 
@@ -182,6 +185,7 @@ def evidence(proof: Evidence) -> str:
         [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
     )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
+    parts += [offers.changes(proof.changed)] if proof.changed else []
     parts += [proof.isolation] if proof.isolation else []
     return " · ".join(parts)
 

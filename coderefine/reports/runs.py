@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
+from coderefine.reports import offers
 from coderefine.reports.line_numbers import steps
 from coderefine.reports.rows import best_try, cost, counted
 
@@ -47,6 +48,9 @@ def _lines(
         yield from _ending(outcome)
     if wrote:
         yield f"result    {wrote}"
+    if outcome and outcome.offers:
+        yield from (f"{label:<10}{text}" if label else text for label, text in offers.lines(outcome))
+        yield f"pick      coderefine pick {run} N"
     if best or best_try(attempts):
         yield f"look      coderefine show {run} --diff"
 

@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coderefine.core import Status
 
 Codes = tuple[str, ...]
 """How a program answers a row of calls: a code each; see inside/probe.py for `!` and `~`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that tells candidates apart: its place in the row, itself as text, the module of the function.
+
+    `answers` by candidate number, as text; 0 is the unchanged program.
+    """
+
+    place: int
+    call: str
+    module: str
+    answers: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How candidates answer the same row of calls: codes by candidate number, 0 being the unchanged program.
+
+    `kinds`, one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for calls
+    near them. `asked`: calls that tell candidates apart, those that split them most evenly first.
+    """
+
+    codes: Mapping[int, Codes] = field(default_factory=dict)
+    kinds: str = ""
+    asked: tuple[Asked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import CriticError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Codes, Judged, Plan
+from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
 from coderefine.runner.cold import HANG, run_tests
 from coderefine.runner.nearness import nearest
 from coderefine.runner.reach import Steps
@@ -74,9 +74,10 @@ class ColdPool:
         candidates: Sequence[Candidate],  # noqa: ARG002 - as Pool.probe
         tests: Sequence[str],  # noqa: ARG002
         seconds: float,  # noqa: ARG002
-    ) -> Mapping[int, Codes]:
+        failing: Sequence[str] = (),  # noqa: ARG002
+    ) -> Comparison:
         """Nothing is known of behaviour beyond the tests."""
-        return {}
+        return Comparison()
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:  # noqa: ARG002 - as Pool.answers
         """Nothing is known of behaviour beyond the tests."""

@@ -18,7 +18,7 @@ from coderefine.config import Config
 from coderefine.core import Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Codes, Judged, Nearby, Plan
+from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan
 from coderefine.runner.ground import LEAST, STATUSES, TRIED, Ground, message
 from coderefine.runner.nearness import nearest, one_of_each
 from coderefine.runner.reach import Function, Packed, Reach, Steps, joined, steps_of
@@ -332,14 +332,16 @@ class Pool:
         """Places of the tests that were collected."""
         return [self._ground.places[name] for name in names if name in self._ground.places]
 
-    def probe(self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float) -> Mapping[int, Codes]:
-        """How `candidates` answer the calls that `tests` make, and calls near them; by candidate number.
+    def probe(
+        self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float, failing: Sequence[str] = ()
+    ) -> Comparison:
+        """Compare the answers of `candidates` to the calls that `tests` make, and to calls near them.
 
-        0 is the unchanged program. Candidates that cannot be hot are absent; everything is when the probe died.
-        `seconds` of wall time are shared by all; an answer cut short is a shorter tuple.
+        Candidates that cannot be hot are absent; everything is when the probe died. `failing`: those of `tests` that
+        fail. `seconds` of wall time are shared by all; an answer cut short is a shorter tuple.
         """
-        codes = self._answers(candidates, tests, seconds)
-        return {int(number or 0): tuple(told) for number, told in codes.items() if number != "?"}
+        told = self._answers(candidates, tests, seconds, {"failing": self._known(failing)})
+        return _comparison(told)
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
         """What the program answers, asked twice in `seconds`, to the calls of `tests` and calls near them; by call.
@@ -405,6 +407,18 @@ class Pool:
         if not self._ground.observed and self.tests:
             self.baseline()
         return Round(self._workers, self._ground, plan).run(candidates)
+
+
+def _comparison(told: Mapping[str, Sequence[str]]) -> Comparison:
+    """What the server told of a probe (inside/hot.py), by candidate number."""
+    codes = {int(name or 0): tuple(row) for name, row in told.items() if not name or name.isdecimal()}
+    answers = {int(name[1:] or 0): row for name, row in told.items() if name.startswith("=")}
+    rows = zip(told.get("@", ()), told.get("$", ()), told.get("%", ()), strict=True)
+    asked = (
+        Asked(int(place), call, module, {number: row[at] for number, row in answers.items()})
+        for at, (place, call, module) in enumerate(rows)
+    )
+    return Comparison(codes, "".join(told.get("^", ())), tuple(asked))
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]]) -> Iterator[tuple[Worker, Order, Message]]:

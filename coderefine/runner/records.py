@@ -34,6 +34,8 @@ def failure(record: Mapping[str, Any]) -> Failure:
             Frame(path, line, function, values, tuple(span)) for path, line, function, values, span in record["frames"]
         ),
         record["output"],
+        str(record.get("wrong", "")),
+        tuple(map(str, record.get("nearest", ()))),
     )
 
 

@@ -11,7 +11,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Attempt, Patch
 from coderefine.critics.pytest import Pytest
 from coderefine.loop.critique import critique
-from coderefine.loop.strength import Strength
+from coderefine.loop.strength import Measured, Strength
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -23,19 +23,21 @@ STRONG = f"from bar import old_enough\n\n\ndef test_it():\n    assert {ASKED}\n"
 WEAK = "from bar import old_enough\n\n\ndef test_it():\n    assert old_enough(40)\n"
 
 
-def measured(top: Path) -> tuple[int, int] | None:
+def measured(top: Path, repaired: tuple[str, ...] = ()) -> Measured:
     place, config = locate([top], top), Config()
     python = interpreter(place, config, os.environ)
     patch = Patch({"bar.py": NEW.encode()})
     with open_views(place) as views:
         ask = Ask(coverage=True, cover=frozenset(patch.files))
         attempt = Attempt(1, patch, critique(views, (Pytest(place, python, config, lambda _: None),), patch, ask))
-        return Strength(place, python, config).measure(views, attempt, {"bar.py": OLD.encode()}, seconds=20.0)
+        return Strength(place, python, config).measure(
+            views, attempt, {"bar.py": OLD.encode()}, seconds=20.0, repaired=repaired
+        )
 
 
 @pytest.mark.parametrize(("tests", "all_noticed"), [(STRONG, True), (WEAK, False)])
 def test_strong_tests_notice_every_wrong_version(tmp_path: Path, tests: str, *, all_noticed: bool) -> None:
-    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": tests}))
+    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": tests})).noticed
     assert found is not None
     noticed, judged = found
     assert judged >= 3
@@ -43,4 +45,13 @@ def test_strong_tests_notice_every_wrong_version(tmp_path: Path, tests: str, *, 
 
 
 def test_without_tests_nothing_is_claimed(tmp_path: Path) -> None:
-    assert measured(make_repo(tmp_path / "bar", {"bar.py": OLD})) is None
+    assert measured(make_repo(tmp_path / "bar", {"bar.py": OLD})) == Measured()
+
+
+def test_answers_near_the_repaired_test_that_change_are_counted(tmp_path: Path) -> None:
+    tests = "from bar import old_enough\n\n\ndef test_it():\n    assert old_enough(18)\n\n\n"
+    tests += "def test_other():\n    assert old_enough(36)\n"
+    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": tests}), ("test_bar.py::test_it",))
+    assert found.changed is not None
+    assert found.changed[0] == 0
+    assert found.changed[1] > 8, "18 itself is what was wrong; among its neighbours nothing changes"

@@ -74,8 +74,26 @@ def codes(pool: Pool, *edits: tuple[str, str]) -> list[tuple[str, ...]]:
     candidates = [
         Candidate(number, {"stats.py": MEDIAN.replace(old, new).encode()}) for number, (old, new) in enumerate(edits, 1)
     ]
-    found = pool.probe(candidates, pool.tests, 5.0)
+    found = pool.probe(candidates, pool.tests, 5.0).codes
     return [found[number] for number in range(len(edits) + 1)]
+
+
+def test_calls_that_tell_programs_apart_are_shown_with_their_answers(pool: Pool) -> None:
+    edits = {1: "sorted(values)", 2: "sorted(values)[:9]", 3: "list(values)[::-1]"}
+    candidates = [
+        Candidate(number, {"stats.py": MEDIAN.replace("list(values)", new).encode()}) for number, new in edits.items()
+    ]
+    failing = ["test_stats.py::test_median"]
+    found = pool.probe(candidates, [*failing, *(name for name in pool.tests if name not in failing)], 5.0, failing)
+    assert {"f", "p", "F", "P"} == set(found.kinds)
+    assert found.kinds[:2] == "fp"
+    assert found.asked
+    for one in found.asked:
+        assert one.call.startswith("median([")
+        assert one.module == "stats"
+        assert one.answers[1] == one.answers[2] != one.answers[3]
+    shown = {one.call: one.answers for one in found.asked}
+    assert shown["median([2, 1, 3])"] == {0: "1", 1: "2", 2: "2", 3: "1"}
 
 
 def test_equal_programs_answer_alike_and_others_do_not(pool: Pool) -> None:

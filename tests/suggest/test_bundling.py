@@ -18,7 +18,7 @@ from tests.support.repo import git, make_repo, write
 APART = GREEN + "".join(f"\n\ndef filler_{n}():\n    return {n}\n" for n in range(9))
 SECOND = "\n\ndef half(total):\n    return total {} 2\n"
 PRICES = TESTS.replace("import discount, price", "import discount, half, price") + (
-    "\n\ndef test_half():\n    assert half(4) == 2\n    assert half(10) == 5\n"
+    "\n\ndef test_half():\n    assert half(4) == 2\n    assert half(5) == 2.5\n"
 )
 
 

@@ -18,6 +18,7 @@ from coderefine.proposers.model.ground import Ground, begun
 from coderefine.proposers.model.ledger import ledger
 from coderefine.proposers.model.lint_rules import lint_rules
 from coderefine.proposers.model.plan import History, Move
+from coderefine.proposers.model.plausible import plausible
 from coderefine.proposers.model.tree import Overlay
 
 HOTTEST = 1.2
@@ -99,7 +100,7 @@ class Asking:
         several = f"\n{render('several', number=str(together))}" if together > 1 else ""
         longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
         room = longest - len(told) - len(str(context)) - len(ground.ask) - len(several) - MARKS
-        tried = self._tried(situation, past, max(LEAST, room))
+        tried = section("plausible", plausible(situation.offers)) + self._tried(situation, past, max(LEAST, room))
         named = {"system": told, "code": context.code, "tests": context.tests, "evidence": context.evidence}
         sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": ground.ask}.items() if text)
         messages = (Message("system", told), Message("user", f"{context}\n{tried}{ground.ask}{several}"))

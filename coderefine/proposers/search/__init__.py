@@ -7,24 +7,28 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Situation, Views
+from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Offer, Patch, Proposals, Situation, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.proposers.search.choice import Behaviour, Chosen, choose, worth
+from coderefine.proposers.search.choice import Chosen, choose
+from coderefine.proposers.search.confidence import Rivals, compared, intended, noticed_versions, rival_sets
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
 from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, test_sources
+from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.running import Span, running
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.summary import summary
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.anypool import AnyPool, open_any_pool
-from coderefine.runner.candidates import Candidate
+from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import HANG, run_tests
 from coderefine.runner.coldpool import ColdPool
 from coderefine.runner.nearness import files_near
@@ -39,8 +43,8 @@ ALONE, TURN = 30.0, 8.0
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the time left, and most seconds, for watching failing tests and those near them."""
 Symptom = tuple[str, str, str]
-MOST_COMPARED, COMPARING = 16, 1.0
-"""Plausible repairs that are compared by behaviour, and seconds for it."""
+COMPARING = 1.0
+"""Seconds for comparing plausible repairs by behaviour."""
 
 
 class Search:
@@ -78,8 +82,17 @@ class Search:
         self._promised: frozenset[str] = frozenset()
         """Tests that the patch handed out last passed in a fork."""
         self.alternatives: tuple[Patch, ...] = ()
+        self.proposed: Patch | None = None
+        """The patch handed out last."""
+        self.changed: tuple[int, int] | None = None
+        """Nearby answers that it changes, and all that were compared."""
+        self.offer: Offer | None = None
+        """What to offer in its place; None where it is clearly ahead of its rivals."""
+        self._patches: dict[int, Patch] = {}
         self.first_candidate: float | None = None
         """Seconds from the start of the first search to its first judged candidate."""
+        self.chosen = Chosen([])
+        """What the last search came to."""
         self.hindrance = ""
         """Why no candidate could be judged, and what to do; "" when some were."""
         self._unsolved: frozenset[Symptom] = frozenset()
@@ -90,17 +103,46 @@ class Search:
         return Cost(seconds=self._seconds, test_runs=self._runs)
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Cumulative patches, best first; a new search begins on every accepted tree whose tests fail otherwise."""
+        """Cumulative patches, best first; a new search begins on every accepted tree whose tests fail otherwise.
+
+        Tests whose repairs were offered instead are left alone from then on.
+        """
         while self._wanted(situation):
-            best = situation.best
-            for patch in self._patches(situation, views):
-                situation = (yield patch) or situation
-                if situation.best is not best:
+            before = situation
+            for repair in self._ranked(situation, views):
+                if not self._take(repair, situation):
+                    continue
+                assert self.proposed is not None
+                situation = (yield self.proposed) or situation
+                if situation.best is not before.best:
                     break
-                self._compare(situation, patch)
-            if situation.best is best:
+                self._compare(situation, self.proposed)
+            if situation.best is before.best and situation.offered == before.offered:
                 self._unsolved = _symptoms(situation)
                 return
+
+    def _take(self, repair: Repair, situation: Situation) -> bool:
+        """Make `repair` the patch to propose next; False where it is offered already, or its parts come one by one."""
+        if repair.fixed & situation.offered:
+            return False
+        doubtful = [rivals for rivals in self._rivals_of(repair) if rivals.doubt]
+        if repair.parts and doubtful and self._config.accept != "plausible":
+            return False
+        self.alternatives = tuple(self._patches[id(other)] for other in self._equals(repair))
+        self._promised = repair.fixed
+        self.proposed = self._patches[id(repair)]
+        groups = (group for rivals in self.chosen.sets for group in rivals.groups if repair in group.repairs)
+        self.changed = next((group.changed for group in groups), None)
+        self.offer = offer(doubtful[0], repair, situation.best.patch, self._read) if doubtful else None
+        return True
+
+    def _equals(self, repair: Repair) -> Iterator[Repair]:
+        return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)
+
+    def _rivals_of(self, repair: Repair) -> list[Rivals]:
+        """Those that repair the same tests, or the same as one of its parts."""
+        wanted = repair.parts or (repair.fixed,)
+        return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
         """Say where the cold run contradicts the fork that found `patch` plausible; from then on forks start colder."""
@@ -115,27 +157,23 @@ class Search:
         symptoms = _symptoms(situation)
         return bool(symptoms) and symptoms != self._unsolved and min(left, situation.seconds_left or left) > 0.5
 
-    def _patches(self, situation: Situation, views: Views) -> Iterator[Patch]:
+    def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
         """Everything one search on one tree finds; servers are closed before the first patch is handed out."""
         began = time.monotonic()
         limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
+        self.chosen = Chosen([])
         try:
-            ranked = self._search(situation, views, clock)
+            self._search(situation, views, clock)
         except (RunnerError, CriticError) as error:
             self._listen(Event("note", f"search: {error}"))
             self.hindrance = f"search could judge no candidate: {error}" if self._runs == 0 else ""
-            ranked = []
         self._seconds += time.monotonic() - began
-        patches = {id(repair): self._patch(situation, repair) for repair in ranked}
-        for repair in ranked:
-            equal = (other for other in ranked if other is not repair and other.fixed == repair.fixed)
-            self.alternatives = tuple(patches[id(other)] for other in equal)
-            self._promised = repair.fixed
-            yield patches[id(repair)]
+        self._patches = {id(repair): self._patch(situation, repair) for repair in self.chosen.repairs}
+        return self.chosen.repairs
 
-    def _search(self, situation: Situation, views: Views, clock: Clock) -> list[Repair]:
-        """Repairs, best first."""
+    def _search(self, situation: Situation, views: Views, clock: Clock) -> None:
+        """Find repairs: `chosen`."""
         failing = _failing(situation)
         self._listen(
             Event("stage", f"search: loading {len(failing)} failing test{'s' * (len(failing) != 1)} and those near")
@@ -153,6 +191,7 @@ class Search:
                 Event("stage", f"search: judging candidates in {len(sites)} statement{'s' * (len(sites) != 1)}")
             )
             covering = spectrum.failing
+            enumeration = Enumeration(sites)
             trial = Trial(
                 pool,
                 asked,
@@ -160,10 +199,9 @@ class Search:
                 self._tell,
                 lambda proposed: covering.get(proposed.scored.site.stmt, frozenset()),
                 fastest=self._fastest,
+                prefer=enumeration.prefer,
             )
-            chosen = self._tried(trial, iter(Enumeration(sites)), failing, clock)
-        self._say(chosen.ways, chosen.compared)
-        return chosen.repairs
+            self.chosen = self._tried(trial, iter(enumeration), failing, clock)
 
     def _pool(
         self, situation: Situation, views: Views, failing: list[Case], clock: Clock
@@ -191,45 +229,49 @@ class Search:
         """What `trial` finds among `proposals`; a little longer where something speaks against the best."""
         try:
             trial.run(proposals)
-            chosen = self._chosen(trial.repairs, trial.pool, failing)
+            chosen = self._chosen(trial, failing)
             if chosen.doubtful and clock.left > 0:
                 trial.go_on(proposals)
-                chosen = self._chosen(trial.repairs, trial.pool, failing)
+                chosen = self._chosen(trial, failing)
             return chosen
         finally:
             self._runs += trial.tried
             if self.first_candidate is None:
                 self.first_candidate = trial.first_judged
 
-    def _chosen(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Chosen:
+    def _chosen(self, trial: Trial, failing: list[Case]) -> Chosen:
         """Best first, compared by how they behave beyond the tests."""
-        likely = sorted((repair for repair in repairs if repair.whole), key=worth, reverse=True)[:MOST_COMPARED]
-        behaviour = self._behaviour(likely, pool, failing) if likely else {}
+        repairs, pool = trial.repairs, trial.pool
+        likely = compared(repairs)
+        comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
-        return choose([*likely, *rest], behaviour)
+        behaviour = {number - 1: codes for number, codes in comparison.codes.items()}
+        sets = rival_sets(likely, behaviour, comparison, trial.frontier)
+        sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
+        return replace(choose([*likely, *rest], behaviour, intended), sets=sets)
 
-    def _behaviour(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Behaviour:
-        """-1 and the places of `repairs` to what they answer; empty when that cannot be seen."""
+    def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
+        """`rivals` with what the tests notice of small wrong versions of the first."""
+        first = rivals.groups[0]
+        repair = first.repairs[0]
+        if not isinstance(pool, Pool):
+            return rivals
+        noticed, wrong = noticed_versions(pool, repair)
+        features = replace(first.features, noticed=noticed, wrong=wrong)
+        return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
+
+    def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
+        """What `repairs` answer near the tests; empty when that cannot be seen."""
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
         try:
-            return {number - 1: codes for number, codes in pool.probe(candidates, tests, COMPARING).items()}
+            return pool.probe(candidates, tests, COMPARING, first)
         except RunnerError:
-            return {}
+            return Comparison()
 
     def _tell(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
-
-    def _say(self, ways: int, count: int) -> None:
-        if ways > 1:
-            self._listen(
-                Event(
-                    "note",
-                    f"search: {count} plausible patches that behave in {ways} ways; "
-                    "the one shown is plausible, not proven unique",
-                )
-            )
 
     def _sites(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
@@ -308,8 +350,8 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
 
 
 def _failing(situation: Situation) -> list[Case]:
-    none = situation.flaky | situation.absent
-    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in none]
+    left = situation.flaky | situation.absent | situation.offered
+    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
 
 
 def _symptoms(situation: Situation) -> frozenset[Symptom]:
@@ -362,23 +404,3 @@ def _qualified(site: Site) -> str:
     function = site.local.function
     owner = site.module.owner(function) if function else None
     return ".".join(one.name for one in (owner, function) if one is not None)
-
-
-def summary(repair: Repair) -> str:
-    """`src/cart.py:41 `>` → `>=``: where, what was, what is; long pieces cut."""
-    scored = repair.proposed.scored
-    module = scored.site.module
-    part = scored.edit.parts[0]
-    line = module.text.count("\n", 0, part.start) + 1
-    old, new = (_short(text) for text in (module.text[part.start : part.end], part.text))
-    shown = f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`"
-    return f"{module.path}:{line} {shown}" + (f"; {_second(repair.second)}" if repair.second else "")
-
-
-def _second(proposed: Proposed) -> str:
-    return summary(Repair(proposed, frozenset(), whole=False, at=0.0))
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= 60 else flat[:57] + "..."

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.naturalness import TOKEN, common_ends
 from coderefine.proposers.search.rank import DEAR
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
+
+if TYPE_CHECKING:
+    from coderefine.proposers.search.confidence import Rivals
 
 SHORTCUT = 2.0
 """Taken off the score of a repair that removes behaviour, on top of what ranking took off."""
@@ -44,27 +48,35 @@ Behaviour = Mapping[int, Codes]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Repairs, best first. `doubtful`: something speaks against the first. `compared` whole ones behave in `ways`."""
+    """Repairs, best first. `doubtful`: something speaks against the first. `compared` whole ones behave in `ways`.
+
+    `sets`: those that were compared, by the tests that they repair.
+    """
 
     repairs: list[Repair]
     doubtful: bool = False
     ways: int = 0
     compared: int = 0
+    sets: tuple[Rivals, ...] = ()
 
 
-def choose(repairs: Sequence[Repair], behaviour: Behaviour) -> Chosen:
-    """Whole repairs first, best first; partial ones by the number of tests they pass."""
+def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Repair], float] = lambda _: 0.0) -> Chosen:
+    """Whole repairs first, best first; partial ones by the number of tests they pass.
+
+    `bonus`: what speaks for a repair beside its worth, in units of the score.
+    """
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
-    shared = {place: _shared(group, repairs) for group in groups for place in group}
-    places = sorted(doubts, key=lambda place: (doubts[place] - shared[place], *plainness(repairs[place])))
+    worths = {place: shared(group, repairs) for group in groups for place in group}
+    more = {place: bonus(repair) for place, repair in enumerate(repairs)}
+    places = sorted(doubts, key=lambda at: (doubts[at] - worths[at] - more[at], *plainness(repairs[at])))
     places.sort(key=lambda place: (not repairs[place].whole, -len(repairs[place].fixed)))
     whole = [group for group in groups if repairs[group[0]].whole]
     doubtful = bool(places) and doubts[places[0]] > 0
     return Chosen([repairs[place] for place in places], doubtful, len(whole), sum(map(len, whole)))
 
 
-def _shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
+def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
     """What repairs of one behaviour are worth together; those that remove behaviour have no voice beside others."""
     best = max(worth(repairs[place]) for place in group)
     voices = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]

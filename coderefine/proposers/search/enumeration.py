@@ -20,6 +20,9 @@ from coderefine.proposers.search.syntax import LOOPS, Edit, Module, Replacement
 MOST = 1500
 """Edits kept of one operator at one statement: those of the greatest weight."""
 
+SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
+"""Added to what is left there once a repair was found: if it is wrong, the right one is hardly elsewhere."""
+
 Code = tuple[object, ...]
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
 Key = tuple[Compiler, ast.stmt, Code | None]
@@ -48,20 +51,36 @@ class Enumeration:
         self._texts: set[int] = set()
         self._begun: set[tuple[Compiler, ast.stmt]] = set()
         self._best: dict[str, float] = {}
+        self._near: Site | None = None
         self.made = 0
         for site in sites:
             for operator in TABLE:
                 self._push(base(site, operator) + FIRST_GUESS, (site, operator), None)
 
+    def prefer(self, site: Site) -> None:
+        """Look around `site` first from now on."""
+        self._near = site
+        self._heap = [(score - self._bonus(what, head), at, what, head) for score, at, what, head in self._heap]
+        heapq.heapify(self._heap)
+
+    def _bonus(self, what: tuple[Site, Operator] | Iterator[Scored], head: Scored | None) -> float:
+        site = what[0] if isinstance(what, tuple) else head.site if head else None
+        if self._near is None or site is None:
+            return 0.0
+        if site.stmt is self._near.stmt:
+            return SAME_STATEMENT
+        same = site.local.function is not None and site.local.function is self._near.local.function
+        return SAME_FUNCTION if same else 0.0
+
     def _push(self, score: float, what: tuple[Site, Operator] | Iterator[Scored], head: Scored | None) -> None:
-        heapq.heappush(self._heap, (-score, next(self._order), what, head))
+        heapq.heappush(self._heap, (-score - self._bonus(what, head), next(self._order), what, head))
 
     def __iter__(self) -> Iterator[Proposed]:
         while self._heap:
             score, _, what, head = heapq.heappop(self._heap)
             if isinstance(what, tuple):
                 expected = base(*what) + self._best.get(what[1].name, FIRST_GUESS) + SLACK
-                if expected < -score - 0.01 and what[1].name in self._best:
+                if expected + self._bonus(what, None) < -score - 0.01 and what[1].name in self._best:
                     self._push(expected, what, None)  # its turn comes later than we thought
                     continue
                 found = scored(*what, _edits(*what))

@@ -149,13 +149,15 @@ class Hints:
     """Log odds by operator name; what an operator is not named for, it is worth 0.
 
     `undefined`: local or global names that failing tests found without a value. `none`: a None stood in the way.
-    `lacking`: attributes that were asked of a None.
+    `lacking`: attributes that were asked of a None. `slips`: names that were asked for in vain, each with the nearest
+    that are there.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
     none: bool = False
     lacking: tuple[str, ...] = ()
+    slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
@@ -167,7 +169,8 @@ class Hints:
                 found[name] = found.get(name, 0.0) + odds / len(cases)
         said = [case.failure.words for case in cases if case.failure]
         none = any(NONE.search(text) for text in said)
-        return cls(found, _named(UNDEFINED, said), none, _named(LACKING, said))
+        slips = {case.failure.wrong: case.failure.nearest for case in cases if case.failure and case.failure.nearest}
+        return cls(found, _named(UNDEFINED, said), none, _named(LACKING, said), tuple(slips.items()))
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.runner.anypool import AnyPool
 from coderefine.runner.candidates import Candidate, Judged, Plan
@@ -20,13 +21,16 @@ LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
 """After the first repair the search goes on for this share of the time it took, within these seconds."""
 DOUBT = 3.0
 """Seconds more for a better one when something speaks against the best."""
-MOST_SEEDS = 40
-"""Confirmed partial repairs kept for being combined."""
+MOST_SEEDS, MOST_RIVALS = 40, 8
+"""Confirmed partial repairs kept for being combined, and other repairs of the same tests kept to be compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A proposal that proved itself: the failing tests it passes, and whether those are all."""
+    """A proposal that proved itself: the failing tests it passes, and whether those are all.
+
+    `second`: the other proposal of a composed repair, `parts` the tests that each of the two passes alone.
+    """
 
     proposed: Proposed
     fixed: frozenset[str]
@@ -34,6 +38,7 @@ class Repair:
     at: float
     files: Mapping[str, bytes] = field(default_factory=dict)
     second: Proposed | None = None
+    parts: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -68,8 +73,11 @@ class Trial:
         covering: Covering,
         *,
         fastest: str = "hot",
+        prefer: Callable[[Site], None] = lambda _: None,
     ) -> None:
+        """`prefer`: called with the place of the first repair; its rivals are most likely to be near."""
         self._fastest = fastest
+        self._prefer = prefer
         self.pool = pool
         self._failing = tuple(failing)
         self._clock = clock
@@ -82,6 +90,8 @@ class Trial:
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
         self.tried = 0
+        self.frontier = 0.0
+        """Score of the last proposal: what was not tried is hardly better."""
         self._shown = 0.0
         self._more = 0.0
 
@@ -120,6 +130,7 @@ class Trial:
         except UnicodeEncodeError:
             return None
         self.tried += 1
+        self.frontier = proposed.scored.score
         self._given[self.tried] = (proposed, {proposed.path: data})
         return Candidate(self.tried, {proposed.path: data})
 
@@ -129,6 +140,8 @@ class Trial:
         number = judged.candidate.number
         if judged.plausible:
             proposed, files = self._given[number]
+            if not any(repair.whole for repair in self.repairs):
+                self._prefer(proposed.scored.site)
             self.repairs.append(
                 Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files)
             )
@@ -152,15 +165,11 @@ class Trial:
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Run everything on the partial repairs that pass tests no confirmed one passes yet."""
+        """Run everything on the partial repairs that pass tests no confirmed one passes yet, and on a few rivals."""
         waiting, self._waiting = self._waiting, []
         for number, fixed in waiting:
             proposed, files = self._given.pop(number)
-            if (
-                any(fixed <= seed.fixed for seed in self._seeds)
-                or len(self._seeds) >= MOST_SEEDS
-                or self._clock.left <= 0
-            ):
+            if self._clock.left <= 0 or not self._wanted(fixed):
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=False)
             for judged in self.pool.judge([Candidate(number, files)], plan):
@@ -168,11 +177,18 @@ class Trial:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
                     self._seed(Repair(proposed, passed, whole=False, at=self._clock.spent, files=files))
 
+    def _wanted(self, fixed: frozenset[str]) -> bool:
+        """Whether one more partial repair of `fixed` is of use: to be combined, or as the rival of another."""
+        if any(fixed <= seed.fixed for seed in self._seeds):
+            return sum(repair.fixed == fixed for repair in self.repairs) in range(1, MOST_RIVALS)
+        return len(self._seeds) < MOST_SEEDS
+
     def _seed(self, seed: Repair) -> None:
         """Keep a confirmed partial repair and try it together with the earlier ones."""
-        for other in self._seeds:
-            self._compose(other, seed)
-        self._seeds.append(seed)
+        if not any(seed.fixed <= other.fixed for other in self._seeds):
+            for other in self._seeds:
+                self._compose(other, seed)
+            self._seeds.append(seed)
         if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
             self.repairs.append(seed)
 
@@ -191,6 +207,7 @@ class Trial:
                         at=self._clock.spent,
                         files=files,
                         second=two.proposed,
+                        parts=(one.fixed, two.fixed),
                     )
                 )
 

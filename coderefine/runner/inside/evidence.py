@@ -7,6 +7,7 @@ import linecache
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .nearest import misspelt
 from .values import Describer, cut
 
 FRAMES = 12
@@ -73,7 +74,11 @@ def failure(scene: Scene, error: BaseException, sections: List[Tuple[str, str]],
     error = _spoken(error)
     frames = list(_frames(scene, error, describe, rich=rich))
     text = describe.text(error)
+    innermost = [place.frame for place in _walk(error) if scene.ours(place.frame.f_code.co_filename)]
+    wrong, nearest = misspelt(error, innermost[-1] if innermost else None)
     return {
+        "wrong": wrong,
+        "nearest": nearest,
         "message": headline(scene, error, text, frames, describe),
         "exception": type(error).__name__,
         "assertion": cut(

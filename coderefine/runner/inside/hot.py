@@ -23,11 +23,14 @@ from . import (
     session,
     subprocesses,
     swap,
+    values,
     warm,
     wide,
     wire,
 )
 
+SHOWN = 60
+"""Calls that tell candidates apart, shown with the answers as text."""
 Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
 
@@ -239,7 +242,9 @@ class Server:
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
-        """Codes of the answers to the same calls, by candidate number; "" is the unchanged program, "?" the calls.
+        """Codes of the answers to the same calls, by candidate number; "" is the unchanged program.
+
+        "?": the calls; "^": their kinds (see probe.Call); "@", "$", "%" and "=N": see `_shown`.
 
         Candidates that are not hot are left out; so are all when the child dies.
         """
@@ -262,7 +267,10 @@ class Server:
 
     def _compare(self, message: Message, edits: "Dict[str, Edit]") -> bytes:
         """In the child: record calls while the tests run, then have every candidate answer them."""
-        recorder = probe.Recorder(self._functions.running, lambda path: path in self._rewritten)
+        failing = frozenset(message.get("failing", ()))
+        recorder = probe.Recorder(
+            self._functions.running, lambda path: path in self._rewritten, lambda: self._board.running in failing
+        )
         recorder.start()
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
         recorder.stop()
@@ -271,15 +279,18 @@ class Server:
             return json.dumps(wide.compared(recorder.calls, files, message["seconds"])).encode("ascii")
         calls = probe.near(recorder.calls)
         share = message["seconds"] / (len(edits) + 1)
-        codes = {"?": [probe.label(call) for call in calls], "": probe.answers(calls, time.monotonic() + share)}
+        texts: Dict[str, List[str]] = {"": []}
+        codes = {"": probe.answers(calls, time.monotonic() + share, texts[""])}
         for number, edit in edits.items():
             before = [(function, function.__code__) for function, _ in edit.targets]
             for function, code in edit.targets:
                 function.__code__ = code
-            codes[number] = probe.answers(calls, time.monotonic() + share)
+            texts[number] = []
+            codes[number] = probe.answers(calls, time.monotonic() + share, texts[number])
             for function, code in before:
                 function.__code__ = code
-        return json.dumps(codes).encode("ascii")
+        told = {"?": [probe.label(call) for call in calls], "^": [call.kind for call in calls]}
+        return json.dumps({**told, **_shown(calls, codes, texts), **codes}).encode("ascii")
 
     def _watched(self, path: str) -> bool:
         """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""
@@ -296,6 +307,16 @@ class Server:
         for number, functions in self._reach.items():
             for function in functions:
                 self._entering.setdefault(function, set()).add(number)
+
+
+def _shown(calls: List[probe.Call], codes: Dict[str, List[str]], texts: Dict[str, List[str]]) -> Dict[str, List[str]]:
+    """The calls that tell candidates apart: "@" their places, "$" as text, "%" their modules, "=N" the answers of N."""
+    places = [place for place in probe.told_apart(codes, SHOWN) if place < len(texts[""])]
+    describe = values.Describer()
+    shown = {"@": [str(place) for place in places], "$": [probe.spoken(calls[place], describe) for place in places]}
+    shown["%"] = [calls[place].function.__module__ for place in places]
+    said = {"=" + number: [row[place] if place < len(row) else "" for place in places] for number, row in texts.items()}
+    return {**shown, **said}
 
 
 class Edit:

@@ -15,14 +15,15 @@ import signal
 import sys
 import time
 import types
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .values import Describer
 from .vary import variants
 
-CALLS = 24
-"""Calls recorded; at most PER_FUNCTION of one function."""
+CALLS = 40
+"""Calls recorded; at most PER_FUNCTION of one function by failing tests, and as many by passing ones."""
 PER_FUNCTION = 8
-NEAR = 160
+NEAR = 240
 """Calls made of them by varying one argument at a time."""
 PATIENCE = 0.03
 """Wall seconds one call may take."""
@@ -32,12 +33,22 @@ DEPTH, WIDTH = 5, 60
 
 
 class Call(NamedTuple):
-    """A function and what it was called with; `recorded` as the tests did, else varied."""
+    """A function and what it was called with; `recorded` as the tests did, else varied.
+
+    `failing`: a failing test made it, or the call that it was made from.
+    """
 
     function: types.FunctionType
     args: List[Any]
     kwargs: Dict[str, Any]
     recorded: bool
+    failing: bool = False
+
+    @property
+    def kind(self) -> str:
+        """`f` and `p` for calls that failing and passing tests make, `F` and `P` for calls near them."""
+        letter = "f" if self.failing else "p"
+        return letter if self.recorded else letter.upper()
 
 
 class Recorder:
@@ -47,11 +58,14 @@ class Recorder:
         self,
         find: Callable[[types.CodeType], Optional[types.FunctionType]],
         from_test: Callable[[str], bool],
+        failing: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`find` gives the function that runs some code, `failing` says whether a failing test is running."""
         self._find = find
         self._from_test = from_test
+        self._failing = failing
         self._frames: List[types.FrameType] = []
-        self._counts: Dict[types.CodeType, int] = {}
+        self._counts: "Dict[Tuple[types.CodeType, bool], int]" = {}
         self.calls: List[Call] = []
 
     def start(self) -> None:
@@ -67,13 +81,20 @@ class Recorder:
         if not self._from_test(frame.f_back.f_code.co_filename):
             return
         function = self._find(frame.f_code)
-        if function is None or self._counts.get(frame.f_code, 0) >= PER_FUNCTION or self._again(frame):
+        if function is None or self._enough(frame.f_code) or self._again(frame):
             return
         sys.setprofile(None)
         try:
             self._note(function, frame)
         finally:
             sys.setprofile(self._saw)
+
+    def _enough(self, code: types.CodeType) -> bool:
+        """Whether this is known well enough: calls of passing tests must have a place beside those of failing ones."""
+        failing = self._failing()
+        if failing and len(self.calls) >= CALLS // 2:
+            return True
+        return self._counts.get((code, failing), 0) >= PER_FUNCTION
 
     def _again(self, frame: types.FrameType) -> bool:
         """Whether this is a generator that goes on."""
@@ -85,13 +106,13 @@ class Recorder:
         return False
 
     def _note(self, function: types.FunctionType, frame: types.FrameType) -> None:
-        code = frame.f_code
-        self._counts[code] = self._counts.get(code, 0) + 1
+        code, failing = frame.f_code, self._failing()
+        self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
         try:
             args, kwargs = copy.deepcopy(bound(code, frame.f_locals))
         except Exception:  # whatever a __deepcopy__ of theirs raises: this call cannot be repeated
             return
-        self.calls.append(Call(function, args, kwargs, recorded=True))
+        self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing))
 
 
 def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
@@ -152,16 +173,23 @@ class _TooLongError(BaseException):
     """Not an Exception, so that the program's own handlers let it pass."""
 
 
-def answers(calls: List[Call], until: float) -> List[str]:
-    """One code per call. Stops at `until` (monotonic seconds): the list is then shorter."""
+def answers(calls: List[Call], until: float, texts: Optional[List[str]] = None) -> List[str]:
+    """One code per call. Stops at `until` (monotonic seconds): the list is then shorter.
+
+    `texts` gets the answers as a person reads them.
+    """
     found: List[str] = []
+    describe = Describer() if texts is not None else None
     before = signal.signal(signal.SIGALRM, _ring)
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             for call in calls:
                 if time.monotonic() > until:
                     break
-                found.append(_answer(call))
+                code, text = _answer(call, describe)
+                found.append(code)
+                if texts is not None:
+                    texts.append(text)
     finally:
         signal.signal(signal.SIGALRM, before)
     return found
@@ -171,7 +199,9 @@ def _ring(_number: int, _frame: object) -> None:
     raise _TooLongError
 
 
-def _answer(call: Call) -> str:
+def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
+    """Code and text of the answer; without `describe` the text is empty."""
+    text = ""
     try:
         args, kwargs = copy.deepcopy((call.args, call.kwargs))
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
@@ -180,11 +210,44 @@ def _answer(call: Call) -> str:
             said = _code((value, *_given(call.function, args, kwargs)))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
+        if describe is not None:
+            text = _described(value, describe)
     except _TooLongError:
-        return TIMEOUT
+        return TIMEOUT, "does not end"
     except BaseException as error:  # SystemExit included: an answer like any other
-        return FAILED + type(error).__name__
-    return said
+        return FAILED + type(error).__name__, "raises " + type(error).__name__
+    return said, text
+
+
+def _described(value: Any, describe: Describer) -> str:
+    """The value; of an iterator what it still yields is unknown, and consumed by its code."""
+    return "<%s>" % type(value).__name__ if hasattr(value, "__next__") else describe(value)
+
+
+def spoken(call: Call, describe: Describer) -> str:
+    """The call as source text: `pluralize('cat')`, or `<Cart lines=[]>.shipping()` for a method."""
+    args, kwargs = _given(call.function, call.args, call.kwargs)
+    parts, name = [describe(value) for value in args], call.function.__name__
+    owner = call.function.__qualname__.rpartition(".")[0]
+    if owner and args and type(args[0]).__name__ == owner.rpartition(".")[2]:
+        name = "%s.%s" % (parts.pop(0), name)
+    elif owner and "<locals>" not in owner:
+        name = call.function.__qualname__
+    parts += ["%s=%s" % (key, describe(value)) for key, value in kwargs.items()]
+    return "%s(%s)" % (name, ", ".join(parts))
+
+
+def told_apart(codes: Dict[str, List[str]], most: int) -> List[int]:
+    """Places of at most `most` calls that candidates answer differently; those that split them most evenly first."""
+    names = [name for name in codes if name]
+    length = min([len(codes[name]) for name in names] or [0])
+    rows = []
+    for place in range(length):
+        said = [codes[name][place] for name in names]
+        counts = [said.count(one) for one in set(said)]
+        if len(counts) > 1:
+            rows.append((max(counts), place))
+    return [place for _, place in sorted(rows)[:most]]
 
 
 def _code(value: Any) -> str:

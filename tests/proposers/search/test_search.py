@@ -221,3 +221,21 @@ def test_what_asserts_on_behalf_of_the_tests_is_not_edited(repair: Repair) -> No
     patches, search, _ = repair(ASSERTING)
     assert patches
     assert {path for patch in (*patches, *search.alternatives) for path in patch.files} == {"pkg/half.py"}
+
+
+SLIPS = (
+    b"class Basket:\n    def __init__(self):\n        self.items = []\n\n"
+    b"    def add(self, item, amount=1):\n        self.items.extend([item] * amount)\n\n\n"
+    b"def total(basket, prices):\n    if not basket.itmes:\n        return 0\n"
+    b"    return sum(prices[item] for item in basket.itmes)\n"
+)
+
+
+def test_a_name_that_is_not_there_is_mended_wherever_the_file_has_it(repair: Repair) -> None:
+    tests = (
+        "from basket import Basket, total\n\n\ndef test_total():\n    basket = Basket()\n"
+        "    basket.add('tea', 2)\n    assert total(basket, {'tea': 3}) == 6\n"
+    )
+    patches, search, _ = repair({"basket.py": SLIPS, "test_basket.py": tests})
+    assert patches[0].files == {"basket.py": SLIPS.replace(b"itmes", b"items")}
+    assert search.spent.test_runs < 2000

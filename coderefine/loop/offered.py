@@ -1,0 +1,87 @@
+"""Holds back what is only plausible: a repair that is not clearly ahead of its rivals is offered, not built upon."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer, Searcher, Verdict
+from coderefine.loop.state import State, tests
+
+LEAST_WRONG, LEAST_NOTICED = 3, 0.34
+"""Small wrong versions that must have been judged to say something, and the share that the tests have to notice."""
+
+DISTURBING = 0.3
+"""How much larger a share of nearby answers a patch may change than those that were offered."""
+
+
+def held_back(state: State, attempt: Attempt) -> Attempt:
+    """`attempt`, refused as a step where a search says that it may be wrong: what it found is offered.
+
+    Where plausible patches are accepted it stays a step, and the evidence says what it is.
+    """
+    search = next((one for one in state.searches() if _proposed(one, attempt)), None)
+    if not attempt.verdict or search is None:
+        return attempt
+    if search.offer is None:
+        state.changed[attempt.number] = search.changed
+        return attempt
+    return _offered(state, attempt, search.offer)
+
+
+def _proposed(search: Searcher, attempt: Attempt) -> bool:
+    return search.proposed is attempt.patch
+
+
+def _offered(state: State, attempt: Attempt, offer: Offer) -> Attempt:
+    if state.parts.accept_plausible:
+        state.doubts[attempt.number] = offer.why
+        state.changed[attempt.number] = offer.alternatives[0].changed
+        return attempt
+    state.offers.append(offer)
+    return replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {offer.why}"))
+
+
+def weak(state: State, found: Evidence) -> str:
+    """Why a proved attempt is only plausible all the same; "" if it is not.
+
+    The tests notice too few small wrong versions, or it changes far more than any patch that was offered for them.
+    """
+    if not found.flipped or state.parts.task.wanted:
+        return ""
+    noticed, wrong = found.strength or (0, 0)
+    if wrong >= LEAST_WRONG and noticed < LEAST_NOTICED * wrong:
+        return f"the tests notice {noticed} of {wrong} small wrong versions of it"
+    usual = [_share(one.changed) for offer in state.offers for one in offer.alternatives if one.changed]
+    if found.changed and usual and _share(found.changed) > max(usual) + DISTURBING:
+        return "it changes {} of {} nearby answers, far more than its rivals".format(*found.changed)
+    return ""
+
+
+def _share(changed: tuple[int, int]) -> float:
+    return changed[0] / changed[1] if changed[1] else 0.0
+
+
+def offer_whole(state: State, attempt: Attempt, why: str) -> None:
+    """Offer `attempt`, whatever its steps, as the only alternative; the verdict on it is a no from now on."""
+    refused = replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {why}"))
+    state.attempts[attempt.number] = refused
+    state.parts.record(refused)
+    state.say("verdict", refused.verdict.reason, done=attempt.number)
+    suite = tests(attempt)
+    red = frozenset(suite.failing) if suite else frozenset()
+    repaired = frozenset(tests_of_start(state)) - red
+    before = dict(state.originals(attempt.patch))
+    state.offers.append(Offer((Alternative(attempt.patch),), repaired, why, before=before))
+
+
+def tests_of_start(state: State) -> tuple[str, ...]:
+    """The tests that failed at the start."""
+    suite = tests(state.baseline)
+    return suite.failing if suite else ()
+
+
+def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
+    """The offers whose tests still fail in `best`: what was repaired in another way needs none."""
+    suite = tests(best)
+    red = frozenset(suite.failing) if suite else frozenset()
+    return tuple(offer for offer in state.offers if not offer.tests.isdisjoint(red))

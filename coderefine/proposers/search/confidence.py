@@ -1,0 +1,273 @@
+"""How sure it is that a plausible repair is the right one: its rivals, what else it changes, what the tests notice."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from coderefine.core import Patch
+from coderefine.judge import mutants
+from coderefine.proposers.search.choice import (
+    EMPTY,
+    TEMPER,
+    Behaviour,
+    clusters,
+    crashes,
+    doubt,
+    plainness,
+    shared,
+    worth,
+)
+from coderefine.proposers.search.intent import intent
+from coderefine.proposers.search.validate import MOST_FIRST, Repair
+from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
+from coderefine.runner.pool import Pool
+
+MOST_COMPARED, MOST_SETS = 16, 3
+"""Repairs of the same tests that are compared by behaviour, and sets of tests whose repairs are."""
+BAR = 0.5
+"""Confidence from which on a repair is written."""
+WEIGHTS: Mapping[str, float] = {
+    "always": 1.0,
+    "rivals": -2.5,
+    "behaviours": -1.0,
+    "share": 1.5,
+    "alike": 0.0,
+    "disturbs": -2.0,
+    "disturbs-more": -3.0,
+    "crashes": -4.0,
+    "removes": -4.0,
+    "weak": -4.0,
+    "tokens": -0.1,
+    "tests": 0.3,
+    "named": 3.0,
+    "intent": 2.0,
+    "margin": 0.2,
+}
+"""Log odds of what speaks for and against a repair: learnt by tests/bench/confidence/learn.py."""
+NAMING = "misspelt"
+"""The operator that puts a name where the interpreter missed one."""
+INTENT = 1.5
+"""Added to the value of repairs that draw a limit as the docstring has it, and taken off the opposite."""
+MOST_WRONG, NOTICING = 8, 0.7
+"""Small wrong versions of a repair that are judged, and seconds after which no more are."""
+LEAST_WRONG, LEAST_NOTICED = 3, 0.5
+"""Small wrong versions from which on their share counts, and the share that the tests have to notice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is known of repairs that behave alike, beside those that behave otherwise.
+
+    `share`: of the weight of all plausible repairs. `ways`: how many behaviours these have. `voices`: repairs of this
+    one. `passing`: share of the answers to calls of passing tests and to calls near them that change; `near`: of those
+    near calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of the calls that fail
+    now and did not before. `removes`: behaviour. `tokens`: that change. `seen`: whether the behaviour could be seen.
+    `named`: the interpreter named what was asked for in vain, and this puts the nearest name there. `intent`: 1 where
+    docstring or comments agree with the limit that it draws, -1 where they contradict, else 0.
+    `worth`: the score of the best of them; `margin`: how far that is above what was not tried. `tests`: that they
+    repair.
+    `noticed` of `wrong` small wrong versions are noticed by the tests.
+    """
+
+    share: float = 1.0
+    ways: int = 1
+    voices: int = 1
+    passing: float = 0.0
+    near: float = 0.0
+    least: float = 0.0
+    crashes: float = 0.0
+    removes: bool = False
+    tokens: int = 1
+    seen: bool = False
+    worth: float = 0.0
+    margin: float = 0.0
+    tests: int = 1
+    named: bool = False
+    intent: int = 0
+    noticed: int = 0
+    wrong: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Repairs that behave alike, the plainest first. `changed`: nearby answers that change, and all compared."""
+
+    repairs: tuple[Repair, ...]
+    places: tuple[int, ...]
+    features: Features = Features()
+    changed: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """All compared repairs of one set of failing tests, by behaviour, the most likely first.
+
+    `asked`: calls that tell them apart; the answers of each repair by its place plus one.
+    """
+
+    fixed: frozenset[str]
+    groups: tuple[Group, ...]
+    asked: tuple[Asked, ...] = ()
+
+    @property
+    def doubt(self) -> str:
+        """Why the first is not sure enough to be written; "" where it is."""
+        return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
+
+
+def vector(known: Features) -> dict[str, float]:
+    """`known` as the numbers that are weighed."""
+    weak = known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong
+    return {
+        "always": 1.0,
+        "rivals": float(known.ways > 1),
+        "behaviours": math.log(known.ways),
+        "share": known.share,
+        "alike": float(known.voices > 1),
+        "disturbs": known.passing,
+        "disturbs-more": max(0.0, known.passing - known.least),
+        "crashes": float(known.crashes > 0),
+        "removes": float(known.removes),
+        "weak": float(weak),
+        "tokens": min(float(known.tokens), 8.0),
+        "tests": min(math.log(known.tests), 2.0),
+        "named": float(known.named),
+        "intent": float(known.intent),
+        "margin": max(-1.0, min(known.margin, 4.0)),
+    }
+
+
+def confidence(known: Features) -> float:
+    """How likely it is, between 0 and 1, that a repair of which this is known is the right one."""
+    total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
+    return 1 / (1 + math.exp(-total))
+
+
+def doubts(group: Group) -> str:
+    """What speaks against the first of all repairs, in words."""
+    known = group.features
+    found = []
+    if known.ways > 1:
+        found.append(f"the plausible patches behave in {known.ways} ways")
+    if known.removes:
+        found.append("it removes behaviour")
+    if known.crashes > 0:
+        found.append("it fails on calls that gave an answer before")
+    if known.wrong and known.noticed < known.wrong:
+        found.append(f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it")
+    if known.intent < 0:
+        found.append("it draws a limit otherwise than the docstring")
+    if group.changed and group.changed[0]:
+        found.append("it changes {} of {} nearby answers".format(*group.changed))
+    return ", ".join(found) or "little speaks for it"
+
+
+def compared(repairs: Sequence[Repair]) -> list[Repair]:
+    """The repairs whose behaviour is worth comparing: of single edits the most likely of each set of tests."""
+    single = [repair for repair in repairs if repair.second is None]
+    sets = sorted({repair.fixed for repair in single}, key=lambda fixed: -len(fixed))[:MOST_SETS]
+    by_set = (sorted((one for one in single if one.fixed == fixed), key=worth, reverse=True) for fixed in sets)
+    return [repair for members in by_set for repair in members[:MOST_COMPARED]]
+
+
+def rival_sets(
+    repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison, frontier: float
+) -> tuple[Rivals, ...]:
+    """`repairs` by the tests that they repair, then by `behaviour` (by their places). `frontier`: see `groups`."""
+    found: dict[frozenset[str], list[list[int]]] = {}
+    for cluster in clusters(repairs, behaviour):
+        found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
+    return tuple(
+        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison.kinds, frontier)), comparison.asked)
+        for fixed, members in found.items()
+    )
+
+
+def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
+    """How many small wrong versions of `repair` the tests notice, and how many were judged."""
+    module = repair.proposed.scored.site.module
+    originals = {module.path: module.source.encode(module.text)}
+    until = time.monotonic() + NOTICING
+    wrong = islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG)
+    plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, thorough=False, retry=0.0)
+    candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
+    judged = list(pool.judge(candidates, plan))
+    return sum(not one.plausible for one in judged), len(judged)
+
+
+def groups(
+    repairs: Sequence[Repair], found: Sequence[Sequence[int]], behaviour: Behaviour, kinds: str, frontier: float
+) -> list[Group]:
+    """Describe `found`, the places of repairs of the same tests that behave alike; the most likely group first.
+
+    `kinds`: of the calls that `behaviour` answers, see runner.candidates.Comparison. `frontier`: the score of the last
+    candidate that was tried.
+    """
+    values = [shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) for one in found]
+    weights = [math.exp((value - max(values)) / TEMPER) for value in values]
+    made = []
+    for places, weight in zip(found, weights, strict=True):
+        order = sorted(places, key=lambda place: (-intended(repairs[place]), *plainness(repairs[place])))
+        features = replace(
+            _features(order, repairs, behaviour, kinds),
+            share=weight / sum(weights),
+            margin=max(worth(repairs[place]) for place in places) - frontier,
+            ways=len(found),
+            voices=len(places),
+        )
+        changed = _changed(order[0], behaviour, kinds)
+        made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, changed))
+    made.sort(key=lambda group: -group.features.share)
+    return [_beside(group, made) for group in made]
+
+
+def intended(repair: Repair) -> float:
+    """What docstring and comments say for a repair, in units of the score."""
+    return INTENT * intent(repair)
+
+
+def _intent(places: Sequence[int], repairs: Sequence[Repair]) -> int:
+    return max((intent(repairs[place]) for place in places), key=abs)
+
+
+def _features(order: Sequence[int], repairs: Sequence[Repair], behaviour: Behaviour, kinds: str) -> Features:
+    first = repairs[order[0]]
+    removes, tokens = plainness(first)[:2]
+    return Features(
+        passing=_share(order[0], behaviour, kinds, "pP"),
+        near=_share(order[0], behaviour, kinds, "F"),
+        crashes=crashes(order[0], behaviour),
+        removes=removes or bool(doubt(order, {}, repairs) >= EMPTY),
+        tokens=tokens,
+        seen=order[0] in behaviour,
+        worth=max(worth(repairs[place]) for place in order),
+        tests=len(first.fixed),
+        named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
+        intent=_intent(order, repairs),
+    )
+
+
+def _beside(group: Group, every: Sequence[Group]) -> Group:
+    rivals = [one.features.passing for one in every if one is not group and one.features.seen]
+    return replace(group, features=replace(group.features, least=min(rivals, default=group.features.passing)))
+
+
+def _share(place: int, behaviour: Behaviour, kinds: str, wanted: str) -> float:
+    changed, total = _counted(place, behaviour, kinds, wanted)
+    return changed / total if total else 0.0
+
+
+def _changed(place: int, behaviour: Behaviour, kinds: str) -> tuple[int, int] | None:
+    """Answers that change besides those that were wrong, and all that were compared; None where nothing was seen."""
+    changed, total = _counted(place, behaviour, kinds, "pPF")
+    return (changed, total) if total else None
+
+
+def _counted(place: int, behaviour: Behaviour, kinds: str, wanted: str) -> tuple[int, int]:
+    rows = zip(behaviour.get(-1, ()), behaviour.get(place, ()), kinds, strict=False)
+    pairs = [(before, after) for before, after, kind in rows if kind in wanted]
+    return sum(before != after for before, after in pairs), len(pairs)

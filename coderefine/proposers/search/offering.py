@@ -1,0 +1,98 @@
+"""Makes an offer of plausible repairs: one of each behaviour, and the inputs that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from coderefine.core import Alternative, Offer, Patch, Question
+from coderefine.proposers.search.confidence import Group, Rivals
+from coderefine.proposers.search.summary import summary
+from coderefine.proposers.search.validate import Repair
+from coderefine.runner.candidates import Asked
+
+MOST, MOST_QUESTIONS = 6, 3
+"""Alternatives offered, and inputs shown that tell them apart."""
+LONGEST = 70
+"""Characters of a call or an answer that a person likes to read."""
+Read = Callable[[Patch, str], "bytes | None"]
+
+
+def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
+    """Offer one repair of each behaviour, from that of `first` on: those before it were refused by a cold run.
+
+    `base`: the patch that they are laid on.
+    """
+    at = next((at for at, group in enumerate(rivals.groups) if first in group.repairs), 0)
+    groups = rivals.groups[at : at + MOST]
+    patches = [Patch(dict(group.repairs[0].files), "search", summary(group.repairs[0])) for group in groups]
+    paths = sorted({path for patch in patches for path in patch.files})
+    questions = tuple(_questions(groups, rivals.asked))
+    modules = dict.fromkeys((*(one.module for one in questions), *map(_module, paths)))
+    return Offer(
+        tuple(
+            Alternative(patch, group.changed, group.features.voices)
+            for patch, group in zip(patches, groups, strict=True)
+        ),
+        rivals.fixed,
+        rivals.doubt,
+        rivals.groups[0].features.ways,
+        questions,
+        tuple(modules),
+        {path: read(base, path) for path in paths},
+    )
+
+
+def _module(path: str) -> str:
+    """The dotted name of the module at `path`, as it is usually imported."""
+    parts = PurePosixPath(path.removeprefix("src/")).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A call, and what the alternatives answer."""
+
+    asked: Asked
+    answers: tuple[str, ...]
+
+    @property
+    def readable(self) -> tuple[bool, bool, int]:
+        """How hard it is to read: the least is the best. What a program cannot evaluate, and failures, come last."""
+        texts = (self.asked.call, *self.answers)
+        odd = any("<" in text or "…" in text or len(text) > LONGEST for text in texts)
+        return odd, any(text.startswith(("raises", "does not")) for text in self.answers), sum(map(len, texts))
+
+
+def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
+    """The inputs that split the alternatives most evenly, then those that split what is still together."""
+    rows = [row for one in asked if (row := _row(one, groups)) is not None]
+    together = [tuple(range(len(groups)))]
+    for _ in range(MOST_QUESTIONS):
+        best = min(rows, key=lambda row: (_largest(row, together), *row.readable), default=None)
+        if best is None or _largest(best, together) >= _size(together):
+            return
+        yield Question(best.asked.call, best.asked.module, best.answers)
+        together = [part for members in together for part in _split(best, members)]
+
+
+def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
+    """None where an alternative was not asked."""
+    numbers = [group.places[0] + 1 for group in groups]
+    answers = tuple(one.answers.get(number, "") for number in numbers)
+    return _Row(one, answers) if len(set(answers)) > 1 else None
+
+
+def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
+    """`members` by their answers; those of unknown behaviour stay with all."""
+    answers = dict.fromkeys(row.answers[member] for member in members)
+    return [tuple(member for member in members if row.answers[member] == answer) for answer in answers]
+
+
+def _largest(row: _Row, together: Sequence[Sequence[int]]) -> int:
+    return _size([part for members in together for part in _split(row, members)])
+
+
+def _size(together: Sequence[Sequence[int]]) -> int:
+    return sum(len(members) ** 2 for members in together)

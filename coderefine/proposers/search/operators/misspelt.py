@@ -1,0 +1,74 @@
+"""A name that is not there replaced by the nearest of those that are, on the very object that was asked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Replacement
+
+NEAREST = 3.0
+"""Log odds: the interpreter itself says what is wrong."""
+
+
+def nearest(site: Site) -> Iterator[Edit]:
+    """The name that was asked for in vain replaced by one that is there, wherever the file makes the same slip."""
+    for wrong, names in site.hints.slips:
+        for node in site.nodes:
+            if _name(node) == wrong:
+                everywhere = list(_same_slips(site, node, wrong))
+                for place, name in enumerate(names):
+                    boost = NEAREST - place
+                    if len(everywhere) > 1:
+                        yield from _replaced(site, everywhere, (wrong, name), boost + 0.5)
+                    yield from _replaced(site, [node], (wrong, name), boost)
+
+
+def _name(node: ast.AST) -> str:
+    """What `node` asks for by name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.keyword):
+        return node.arg or ""
+    if isinstance(node, ast.alias):
+        return node.name
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _same_slips(site: Site, node: ast.AST, wrong: str) -> Iterator[ast.AST]:
+    """Nodes that ask for `wrong` as `node` does; keys of the same function only, and nothing that the file defines."""
+    whole = site.module.tree
+    within: ast.AST = site.local.function or whole if isinstance(node, ast.Constant) else whole
+    if _defined(whole, wrong) and not isinstance(node, ast.Constant):
+        within = site.local.function or whole
+    return (one for one in ast.walk(within) if type(one) is type(node) and _name(one) == wrong)
+
+
+def _defined(tree: ast.Module, name: str) -> bool:
+    """Whether the file gives this name to something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            return True
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and _name(node) == name:
+            return True
+        if isinstance(node, ast.arg) and node.arg == name:
+            return True
+    return False
+
+
+def _replaced(site: Site, nodes: Iterable[ast.AST], names: tuple[str, str], boost: float) -> Iterator[Edit]:
+    parts = [part for node in nodes for part in _part(site, node, *names)]
+    if parts:
+        yield Edit(tuple(sorted(parts, key=lambda part: part.start)), 1.0, boost)
+
+
+def _part(site: Site, node: ast.AST, wrong: str, name: str) -> Iterator[Replacement]:
+    """The place of the name within `node`; none where the text is not what the tree says (old f-strings)."""
+    start, end = site.module.start(node), site.module.end(node)
+    text = site.module.text[start:end]
+    at = text.rfind(wrong) if isinstance(node, ast.Attribute) else text.find(wrong)
+    if at >= 0 and (text.count(wrong) == 1 or not isinstance(node, ast.Constant)):
+        yield Replacement(start + at, start + at + len(wrong), name)

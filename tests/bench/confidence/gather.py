@@ -1,0 +1,316 @@
+"""Gather plausible repairs of faults whose functions lost half of their tests.
+
+    python -m tests.bench.confidence.gather written [--seed S] [--slice SECONDS]
+    python -m tests.bench.confidence.gather injected [--seed S] [--slice SECONDS] [--faults N] [--only PACKAGE]
+
+`written`: the hand-written programs of tests/bench/repair/handwritten, `injected`: faults put into real packages by
+tests/bench/repair/mutator.py. Of the tests that notice the fault or mention the function a random half is taken away,
+but one that fails stays. Each trial is one row of a JSON-lines file in the temporary folder; what has a row is not run
+again. A row holds every group of plausible repairs that behave alike: what is known of it (Features) and whether it is
+right, that is equal to the original on the calls of the *whole* suite and calls near them (repair/differential.py).
+A row belongs to the development half or is put aside by the hash of its name: see `half`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from coderefine.config import load
+from coderefine.core import Ask, Attempt, Patch, Situation
+from coderefine.critics.pytest import Pytest
+from coderefine.project import Protection, interpreter, locate
+from coderefine.proposers.search import Search
+from coderefine.proposers.search.confidence import Rivals
+from coderefine.proposers.search.summary import summary
+from coderefine.workspace import open_views
+from tests.bench.repair.cases import Written
+from tests.bench.repair.cases import load as load_written
+from tests.bench.repair.differential import agree, same_in_package
+from tests.bench.repair.injected import PACKAGES, Package, drawn, outcome, prepare
+from tests.bench.repair.mutator import Fault
+
+ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-confidence.jsonl"
+SHOWN = 4
+"""Groups of a row that are compared with the original."""
+Right = Callable[[str], bool]
+"""Whether a text of the faulty file is as good as the original."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trial. `groups`: the most likely first; each has `features`, `summary`, `voices` and `right`."""
+
+    source: str
+    name: str
+    seed: int
+    seconds: float
+    failing: int
+    kept: int
+    groups: list[dict[str, object]]
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.source, self.name, self.seed
+
+
+def rows() -> list[Row]:
+    return [Row(**json.loads(line)) for line in ROWS.read_text("utf-8").splitlines()] if ROWS.exists() else []
+
+
+def half(name: str) -> str:
+    """`development` or `aside`, for good."""
+    return ("development", "aside")[hashlib.sha256(name.encode()).digest()[0] % 2]
+
+
+def searched(top: Path, seconds: float) -> tuple[Search, int, float]:
+    """One search on the tree at `top`, as the program runs it; the failing tests and the seconds it took."""
+    place = locate([top], top)
+    config = replace(load(place.root, {}, {}), search_time=seconds)
+    python = interpreter(place, config, dict(os.environ))
+    critic = Pytest(place, python, config, lambda _: None)
+    with open_views(place) as views:
+        with views.open() as view:
+            check = critic.check(view, Ask(rich=True, seed=0, timeout=60))
+        search = Search(place, python, config, Protection.of(place, config))
+        base = Attempt(0, Patch(), (check,))
+        began = time.monotonic()
+        if check.failing:
+            proposals = search.propose(Situation(base, base, (base,), check.findings, (".",)), views)
+            next(proposals, None)
+            proposals.close()
+        return search, len(check.failing), time.monotonic() - began
+
+
+def described(rivals: Rivals, path: str, right: Right) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    for place, group in enumerate(rivals.groups):
+        first = group.repairs[0]
+        data = first.files.get(path)
+        shown = place < SHOWN
+        found.append(
+            {
+                "features": asdict(group.features),
+                "operator": first.proposed.scored.operator.name,
+                "summary": summary(first),
+                "right": (right(data.decode()) if data is not None else False) if shown else None,
+                "whole": first.whole,
+                "changed": group.changed,
+            }
+        )
+    return found
+
+
+def keep(row: Row) -> None:
+    with ROWS.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(row)) + "\n")
+    rights = "".join("?" if one["right"] is None else "+" if one["right"] else "-" for one in row.groups)
+    first = row.groups[0]["summary"] if row.groups else ""
+    print(f"{row.source:9} {row.name:50} {row.seconds:5.1f} s  {rights or 'none':12} {first}", flush=True)
+
+
+# -- hand-written programs --------------------------------------------------------------------------------
+
+
+def written(args: argparse.Namespace) -> None:
+    done = {row.key for row in rows()}
+    cases = [(folder, case) for folder in ("development", "held_out", "held_out2") for case in load_written(folder)]
+    for folder, case in cases:
+        name = f"{folder}/{case.name}"
+        if ("written", name, args.seed) in done:
+            continue
+        if time.monotonic() > args.until:
+            return
+        keep(written_row(name, case, args.seed))
+
+
+def written_row(name: str, case: Written, seed: int) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder) / case.name
+        top.mkdir()
+        (top / f"{case.name}.py").write_text(case.faulty, "utf-8")
+        total = fewer_tests(top, case, random.Random(f"{seed} {name}"))
+        subprocess.run(["git", "init", "-q"], cwd=top, check=True)
+        search, failing, seconds = searched(top, 20.0)
+        found = described(search.chosen.sets[0], f"{case.name}.py", right_of(case)) if search.chosen.sets else []
+        return Row("written", name, seed, seconds, failing, total, found)
+
+
+def right_of(case: Written) -> Right:
+    def right(text: str) -> bool:
+        same = ast.dump(ast.parse(text)) == ast.dump(ast.parse(case.right))
+        return same or put_back(case, text) or agree(case.name, case.right, text, case.tests)
+
+    return right
+
+
+def put_back(case: Written, text: str) -> bool:
+    """Whether all that `text` changes of the faulty program is as in the right one: one of several faults repaired."""
+    faulty, lines, right = (one.splitlines() for one in (case.faulty, text, case.right))
+    fresh = {row for tag, _, _, first, last in changes(faulty, lines) for row in range(first, last)}
+    wrong = {row for tag, first, last, _, _ in changes(lines, right) for row in range(first, last)}
+    return bool(fresh) and fresh.isdisjoint(wrong)
+
+
+def changes(old: list[str], new: list[str]) -> list[tuple[str, int, int, int, int]]:
+    return [
+        code for code in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if code[0] != "equal"
+    ]
+
+
+def fewer_tests(top: Path, case: Written, dice: random.Random) -> int:
+    """Write half of the test functions of `case`; the draw is repeated until one of them fails. How many stay."""
+    tree = ast.parse(case.tests)
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
+    for _ in range(12):
+        gone = set(dice.sample(range(len(tests)), len(tests) // 2))
+        lines = case.tests.splitlines(keepends=True)
+        for place in sorted(gone, reverse=True):
+            node = tests[place]
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            del lines[first - 1 : node.end_lineno]
+        (top / f"test_{case.name}.py").write_text("".join(lines), "utf-8")
+        if outcome(top)[0] == 1:
+            return len(tests) - len(gone)
+    (top / f"test_{case.name}.py").write_text(case.tests, "utf-8")
+    return len(tests)
+
+
+# -- faults in packages -----------------------------------------------------------------------------------
+
+
+def injected(args: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        ready: list[tuple[Path, Package, list[Fault]]] = []
+        for package in PACKAGES:
+            if any(word in package.name for word in args.only.split(",")):
+                top = prepare(package, Path(folder))
+                if outcome(top)[0] == 0:
+                    ready.append((top, package, drawn(top, package, args)))
+        for turn in range(args.faults):
+            for top, package, faults in ready:
+                if time.monotonic() > args.until:
+                    return
+                if turn < len(faults):
+                    injected_row(top, package, faults[turn], args.seed)
+
+
+def injected_row(top: Path, package: Package, fault: Fault, seed: int) -> None:
+    name = f"{package.name}/{fault.path}:{fault.start}:{fault.new}"
+    if ("injected", name, seed) in {row.key for row in rows()}:
+        return
+    original = (top / fault.path).read_text("utf-8")
+    faulty = fault.apply(original)
+    function = enclosing(original, fault.line)
+    with changed(top / fault.path, faulty):
+        told = reported(top)
+        failing = [test for test, word in told.items() if word in ("FAILED", "ERROR")]
+        gone = taken_away(top, failing, list(told), function, random.Random(f"{seed} {name}"))
+        if not failing or gone is None:
+            keep(Row("injected", name, seed, 0.0, 0, 0, []))
+            return
+        settings = (top / "pyproject.toml").read_text("utf-8")
+        with changed(top / "pyproject.toml", deselecting(settings, gone)):
+            search, left, seconds = searched(top, 20.0)
+
+    def right(text: str) -> bool:
+        if ast.dump(ast.parse(text)) == ast.dump(ast.parse(original)):
+            return True
+        return same_in_package(top, fault.path, original, text, timeout=60.0).equal
+
+    found = described(search.chosen.sets[0], fault.path, right) if search.chosen.sets else []
+    keep(Row("injected", name, seed, seconds, left, len(told) - len(gone), found))
+
+
+@contextmanager
+def changed(path: Path, text: str) -> Iterator[None]:
+    before = path.read_text("utf-8")
+    path.write_text(text, "utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(before, "utf-8")
+
+
+def enclosing(text: str, line: int) -> str:
+    """The name of the innermost function around `line`."""
+    found = ""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            found = node.name
+    return found
+
+
+def reported(top: Path) -> dict[str, str]:
+    """Every test and its outcome on the tree as it lies there."""
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no"]
+    try:
+        ended = subprocess.run(command, cwd=top, timeout=60, capture_output=True, check=False)
+    except subprocess.TimeoutExpired:
+        return {}
+    rows_ = (line.split(" ", 1) for line in ended.stdout.decode("utf-8", "replace").splitlines())
+    words = ("PASSED", "FAILED", "ERROR")
+    return {row[1].split(" - ")[0].strip(): row[0] for row in rows_ if len(row) == 2 and row[0] in words}
+
+
+def taken_away(top: Path, failing: list[str], tests: list[str], function: str, dice: random.Random) -> list[str] | None:
+    """Half of the tests of `function`; None where that would leave no failing one."""
+    mentioning = [test for test in tests if function and function in mentioned(top, test)]
+    about = sorted({*failing, *mentioning})
+    if not failing:
+        return None
+    staying = dice.choice(sorted(failing))
+    others = [test for test in about if test != staying]
+    return dice.sample(others, len(about) // 2) if others else []
+
+
+def mentioned(top: Path, test: str) -> set[str]:
+    """Names in the source of a test."""
+    path, _, name = test.partition("::")
+    wanted = name.split("[")[0].split("::")[-1]
+    try:
+        tree = ast.parse((top / path).read_text("utf-8"))
+    except (OSError, SyntaxError):
+        return set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == wanted:
+            names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+            return names | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    return set()
+
+
+def deselecting(settings: str, gone: list[str]) -> str:
+    """The settings, with the tests in `gone` left out by a conftest-free option."""
+    left = "".join(f" '--deselect={test}'" for test in gone if "'" not in test and '"' not in test)
+    head, _, tail = settings.partition('addopts = "')
+    value, _, rest = tail.rpartition('"')
+    return f"{head}addopts = {json.dumps(value + left)}{rest}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", choices=("written", "injected"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--slice", type=float, default=1e9, help="begin no trial after so many seconds")
+    parser.add_argument("--faults", type=int, default=20, help="of each package")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    args.until = time.monotonic() + args.slice
+    {"written": written, "injected": injected}[args.source](args)
+
+
+if __name__ == "__main__":
+    main()

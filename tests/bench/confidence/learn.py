@@ -1,0 +1,105 @@
+"""Learn the weights of the confidence in a repair, and check them on the half that was put aside.
+
+    python -m tests.bench.confidence.learn              # learn on the development half, print weights and figures
+    python -m tests.bench.confidence.learn --shipped    # figures of the weights in proposers/search/confidence.py
+
+The rows are those of gather.py. Only the first group of each trial counts: is it right? Weights are those of a logistic
+regression with an L2 penalty, whose prior are the weights that are shipped: few rows move them little. The bar is the
+lowest confidence at which at least 95 of 100 written repairs of the development half are right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+from coderefine.proposers.search.confidence import BAR, WEIGHTS, Features, vector
+from tests.bench.confidence.gather import Row, half, rows
+
+PENALTY, STEP, ROUNDS = 0.3, 0.05, 4000
+GOAL = 0.95
+Sample = tuple[dict[str, float], bool, Row]
+
+
+def samples(found: Sequence[Row]) -> list[Sample]:
+    """What is known of the first group of each trial, and whether it is right."""
+    known = {item.name for item in fields(Features)}
+    made = []
+    for row in found:
+        if row.groups:
+            first = row.groups[0]
+            table = {name: value for name, value in dict(first["features"]).items() if name in known}  # type: ignore[call-overload]
+            made.append((vector(Features(**table)), bool(first["right"]), row))
+    return made
+
+
+def learnt(given: Sequence[Sample], prior: Mapping[str, float]) -> dict[str, float]:
+    weights = dict(prior)
+    for _ in range(ROUNDS):
+        slopes = {name: PENALTY * (weights[name] - prior[name]) for name in weights}
+        for values, right, _ in given:
+            error = chance(weights, values) - right
+            for name, value in values.items():
+                slopes[name] += error * value
+        for name in weights:
+            weights[name] -= STEP * slopes[name] / max(1, len(given))
+    return weights
+
+
+def chance(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
+    total = sum(weights[name] * value for name, value in values.items())
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def bar(given: Sequence[Sample], weights: Mapping[str, float]) -> float:
+    """The lowest confidence at which enough of what is written is right."""
+    best = 1.0
+    for level in sorted({chance(weights, values) for values, _, _ in given}, reverse=True):
+        written = [right for values, right, _ in given if chance(weights, values) >= level]
+        if sum(written) >= GOAL * len(written):
+            best = level
+    return best
+
+
+def figures(title: str, given: Sequence[Sample], weights: Mapping[str, float], level: float) -> str:
+    """How many are written, how many of these are right, and what becomes of the right ones."""
+    before = sum(right for _, right, _ in given)
+    written = [right for values, right, _ in given if chance(weights, values) >= level]
+    among = sum(any(one["right"] for one in row.groups[:3]) for _, _, row in given)
+    generated = sum(any(one["right"] for one in row.groups) for _, _, row in given)
+    return (
+        f"{title:12} {len(given):4} plausible, {before:3} right | written {len(written):3}, right {sum(written):3} "
+        f"({share(sum(written), len(written))}) | right ones still written {share(sum(written), before)} | right among "
+        f"the first 3 {among} of {generated} ({share(among, generated)})"
+    )
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shipped", action="store_true")
+    shipped = parser.parse_args().shipped
+    every = samples(rows())
+    development = [one for one in every if half(one[2].name) == "development"]
+    aside = [one for one in every if half(one[2].name) == "aside"]
+    weights, level = dict(WEIGHTS), BAR
+    if not shipped:
+        weights = learnt(development, WEIGHTS)
+        level = bar(development, weights)
+        print(json.dumps({name: round(value, 2) for name, value in weights.items()}, indent=1), f"bar {level:.3f}")
+    for source in ("written", "injected"):
+        for title, part in (("development", development), ("aside", aside)):
+            chosen = [one for one in part if one[2].source == source]
+            print(f"{source:9}", figures(title, chosen, weights, level))
+    for title, part in (("development", development), ("aside", aside)):
+        print(f"{'all':9}", figures(title, part, weights, level))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""What is only plausible is offered: nothing is written until a person picks, and the picked patch is proved."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from coderefine.reports.json import schema
+from tests.support.command import block, coderefine
+from tests.support.llm_server import LlmServer
+from tests.support.publishing import state
+from tests.support.repo import git, make_repo, write
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="candidates are judged in forks")
+
+SHOP = '''"""Prices in cents."""
+
+BULK = 10
+
+
+def price(count, each):
+    """What they cost together; a tenth off for many."""
+    if count < BULK:
+        return count * each * 9 // 10
+    return count * each
+'''
+TESTS = """from shop import price
+
+
+def test_one():
+    assert price(1, 100) == 100
+
+
+def test_many():
+    assert price(20, 100) == 1800
+"""
+FIX = ("fix", "--no-model", "--search-time", "60", "--gate", "pytest")
+BOUND = "price(10, 100)"
+"""The input that no test has."""
+
+
+@pytest.fixture(scope="module")
+def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one run, which offered."""
+    top = make_repo(tmp_path_factory.mktemp("pick") / "shop", {"shop.py": SHOP, "test_shop.py": TESTS})
+    before = state(top)
+    said = coderefine(*FIX, "--format", "json", cwd=top)
+    assert said.code == 1, said
+    assert {name: value for name, value in state(top).items() if name in before} == before
+    (top.parent / "report.json").write_text(said.out)
+    return top
+
+
+@pytest.fixture
+def shop(offered: Path) -> Path:
+    git(offered, "checkout", "-q", "--force", "main")
+    git(offered, "reset", "-q", "--hard", git(offered, "rev-list", "--max-parents=0", "main"))
+    return offered
+
+
+def run_of(top: Path) -> str:
+    return str(json.loads((top.parent / "report.json").read_text())["run"])
+
+
+def answers(top: Path) -> list[str]:
+    """What the alternatives answer at the limit, in their order."""
+    (offer,) = json.loads((top.parent / "report.json").read_text())["offers"]
+    question = next(one for one in offer["questions"] if one["call"] == BOUND)
+    return list(question["answers"])
+
+
+def test_rivals_are_offered_with_an_input_that_tells_them_apart(shop: Path) -> None:
+    report = json.loads((shop.parent / "report.json").read_text())
+    jsonschema.validate(report, schema())
+    assert report["stop"] == "offered"
+    assert sorted(answers(shop)) == ["1000", "900"]
+    said = coderefine("show", cwd=shop)
+    assert re.search(r"^offered   1  shop.py:8 ", said.out, re.MULTILINE), said.out
+    assert re.search(r"^offered   2  shop.py:8 ", said.out, re.MULTILINE), said.out
+    assert f"ask       {BOUND} → 1: " in said.out
+    assert f"coderefine pick {run_of(shop)} N" in said.out
+
+
+def test_one_is_picked_by_its_number_proved_and_written(shop: Path) -> None:
+    place = answers(shop).index("900") + 1
+    said = coderefine("pick", run_of(shop), str(place), cwd=shop)
+    assert said.code == 0, said
+    assert "picked among 2 plausible patches" in said.out
+    assert asks(shop) == 900
+    assert coderefine("undo", cwd=shop).code == 0
+    assert (shop / "shop.py").read_text() == SHOP
+
+
+def test_an_answer_keeps_the_patches_that_agree_and_is_a_test_to_add(shop: Path) -> None:
+    said = coderefine("pick", run_of(shop), "--that", f"{BOUND} == 900", "--commit", cwd=shop)
+    assert said.code == 0, said
+    assert asks(shop) == 900
+    assert "test      from shop import price" in said.out
+    assert f"test          assert {BOUND} == 900" in said.out
+    assert "Coderefine-Confidence: plausible: picked among 2" in git(shop, "log", "-1", "--format=%B")
+
+
+@pytest.mark.parametrize(
+    ("that", "code", "words"),
+    [
+        (f"{BOUND} == 7", 1, "none of the offered patches"),
+        ("price(1, 100) == 100", 1, "agrees    2 "),
+        ("prices(1)", 2, "prices"),
+        ("price(1", 2, "no Python expression"),
+    ],
+    ids=["nobody agrees", "all agree", "unknown name", "no expression"],
+)
+def test_an_answer_that_does_not_decide_writes_nothing(shop: Path, that: str, code: int, words: str) -> None:
+    said = coderefine("pick", run_of(shop), "--that", that, cwd=shop)
+    assert said.code == code, said
+    assert words in said.out + said.err
+    assert (shop / "shop.py").read_text() == SHOP
+
+
+def test_a_pick_is_laid_on_what_the_file_holds_by_now(shop: Path) -> None:
+    write(shop, {"shop.py": SHOP.replace("Prices in cents", "All prices in cents")})
+    assert coderefine("pick", run_of(shop), "1", cwd=shop).code == 0
+    text = (shop / "shop.py").read_text()
+    assert "All prices" in text
+    assert "if count < BULK:" not in text
+
+
+def test_a_pick_that_overlaps_other_work_is_refused(shop: Path) -> None:
+    write(shop, {"shop.py": SHOP.replace("if count < BULK:", "if count < BULK + 1:")})
+    said = coderefine("pick", run_of(shop), "1", cwd=shop)
+    assert said.code == 1, said
+    assert "changed since then" in said.err
+
+
+def test_a_number_that_was_not_offered_is_refused(shop: Path) -> None:
+    said = coderefine("pick", run_of(shop), "9", cwd=shop)
+    assert said.code == 2, said
+    assert "offered 2 patches" in said.err
+
+
+def test_the_first_is_written_where_plausible_is_accepted_and_called_so(shop: Path) -> None:
+    said = coderefine(*FIX, "--accept", "plausible", "--commit", cwd=shop)
+    assert said.code == 0, said
+    assert re.search(r"^search .* plausible +\d", said.out, re.MULTILINE), said.out
+    assert "Coderefine-Confidence: plausible: " in git(shop, "log", "-1", "--format=%B")
+
+
+def test_the_hook_leaves_the_file_alone_whatever_is_accepted(shop: Path) -> None:
+    write(shop, {"pyproject.toml": '[tool.coderefine]\naccept = "plausible"\nsearch-time = 60.0\n'})
+    write(shop, {"shop.py": SHOP.replace("Prices", "The prices")})
+    git(shop, "add", "-A")
+    said = coderefine("hook", "run", "--hook-timeout", "100", cwd=shop)
+    assert said.code == 1, said
+    assert "coderefine pick" in said.out, said
+    assert git(shop, "diff", "--name-only") == ""
+
+
+def asks(top: Path) -> object:
+    space: dict[str, object] = {}
+    exec((top / "shop.py").read_text(), space)
+    return eval(BOUND, space)
+
+
+def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
+    edit = block("shop.py", "    if count < BULK:", "    if count >= BULK:")
+    with LlmServer(["Many begin at BULK.\n\n" + edit]) as server:
+        asked = ("fix", "--search-time", "60", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
+        said = coderefine(*asked, cwd=shop)
+    assert said.code == 0, said
+    assert asks(shop) == 900
+    sent = json.dumps(server.requests[0].body, ensure_ascii=False)
+    assert "the tests do not say which is right" in sent
+    assert f"{BOUND} → 1: " in sent
+    assert "offered" not in said.out
+    assert "refused" not in said.out

@@ -1,0 +1,158 @@
+"""What is sure enough to be written, and how the rest is offered."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from coderefine.core import Patch
+from coderefine.proposers.search.choice import Behaviour
+from coderefine.proposers.search.confidence import BAR, Features, Group, Rivals, confidence, doubts, groups
+from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.intent import intent
+from coderefine.proposers.search.offering import offer
+from coderefine.proposers.search.operators import TABLE
+from coderefine.proposers.search.rank import Scored
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Module, Replacement
+from coderefine.proposers.search.validate import Repair
+from coderefine.runner.candidates import Asked
+
+SOURCE = b"def f(n):\n    return n + 1 - 7\n"
+PLAIN = next(operator for operator in TABLE if not operator.shortcut)
+SURE = Features(seen=True, near=0.3, noticed=3, wrong=3)
+
+
+class Place:
+    """As much of a site as the choice asks for."""
+
+    at_import = False
+
+    def __init__(self, source: bytes = SOURCE) -> None:
+        module = Module.of("f.py", source)
+        assert module is not None
+        self.module = module
+        (function,) = module.tree.body
+        assert isinstance(function, ast.FunctionDef)
+        self.stmt = function.body[-1]
+        self.local = self
+        self.function = function
+
+
+def repair(score: float, new: str) -> Repair:
+    at = SOURCE.index(b"1")
+    scored = Scored(score, Edit((Replacement(at, at + 1, new),)), PLAIN, cast(Site, Place()))
+    return Repair(
+        Proposed(scored, ""), frozenset("t"), whole=True, at=0.0, files={"f.py": SOURCE.replace(b"1", new.encode())}
+    )
+
+
+def limit(doc: str, old: str, new: str) -> int:
+    """What is said of `new` in place of `old` by a docstring."""
+    source = f'def f(n):\n    """{doc}"""\n    return n {old} 10\n'.encode()
+    at = source.index(f"{old} 10".encode())
+    scored = Scored(0.0, Edit((Replacement(at, at + len(old), new),)), PLAIN, cast(Site, Place(source)))
+    return intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0))
+
+
+@pytest.mark.parametrize(
+    ("doc", "new", "wanted"),
+    [
+        ("Free from LIMIT on.", ">=", 1),
+        ("Free from LIMIT on.", ">", -1),
+        ("Free for ten or more.", ">=", 1),
+        ("True of more than ten.", ">", 1),
+        ("True of no less than ten.", ">=", 1),
+        ("At most ten are let in.", "<=", 1),
+        ("At most ten are let in.", "<", -1),
+        ("At least one and at most ten.", "<=", 0),
+        ("Says whether it is so.", ">=", 0),
+        ("Free from LIMIT on.", "==", 0),
+    ],
+)
+def test_a_docstring_says_to_which_side_a_limit_belongs(doc: str, new: str, wanted: int) -> None:
+    assert limit(doc, "!=", new) == wanted
+
+
+def made(behaviour: Behaviour, kinds: str, *given: Repair) -> list[Group]:
+    return groups(given, [[place] for place in range(len(given))], behaviour, kinds, -9.0)
+
+
+def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:
+    behaviour: Behaviour = {-1: ("a", "b", "c", "d"), 0: ("x", "b", "y", "d")}
+    (found,) = made(behaviour, "fpFP", repair(-4.0, "2"))
+    assert found.changed == (1, 3)
+    assert (found.features.passing, found.features.near) == (0.0, 1.0)
+
+
+def test_what_was_never_seen_has_no_count() -> None:
+    (found,) = made({}, "", repair(-4.0, "2"))
+    assert found.changed is None
+    assert not found.features.seen
+
+
+def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:
+    behaviour: Behaviour = {-1: ("a",), 0: ("b",), 1: ("c",)}
+    first, second = made(behaviour, "F", repair(-6.0, "2"), repair(-4.0, "3"))
+    assert first.places == (1,)
+    assert first.features.ways == 2
+    assert first.features.share > second.features.share
+    assert first.features.share + second.features.share == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        SURE,
+        replace(SURE, ways=2, share=0.8, named=True),
+        replace(SURE, ways=2, share=0.8, intent=1),
+    ],
+    ids=["alone", "named by the interpreter", "as the docstring has it"],
+)
+def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
+    assert confidence(known) >= BAR
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (replace(SURE, ways=4, share=0.4), "behave in 4 ways"),
+        (replace(SURE, ways=4, share=0.6, intent=-1), "behave in 4 ways"),
+        (replace(SURE, removes=True), "removes behaviour"),
+        (replace(SURE, crashes=0.2), "fails on calls"),
+        (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
+    ],
+    ids=["rivals", "contradicted", "a guard is gone", "crashes", "weak tests"],
+)
+def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
+    assert confidence(known) < BAR
+    assert words in doubts(Group((), (), known))
+
+
+def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> None:
+    behaviour: Behaviour = {-1: ("a",), 0: ("b",), 1: ("c",), 2: ("d",)}
+    found = made(behaviour, "F", repair(-4.0, "2"), repair(-5.0, "3"), repair(-6.0, "4"))
+    asked = (
+        Asked(0, "f(<Odd>)", "f", {0: "1", 1: "2", 2: "3", 3: "4"}),
+        Asked(1, "f(2)", "f", {0: "1", 1: "2", 2: "3", 3: "4"}),
+        Asked(2, "f(1)", "f", {0: "1", 1: "2", 2: "2", 3: "4"}),
+    )
+    rivals = Rivals(frozenset({"t"}), tuple(found), asked)
+    made_offer = offer(rivals, found[0].repairs[0], Patch(), lambda _patch, _path: SOURCE)
+    (question,) = made_offer.questions
+    assert question.text() == "f(2) → 1: 2 | 2: 3 | 3: 4"
+    assert made_offer.modules == ("f",)
+    assert made_offer.before == {"f.py": SOURCE}
+    assert made_offer.ways == 3
+    assert made_offer.alternatives[0].patch.files["f.py"] == SOURCE.replace(b"1", b"2")
+
+
+def test_what_a_cold_run_refused_is_not_offered() -> None:
+    behaviour: Behaviour = {-1: ("a",), 0: ("b",), 1: ("c",)}
+    found = made(behaviour, "F", repair(-4.0, "2"), repair(-5.0, "3"))
+    rivals = Rivals(frozenset({"t"}), tuple(found))
+    later = offer(rivals, found[1].repairs[0], Patch(), lambda _patch, _path: SOURCE)
+    assert [one.patch.files["f.py"] for one in later.alternatives] == [SOURCE.replace(b"1", b"3")]

@@ -1,0 +1,94 @@
+"""What was asked for in vain, and the nearest of what is there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from coderefine.runner.inside.nearest import misspelt
+
+
+class Basket:
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self.prices = {"apple": 1, "pear": 2}
+
+    def price(self, name: str) -> int:
+        return self.prices[name]
+
+
+def attribute() -> object:
+    return Basket().itmes  # type: ignore[attr-defined]
+
+
+def name() -> object:
+    basket = Basket()
+    return basket if baskte else None  # type: ignore[name-defined]  # noqa: F821
+
+
+def key() -> object:
+    return Basket().price("aple")
+
+
+def imported() -> object:
+    from collections import OrderdDict  # type: ignore[attr-defined]
+
+    return OrderdDict
+
+
+def far() -> object:
+    return Basket().zzz  # type: ignore[attr-defined]
+
+
+def other() -> object:
+    return 1 / 0
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "first"),
+    [
+        (attribute, "itmes", "items"),
+        (name, "baskte", "basket"),
+        (key, "aple", "apple"),
+        (imported, "OrderdDict", "OrderedDict"),
+        (far, "", ""),
+        (other, "", ""),
+    ],
+)
+def test_the_nearest_name_of_the_very_object(call: Callable[[], object], wrong: str, first: str) -> None:
+    if call is name and sys.version_info < (3, 10):
+        pytest.skip("the error has no name")
+    said = failing(call)
+    assert said[0] == wrong
+    assert said[1][:1] == ([first] if first else [])
+
+
+def test_the_nearest_parameter() -> None:
+    basket = Basket()
+    with pytest.raises(TypeError) as caught:
+        basket.price(nmae="apple")  # type: ignore[call-arg]
+    assert misspelt(caught.value, sys._getframe()) == ("nmae", ["name"])
+
+
+def test_an_object_that_cannot_be_asked_says_nothing() -> None:
+    class Odd:
+        def __dir__(self) -> list[str]:
+            raise RuntimeError
+
+    def asking() -> object:
+        return Odd().thing  # type: ignore[attr-defined]
+
+    assert failing(asking) == ("", [])
+
+
+def failing(call: Callable[[], object]) -> tuple[str, list[str]]:
+    try:
+        call()
+    except Exception as error:
+        link = error.__traceback__
+        while link is not None and link.tb_next is not None:
+            link = link.tb_next
+        return misspelt(error, link.tb_frame if link else None)
+    raise AssertionError
