@@ -39,7 +39,7 @@ def test_one():
 def test_many():
     assert price(20, 100) == 1800
 """
-FIX = ("fix", "--no-model", "--search-time", "60", "--gate", "pytest")
+FIX = ("fix", "--no-model", "--search-time", "30", "--gate", "pytest")
 BOUND = "price(10, 100)"
 """The input that no test has."""
 
@@ -169,7 +169,7 @@ def asks(top: Path) -> object:
 def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
     edit = block("shop.py", "    if count < BULK:", "    if count >= BULK:")
     with LlmServer(["Many begin at BULK.\n\n" + edit]) as server:
-        asked = ("fix", "--search-time", "60", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
+        asked = ("fix", "--search-time", "30", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
         said = coderefine(*asked, cwd=shop)
     assert said.code == 0, said
     assert asks(shop) == 900

@@ -47,7 +47,8 @@ WEIGHTS: Mapping[str, float] = {
     "intent": 2.0,
     "margin": 0.2,
 }
-"""Log odds of what speaks for and against a repair: learnt by tests/bench/confidence/learn.py."""
+"""Log odds of what speaks for and against a repair, set by hand: learn.py of tests/bench/confidence had 27 trials, too
+few to move them."""
 NAMING = "misspelt"
 """The operator that puts a name where the interpreter missed one."""
 INTENT = 1.5
