@@ -122,7 +122,10 @@ class Canary:
         nothing = FuncFixtureInfo((), (), [], {})
         short = name.rpartition("::")[2]
         item = self._kind.from_parent(self._session, name=short, callobj=function, fixtureinfo=nothing)
-        item._nodeid = name
+        if hasattr(item, "_id"):  # pytest 9.1 and later
+            item._id = type(item._id).parse(name)
+        else:
+            item._nodeid = name
         item.__dict__["location"] = (name.partition("::")[0], 0, short)
         return item
 
