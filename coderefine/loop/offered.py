@@ -51,9 +51,13 @@ def weak(state: State, found: Evidence) -> str:
     noticed, wrong = found.strength or (0, 0)
     if wrong >= LEAST_WRONG and noticed < LEAST_NOTICED * wrong:
         return f"the tests notice {noticed} of {wrong} small wrong versions of it"
+    return _disturbing(state, found.changed) if found.changed else ""
+
+
+def _disturbing(state: State, changed: tuple[int, int]) -> str:
     usual = [_share(one.changed) for offer in state.offers for one in offer.alternatives if one.changed]
-    if found.changed and usual and _share(found.changed) > max(usual) + DISTURBING:
-        return "it changes {} of {} nearby answers, far more than its rivals".format(*found.changed)
+    if usual and _share(changed) > max(usual) + DISTURBING:
+        return "it changes {} of {} nearby answers, far more than its rivals".format(*changed)
     return ""
 
 

@@ -11,8 +11,8 @@ from coderefine.config import Config
 from coderefine.core import Attempt, Freedom, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.anypool import open_any_pool
-from coderefine.runner.candidates import Candidate, Comparison, Plan
+from coderefine.runner.anypool import AnyPool, open_any_pool
+from coderefine.runner.candidates import Candidate, Plan
 
 MOST = 12
 """Mutants judged: enough for a ratio a person can read."""
@@ -96,13 +96,20 @@ class Strength:
             pool.observe((), running, OBSERVING * (until - time.monotonic()))
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))
-            start = Candidate(1, originals)
-            changed = _changed(pool.probe([start], running, COMPARING, running[:repaired])) if repaired else None
+            changed = _changed(pool, originals, running, repaired)
         return Measured((sum(not one.plausible for one in judged), len(judged)) if judged else None, changed)
 
 
-def _changed(found: Comparison) -> tuple[int, int] | None:
-    """Answers that differ from those at the start, the calls of repaired tests left out; None where none were seen."""
+def _changed(
+    pool: AnyPool, originals: Mapping[str, bytes | None], running: Sequence[str], repaired: int
+) -> tuple[int, int] | None:
+    """Answers that differ from those at the start, the calls of repaired tests left out; None where none were seen.
+
+    `repaired`: how many of `running`, the first ones, failed at the start.
+    """
+    if not repaired:
+        return None
+    found = pool.probe([Candidate(1, originals)], running, COMPARING, running[:repaired])
     rows = zip(found.codes.get(0, ()), found.codes.get(1, ()), found.kinds, strict=False)
     pairs = [(now, before) for now, before, kind in rows if kind != "f"]
     return (sum(now != before for now, before in pairs), len(pairs)) if pairs else None

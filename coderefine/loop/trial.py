@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
@@ -111,7 +112,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     if suite is None or suite.seconds < SLOW_SUITE or state.absent.issuperset(suite.failing):
         return None
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
-    wanted = dict.fromkeys((*suite.failing, *(name for names in broken for name in names)))
+    wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
     asked = tuple(name for name in wanted if name not in state.absent)
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SUSPECT)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))

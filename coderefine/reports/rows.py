@@ -81,13 +81,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
     yield from _left(outcome.remaining)
     yield from advice(outcome.remaining)
     yield from _flaky(outcome.evidence.flaky)
-    if outcome.best.number:
-        yield from _bar(outcome)
-        yield Row("evidence", evidence(outcome.evidence))
-        yield from (Row("plausible", f"may be wrong: {doubt}") for doubt in outcome.evidence.doubts)
-        yield from (Row("note", note) for note in outcome.evidence.notes)
-    elif outcome.evidence.isolation:
-        yield Row("view", outcome.evidence.isolation)
+    yield from _evidence(outcome)
     yield from _also(outcome)
     yield from (Row(label, text) for label, text in offers.lines(outcome))
     if outcome.cost.requests:
@@ -95,6 +89,16 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
     yield from _tried(outcome)
     yield from (Row("wrote", line.removeprefix("wrote ")) for line in wrote)
     yield Row("", decided or ending(outcome))
+
+
+def _evidence(outcome: Outcome) -> Iterator[Row]:
+    if outcome.best.number:
+        yield from _bar(outcome)
+        yield Row("evidence", evidence(outcome.evidence))
+        yield from (Row("plausible", f"may be wrong: {doubt}") for doubt in outcome.evidence.doubts)
+        yield from (Row("note", note) for note in outcome.evidence.notes)
+    elif outcome.evidence.isolation:
+        yield Row("view", outcome.evidence.isolation)
 
 
 def _tried(outcome: Outcome) -> Iterator[Row]:

@@ -48,11 +48,17 @@ def _lines(
         yield from _ending(outcome)
     if wrote:
         yield f"result    {wrote}"
-    if outcome and outcome.offers:
-        yield from (f"{label:<10}{text}" if label else text for label, text in offers.lines(outcome))
-        yield f"pick      coderefine pick {run} N"
+    if outcome:
+        yield from _offers(run, outcome)
     if best or best_try(attempts):
         yield f"look      coderefine show {run} --diff"
+
+
+def _offers(run: str, outcome: Outcome) -> Iterator[str]:
+    for label, text in offers.lines(outcome):
+        yield f"{label:<10}{text}" if label else text
+    if outcome.offers:
+        yield f"pick      coderefine pick {run} N"
 
 
 def _ending(outcome: Outcome) -> Iterator[str]:

@@ -56,8 +56,7 @@ def confined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
     """What was applied, and what is missing, in words."""
     bounds = job["bounds"]
     home = os.path.realpath(os.path.expanduser("~"))
-    allowed = [*job["own"], *bounds["write"], *([home] if bounds["home"] else [])]
-    write = [path for path in dict.fromkeys(map(os.path.realpath, allowed)) if os.path.exists(path)]
+    write = _writable(job, home)
     secrets = [] if bounds["secrets"] else list(kernel.secret_paths(home))
     mounts, offline, nested = kernel.separate(network=bounds["network"])
     if mounts:
@@ -75,6 +74,13 @@ def confined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
         "Unix sockets closed": filtered and (mounts or not bounds["sockets"]),
     }
     return _words(guards, bounds)
+
+
+def _writable(job: dict[str, Any], home: str) -> list[str]:
+    """The existing paths that may be written, links resolved."""
+    bounds = job["bounds"]
+    allowed = [*job["own"], *bounds["write"], *([home] if bounds["home"] else [])]
+    return [path for path in dict.fromkeys(map(os.path.realpath, allowed)) if os.path.exists(path)]
 
 
 def _words(guards: dict[str, bool], bounds: dict[str, Any]) -> tuple[list[str], list[str]]:

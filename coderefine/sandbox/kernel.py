@@ -86,13 +86,12 @@ def separate(*, network: bool) -> tuple[bool, bool, bool]:
     Answers: own mounts, offline, and whether a new user namespace was needed for it.
     """
     cut = 0 if network or offline() else CLONE_NEWNET
-    for flags in dict.fromkeys((CLONE_NEWNS | cut, CLONE_NEWUSER | CLONE_NEWNS | cut, cut, CLONE_NEWUSER | cut)):
-        if flags and _unshared(flags):
-            if cut & flags:
-                _loopback()
-            mounts = bool(flags & CLONE_NEWNS) and _private()
-            return mounts, not network and (not cut or bool(cut & flags)), bool(flags & CLONE_NEWUSER)
-    return False, not network and not cut, False
+    tried = dict.fromkeys((CLONE_NEWNS | cut, CLONE_NEWUSER | CLONE_NEWNS | cut, cut, CLONE_NEWUSER | cut))
+    flags = next((flags for flags in tried if flags and _unshared(flags)), 0)
+    if flags & cut:
+        _loopback()
+    mounts = bool(flags & CLONE_NEWNS) and _private()
+    return mounts, not network and flags & cut == cut, bool(flags & CLONE_NEWUSER)
 
 
 def _unshared(flags: int) -> bool:
@@ -146,14 +145,19 @@ def freeze(write: Sequence[str]) -> bool:
     Landlock does not know of changes to modes, times and extended attributes; a read-only mount refuses them too.
     """
     kept = [os.fsencode(path) for path in write]
-    mounted = {point for point, _ in _mounts()}
-    if not all(path in mounted or _bound(path, path, MS_REC) for path in kept):
+    if not _mounted(kept):
         return False
     again = [point for point, writable in _mounts() if writable and any(_is_at(point, path) for path in kept)]
     if not _read_only(b"/", AT_RECURSIVE, on=True):
         return False
     refused = [path for path in again if not _read_only(path, 0, on=False)]
     return not set(refused) & set(kept)
+
+
+def _mounted(paths: Sequence[bytes]) -> bool:
+    """Make each of `paths` a mount point."""
+    mounted = {point for point, _ in _mounts()}
+    return all(path in mounted or _bound(path, path, MS_REC) for path in paths)
 
 
 def hide(paths: Sequence[str]) -> None:

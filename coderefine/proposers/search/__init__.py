@@ -131,8 +131,7 @@ class Search:
         self.alternatives = tuple(self._patches[id(other)] for other in self._equals(repair))
         self._promised = repair.fixed
         self.proposed = self._patches[id(repair)]
-        groups = (group for rivals in self.chosen.sets for group in rivals.groups if repair in group.repairs)
-        self.changed = next((group.changed for group in groups), None)
+        self.changed = self.chosen.changed(repair)
         self.offer = offer(doubtful[0], repair, situation.best.patch, self._read) if doubtful else None
         return True
 

@@ -59,6 +59,11 @@ class Chosen:
     compared: int = 0
     sets: tuple[Rivals, ...] = ()
 
+    def changed(self, repair: Repair) -> tuple[int, int] | None:
+        """Nearby answers that `repair` changes, and all that were compared; None where none were."""
+        groups = (group for rivals in self.sets for group in rivals.groups if repair in group.repairs)
+        return next((group.changed for group in groups), None)
+
 
 def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Repair], float] = lambda _: 0.0) -> Chosen:
     """Whole repairs first, best first; partial ones by the number of tests they pass.

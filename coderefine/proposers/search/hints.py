@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from coderefine.core import Case
+from coderefine.core import Case, Failure
 
 BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "NameError": {"variable": 2.0, "global": 2.0, "receiver": 2.5, "function": 1.5, "invented": 0.7, "from-here": 0.7},
@@ -162,14 +162,14 @@ class Hints:
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
         """The mean over the failing tests: one odd failure among many says little."""
-        cases = [case for case in failing if case.failure is not None]
+        failures = [case.failure for case in failing if case.failure is not None]
         found: dict[str, float] = {}
-        for case in cases:
-            for name, odds in _said(case).items():
-                found[name] = found.get(name, 0.0) + odds / len(cases)
-        said = [case.failure.words for case in cases if case.failure]
+        for failure in failures:
+            for name, odds in _said(failure).items():
+                found[name] = found.get(name, 0.0) + odds / len(failures)
+        said = [failure.words for failure in failures]
         none = any(NONE.search(text) for text in said)
-        slips = {case.failure.wrong: case.failure.nearest for case in cases if case.failure and case.failure.nearest}
+        slips = {failure.wrong: failure.nearest for failure in failures if failure.nearest}
         return cls(found, _named(UNDEFINED, said), none, _named(LACKING, said), tuple(slips.items()))
 
 
@@ -178,11 +178,10 @@ def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match.group(1) for text in texts for match in pattern.finditer(text)))
 
 
-def _said(case: Case) -> dict[str, float]:
-    assert case.failure is not None
-    found = dict(BY_EXCEPTION.get(case.failure.exception.rsplit(".", 1)[-1], {}))
+def _said(failure: Failure) -> dict[str, float]:
+    found = dict(BY_EXCEPTION.get(failure.exception.rsplit(".", 1)[-1], {}))
     for pattern, odds in BY_MESSAGE:
-        if pattern.search(case.failure.words):
+        if pattern.search(failure.words):
             for name, extra in odds.items():
                 found[name] = max(found.get(name, 0.0), extra)
     return found

@@ -7,7 +7,7 @@ import difflib
 import inspect
 import re
 import sys
-from typing import Any, Iterable, List, Tuple
+from typing import Any, Iterable, List, Optional, Tuple
 
 MOST = 3
 """Names given."""
@@ -34,17 +34,20 @@ def _asked(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name and hasattr(error, "obj"):
         return name, _public(dir(error.obj), name)
-    if isinstance(error, NameError) and name and frame is not None:
-        return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, ImportError):
         found = IMPORT.search(str(error))
         return (found.group(1), dir(sys.modules[found.group(2)])) if found else ("", [])
-    if isinstance(error, KeyError) and frame is not None and error.args and type(error.args[0]) is str:
+    return _asked_in(frame, error, name) if frame is not None else ("", [])
+
+
+def _asked_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[str, Iterable[str]]":
+    """As `_asked`, of an error that `frame` is needed for."""
+    if isinstance(error, NameError) and name:
+        return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
+    if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:
         return error.args[0][:LONGEST], _keys(frame, error.args[0])
-    if isinstance(error, TypeError) and frame is not None:
-        found = KEYWORD.search(str(error))
-        return (found.group(2), _parameters(frame, found.group(1))) if found else ("", [])
-    return "", []
+    found = KEYWORD.search(str(error)) if isinstance(error, TypeError) else None
+    return (found.group(2), _parameters(frame, found.group(1))) if found else ("", [])
 
 
 def _public(names: Iterable[str], wrong: str) -> List[str]:
