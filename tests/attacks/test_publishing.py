@@ -117,13 +117,13 @@ def a_formatter_that_is_killed_with_us(scene: Scene) -> bool:
     top = make_repo(scene.home / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     reached = scene.home / "reached"
     hook = top / ".git/hooks/pre-commit"
-    hook.write_text(f"#!/bin/sh\necho '# formatted' >> order.py; touch '{reached}'; sleep 60\n")
+    hook.write_text(f"#!/bin/sh\necho '# formatted' >> order.py; touch '{reached}'; sleep 300\n")
     hook.chmod(0o755)
     mark = f"TEST_MARK={reached}"
     env = {**os.environ, **scene.env, "TEST_MARK": str(reached)}
     argv = (PY, "-m", "coderefine", "fix", "order.py", "--no-model", "--commit")
     child = subprocess.Popen(argv, cwd=top, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while not reached.exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert reached.exists()

@@ -156,7 +156,7 @@ def test_sometimes():
     ("limits", "stop", "why"),
     [
         (Limits(iterations=2), Stop.ITERATIONS, "2 of 2 rounds with the model are used (--max-iterations)"),
-        (Limits(seconds=0.0), Stop.BUDGET, "seconds"),
+        (Limits(seconds=0.0), Stop.BUDGET, "of --timeout are used up"),
         (Limits(test_runs=2), Stop.BUDGET, "test runs"),
     ],
 )
