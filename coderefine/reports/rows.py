@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from coderefine.core import EMPTY, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.core import EMPTY, PLAUSIBLE, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
 from coderefine.reports import offers
 from coderefine.reports.line_numbers import steps
 
@@ -120,7 +120,8 @@ def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
     """Count the refused attempts, with the most frequent reasons."""
-    reasons = Counter(attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
+    said = (attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
+    reasons = Counter(reason for reason in said if not reason.startswith(PLAUSIBLE))
     if reasons:
         shown = "; ".join(f"{_first(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
         total = reasons.total()

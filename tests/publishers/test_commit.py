@@ -45,6 +45,7 @@ def test_the_commit_holds_the_patch_and_the_evidence(repo: Path) -> None:
         "repair: swap the bounds {literally}\n\n"
         "Coderefine-Checks: pytest 1 -> 0\n"
         "Coderefine-Evidence: 1 test flipped, 41 kept, 0 lost; patched lines covered 2/2\n"
+        "Coderefine-Confidence: proved\n"
         "Coderefine-Attempts: 1\n"
         "Coderefine-Cost: 2 requests, 1,234 tokens, $0.0123\n"
         f"Coderefine-Run: {prepared.run}"

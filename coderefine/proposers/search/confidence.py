@@ -126,7 +126,7 @@ def vector(known: Features) -> dict[str, float]:
     return {
         "always": 1.0,
         "rivals": float(known.ways > 1),
-        "behaviours": math.log(known.ways),
+        "behaviours": math.log(max(1, known.ways)),
         "share": known.share,
         "alike": float(known.voices > 1),
         "disturbs": known.passing,
@@ -135,7 +135,7 @@ def vector(known: Features) -> dict[str, float]:
         "removes": float(known.removes),
         "weak": float(weak),
         "tokens": min(float(known.tokens), 8.0),
-        "tests": min(math.log(known.tests), 2.0),
+        "tests": min(math.log(max(1, known.tests)), 2.0),
         "named": float(known.named),
         "intent": float(known.intent),
         "margin": max(-1.0, min(known.margin, 4.0)),
