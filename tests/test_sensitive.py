@@ -9,7 +9,7 @@ from coderefine.runner.inside import values
 
 HELD = {
     "DATABASE_URL": "plain", "DATABASE_URI": "postgres://ada:hunter2pass@db/x", "GH_PAT": "x", "STRIPE_KEY": "x",
-    "MYSQL_PWD": "x", "OPENAI_API_KEY": "x", "SENTRY_DSN": "x", "aws_secret": "x", "SSH_AUTH_SOCK": "/tmp/a",
+    "MYSQL_PWD": "x", "MISTRAL_API_KEY": "x", "SENTRY_DSN": "x", "aws_secret": "x", "SSH_AUTH_SOCK": "/tmp/a",
     "DOCKER_HOST": "unix:///run/docker.sock", "NOTES": "use hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
 }  # fmt: skip
 KEPT = {"PWD": "/", "OLDPWD": "/", "PATH": "/bin", "HOME": "/", "DATABASE_URL": "sqlite:///test.db", "KEYBOARD": "us"}

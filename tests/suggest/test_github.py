@@ -268,7 +268,7 @@ def test_after_a_forced_push_of_something_else_nothing_stale_is_left(fake: Fake)
 
 def test_a_foreign_artifact_vouches_for_nothing(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE), distrust=True)
-    assert "own run says it ran all tests" in fake.comments[0]["body"]
+    assert "own run reports it ran all tests" in fake.comments[0]["body"]
     assert "its author controls" in fake.notes[0]["body"]
     publish(fake, Bundle(fake.head, fake.base), distrust=True)
     assert {one["conclusion"] for one in fake.runs} == {"neutral"}
