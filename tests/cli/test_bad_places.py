@@ -95,7 +95,8 @@ class TestPermissions:
         finally:
             for path, mode in modes.items():
                 path.chmod(mode)
-        refused(said, "cannot write order.py")
+        assert said.code == 1, said
+        assert "order.py is read-only" in said.err
         assert state(untidy) == before
 
     def test_a_git_directory_that_cannot_be_written_is_told(self, untidy: Path, user: Sequence[str]) -> None:
