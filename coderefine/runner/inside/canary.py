@@ -196,7 +196,7 @@ def _is_pytests(file: str) -> bool:
 _HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(os.sep)[0]
 
 
-def worn(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:
+def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:
     """Names for our tests: of tests that a patch is to repair, then of any; the secret chooses."""
     seed = int(token(secret, when, most), 16)
     pool = [name for name in doubted if name in set(chosen)]

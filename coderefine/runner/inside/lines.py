@@ -52,6 +52,10 @@ class Recorder:
             found.setdefault(self._scene.relative(path), set()).add(line)
         return {path: sorted(lines) for path, lines in found.items()}
 
+    def pause(self) -> None:
+        """Watch no more: what plug-ins do at the end of a run would be slowed down."""
+        self._watch.pause()
+
     def ours(self, path: str) -> bool:
         known = self._ours.get(path)
         if known is None:

@@ -144,7 +144,7 @@ class Choice:
         return kept
 
 
-class Choir:
+class Canaries:
     """Runs tests of ours (canary.py) around the project's, and sends what became of them."""
 
     def __init__(self, wire: Wire, scene: Scene, job: Dict[str, Any]) -> None:
@@ -154,7 +154,7 @@ class Choir:
         self._canary: Any = None
         self._chosen: List[str] = []
         self._records: List[CaseRecord] = []
-        self.singing = False
+        self.playing = False
 
     def open(self, session: Any, patched: Sequence[str]) -> None:
         """Get ready, in a session that has collected. Nothing is sent where this pytest is not as we know it."""
@@ -171,14 +171,14 @@ class Choir:
         if self._canary is None:
             self._wire.say("canary", when=when, records=())
             return
-        secret, self._records, self.singing = self._job["secret"], [], True
+        secret, self._records, self.playing = self._job["secret"], [], True
         try:
-            names = list(canary.worn(secret, when, self._job["doubted"], self._chosen))
+            names = list(canary.names(secret, when, self._job["doubted"], self._chosen))
             self._canary.play(names, secret, when, following)
         except Exception as error:
             self._wire.later("silent", why=repr(error))
         finally:
-            self.singing = False
+            self.playing = False
         self._wire.say("canary", when=when, records=self._records)  # at once: the next test may end the process
 
     def hear(self, reports: Sequence[Any]) -> None:
@@ -205,7 +205,7 @@ class Plugin:
         self._numbers: Dict[str, int] = {}
         self._running = False
         self._finished = 0
-        self._choir = Choir(wire, scene, job)
+        self._canaries = Canaries(wire, scene, job)
         self._loaded = Loaded(job)
         self._patched = tuple(job["patched"])
 
@@ -292,15 +292,17 @@ class Plugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> Any:
-        self._choir.open(session, self._patched)
-        self._choir.play("before", session.items[0] if session.items else None)
+        self._canaries.open(session, self._patched)
+        self._canaries.play("before", session.items[0] if session.items else None)
         outcome = yield
+        if self._lines is not None:
+            self._lines.pause()
         if outcome.excinfo is None:  # otherwise tests are left that did not run, and that decides
-            self._choir.play("after", None)
+            self._canaries.play("after", None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        if self._choir.singing:
+        if self._canaries.playing:
             return
         self._wire.breathe()
         self._running = True
@@ -311,7 +313,7 @@ class Plugin:
     def pytest_runtest_makereport(self, call: Any) -> Any:
         outcome = yield
         if call.excinfo is not None:
-            rich = self._rich and not self._choir.singing
+            rich = self._rich and not self._canaries.playing
             attach(self._scene, outcome.get_result(), call.excinfo.value, rich=rich)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -320,8 +322,8 @@ class Plugin:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         reports = self._reports.pop(nodeid, None)
-        if self._choir.singing:
-            self._choir.hear(reports or ())
+        if self._canaries.playing:
+            self._canaries.hear(reports or ())
             return
         self._running = False
         self._finished += 1
