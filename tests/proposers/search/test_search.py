@@ -132,7 +132,8 @@ def test_two_faults_of_different_tests(repair: Repair) -> None:
     faulty = "def add(a, b):\n    return a - b\n\ndef small(a):\n    return a > 3\n"
     tests = (
         "from two import add, small\n\ndef test_add():\n    assert add(1, 2) == 3\n    assert add(0, 5) == 5\n\n"
-        "def test_small():\n    assert small(1) and small(2) and small(-4)\n    assert not small(3)\n    assert not small(9)\n"
+        "def test_small():\n    assert small(1) and small(2) and small(-4)\n"
+        "    assert not small(3)\n    assert not small(9)\n"
     )
     patches, _, _ = repair({"two.py": faulty, "test_two.py": tests})
     right = faulty.replace("a - b", "a + b").replace("a > 3", "a < 3").encode()
