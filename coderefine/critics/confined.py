@@ -30,7 +30,8 @@ class Sandboxed:
     """Starts programs under bounds that stay the same for all trees, once they have been found."""
 
     def __init__(self, config: Config) -> None:
-        self._steps = [bounds for bounds in sandbox.steps(config) if bounds is None or _harmless(bounds, config)]
+        first, *looser = sandbox.steps(config)
+        self._steps = [first, *(one for one in looser if one is None or _is_harmless(one, config))]
         if len(self._steps) > 1:
             self._steps.remove(None)
         self._strict = config.sandbox == "strict"
@@ -71,6 +72,5 @@ class Sandboxed:
             raise
 
 
-def _harmless(bounds: Bounds, config: Config) -> bool:
-    wide = bounds.home or bounds.secrets or bounds.network > config.network
-    return not wide and (bounds == sandbox.steps(config)[0] or bool(bounds.name))
+def _is_harmless(bounds: Bounds, config: Config) -> bool:
+    return bool(bounds.name) and not (bounds.home or bounds.secrets or bounds.network > config.network)

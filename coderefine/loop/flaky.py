@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
 
 from coderefine.core import Ask, Case, Check, Coverage, Critic, Freedom, Needs, Patch, Views
 from coderefine.errors import CriticError
@@ -85,37 +84,27 @@ def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[C
     another way at the loosest step too, the sandbox is not to blame. Raises CriticError when pytest gives no verdict
     at all.
     """
+    found: dict[Freedom, Check] = {}
+    errors: list[CriticError] = []
 
-    def checked(freedom: Freedom) -> Check | None:
+    def fits(freedom: Freedom) -> bool:
         try:
-            (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=freedom))
-        except CriticError:
-            return None
-        return check
+            (found[freedom],) = critique(views, (critic,), Patch(), replace(ask, freedom=freedom))
+        except CriticError as error:
+            errors.append(error)
+            return False
+        return not _odd(baseline, found[freedom], ask.tests or ())
 
-    def fits(check: Check | None) -> TypeGuard[Check]:
-        return check is not None and not _odd(baseline, check, ask.tests or ())
-
-    first = Freedom(0, baseline.needs)
-    last = Freedom(LOOSEST, baseline.needs)
-    tight = checked(first)
-    if fits(tight):
-        return tight, first
-    loose = checked(last)
-    if not fits(loose):
-        return _said((tight, first), (loose, last))
-    for freedom in ladder(views, critic, ask, first):
-        if freedom.step not in {first.step, last.step} and fits(between := checked(freedom)):
-            return between, freedom
-    return loose, last
-
-
-def _said(*found: tuple[Check | None, Freedom]) -> tuple[Check, Freedom]:
-    """The first check that there is. Raises CriticError when there is none."""
-    for check, freedom in found:
-        if check is not None:
-            return check, freedom
-    raise CriticError("pytest gives no verdict on the failing tests alone")
+    best, last = Freedom(0, baseline.needs), Freedom(LOOSEST, baseline.needs)
+    if not fits(best):
+        if fits(last):
+            between = (one for one in ladder(views, critic, ask, best) if 0 < one.step < LOOSEST)
+            best = next(filter(fits, between), last)
+        elif best not in found:
+            best = last
+    if best not in found:
+        raise errors[-1]
+    return found[best], best
 
 
 def ladder(views: Views, critic: Critic, ask: Ask, first: Freedom) -> Iterator[Freedom]:

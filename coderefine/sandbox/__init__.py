@@ -1,7 +1,7 @@
 """The launcher of processes that run the project's or a patch's code: namespaces, Landlock, seccomp, limits."""
 
 from coderefine.sandbox.bounds import LOOSEST, TOUCHED, Bounds, bounds, steps
-from coderefine.sandbox.here import lacking, tried
+from coderefine.sandbox.here import tried
 from coderefine.sandbox.launch import Confined, Report, refusal, run, start
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Confined",
     "Report",
     "bounds",
-    "lacking",
     "refusal",
     "run",
     "start",

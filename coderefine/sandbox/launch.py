@@ -73,6 +73,22 @@ class Confined:
 
 
 @contextmanager
+def report_pipe() -> Iterator[tuple[int, int]]:
+    """Open the pipe of a launcher's report: the end to read, for `read`, and the end that the launcher inherits.
+
+    The latter is closed at the end of the block, the former only where the block fails.
+    """
+    reading, writing = os.pipe()
+    try:
+        yield reading, writing
+    except BaseException:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+
+
+@contextmanager
 def start(
     view: View,
     argv: Sequence[str],
@@ -89,16 +105,10 @@ def start(
 
     `strict`: refuse to run what cannot be confined as `bounds` say. Raises ProcessError.
     """
-    reading, writing = os.pipe()
-    try:
+    with report_pipe() as (reading, writing):
         line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)
         fds = (*pass_fds, writing)
         child = proc.start(line, cwd="/", env=view.env(env), pass_fds=fds, stdout=stdout, stderr=stderr)
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
     launched = Confined(child, reading, strict=strict)
     try:
         yield launched
@@ -118,15 +128,9 @@ def run(
     stdin: bytes = b"",
 ) -> tuple[proc.Result, Report]:
     """Run `argv` in `view` under `bounds` to its end. Raises ProcessError, SandboxError; see `start`."""
-    reading, writing = os.pipe()
-    try:
+    with report_pipe() as (reading, writing):
         line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)
         result = proc.run(line, cwd="/", env=view.env(env), timeout=timeout, stdin=stdin, pass_fds=(writing,))
-    except BaseException:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
     return result, read(reading, strict=strict)
 
 

@@ -28,7 +28,8 @@ from tests.support.repo import make_repo
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or bool(sandbox.lacking()), reason="this system lacks a guard (see `coderefine doctor`)"
+    sys.platform != "linux" or bool(sandbox.tried().missing),
+    reason="this system lacks a guard (see `coderefine doctor`)",
 )
 KEYS = (".ssh/id_ed25519", ".aws/credentials", ".config/gh/hosts.yml", ".netrc")
 

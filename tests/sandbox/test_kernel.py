@@ -18,7 +18,7 @@ from coderefine.sandbox.launch import FOLDER
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and namespaces are Linux's")
 
-LACKING = " ".join(sandbox.lacking()) if sys.platform == "linux" else "Linux"
+LACKING = " ".join(sandbox.tried().missing) if sys.platform == "linux" else "Linux"
 needs_landlock = pytest.mark.skipif("Landlock" in LACKING, reason="no Landlock here")
 needs_network_namespace = pytest.mark.skipif("network" in LACKING, reason="no network namespace here")
 needs_mounts = pytest.mark.skipif("mounts" in LACKING, reason="no mount namespace here")
