@@ -43,7 +43,7 @@ ALONE, TURN = 30.0, 8.0
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the time left, and most seconds, for watching failing tests and those near them."""
 Symptom = tuple[str, str, str]
-COMPARING = 1.0
+COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
 

@@ -29,6 +29,8 @@ from . import (
     wire,
 )
 
+AGAIN = "again"
+"""The unchanged program, asked a second time."""
 SHOWN = 60
 """Calls that tell candidates apart, shown with the answers as text."""
 Message = Dict[str, Any]
@@ -269,7 +271,10 @@ class Server:
         """In the child: record calls while the tests run, then have every candidate answer them."""
         failing = frozenset(message.get("failing", ()))
         recorder = probe.Recorder(
-            self._functions.running, lambda path: path in self._rewritten, lambda: self._board.running in failing
+            self._functions.running,
+            lambda path: path in self._rewritten,
+            lambda: self._board.running in failing,
+            frozenset(function.__code__ for edit in edits.values() for function, _ in edit.targets),
         )
         recorder.start()
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
@@ -278,19 +283,30 @@ class Server:
             files = {self._tree.full(path): data for path, data in disk.decoded(message["other"]).items()}
             return json.dumps(wide.compared(recorder.calls, files, message["seconds"])).encode("ascii")
         calls = probe.near(recorder.calls)
-        share = message["seconds"] / (len(edits) + 1)
-        texts: Dict[str, List[str]] = {"": []}
-        codes = {"": probe.answers(calls, time.monotonic() + share, texts[""])}
-        for number, edit in edits.items():
-            before = [(function, function.__code__) for function, _ in edit.targets]
-            for function, code in edit.targets:
-                function.__code__ = code
-            texts[number] = []
-            codes[number] = probe.answers(calls, time.monotonic() + share, texts[number])
-            for function, code in before:
-                function.__code__ = code
-        told = {"?": [probe.label(call) for call in calls], "^": [call.kind for call in calls]}
-        return json.dumps({**told, **_shown(calls, codes, texts), **codes}).encode("ascii")
+        answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
+        told = {"?": [probe.label(call) for call in calls], "^": probe.kinds(calls, answers)}
+        codes = {number: row.codes for number, row in answers.items() if number != AGAIN}
+        return json.dumps({**told, **_shown(calls, answers), **codes}).encode("ascii")
+
+    def _answered(self, calls: List[probe.Call], edits: "Dict[str, Edit]", until: float) -> Dict[str, probe.Answers]:
+        """What the program ("", and AGAIN a second time) and every candidate answer, each in a process of its own.
+
+        What a call leaves behind, in a cache or a counter, is so unknown to the others. Without those that died.
+        """
+        found: Dict[str, probe.Answers] = {}
+        asked = {"": Edit(), **edits, AGAIN: Edit()}
+        for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items()):  # noqa: B905 - Python 3.9
+            share = max(0.0, until - time.monotonic()) / left
+
+            def work(tell: child.Tell, edit: "Edit" = edit, share: float = share) -> None:
+                edit.make()
+                answers = probe.answers(calls, time.monotonic() + share, describe=True)
+                tell(json.dumps(answers).encode("ascii"))
+
+            ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
+            if ended.ok:
+                found[number] = probe.Answers(*json.loads(ended.extra))
+        return probe.comparable(found, AGAIN)
 
     def _watched(self, path: str) -> bool:
         """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""
@@ -309,12 +325,13 @@ class Server:
                 self._entering.setdefault(function, set()).add(number)
 
 
-def _shown(calls: List[probe.Call], codes: Dict[str, List[str]], texts: Dict[str, List[str]]) -> Dict[str, List[str]]:
+def _shown(calls: List[probe.Call], answers: "Dict[str, probe.Answers]") -> Dict[str, List[str]]:
     """The calls that tell candidates apart: "@" their places, "$" as text, "%" their modules, "=N" the answers of N."""
-    places = [place for place in probe.told_apart(codes, SHOWN) if place < len(texts[""])]
+    places = probe.told_apart({number: row.codes for number, row in answers.items() if number != AGAIN}, SHOWN)
     describe = values.Describer()
     shown = {"@": [str(place) for place in places], "$": [probe.spoken(calls[place], describe) for place in places]}
     shown["%"] = [calls[place].function.__module__ for place in places]
+    texts = {number: row.texts for number, row in answers.items() if number != AGAIN}
     said = {"=" + number: [row[place] if place < len(row) else "" for place in places] for number, row in texts.items()}
     return {**shown, **said}
 

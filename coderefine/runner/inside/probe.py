@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import inspect
 import io
 import itertools
 import random
@@ -15,21 +16,25 @@ import signal
 import sys
 import time
 import types
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .values import Describer
 from .vary import variants
 
 CALLS = 40
-"""Calls recorded; at most PER_FUNCTION of one function by failing tests, and as many by passing ones."""
+"""Calls of the tests that are recorded, and as many of edited functions, whoever calls them; at most PER_FUNCTION of
+one function by failing tests, and as many by passing ones."""
 PER_FUNCTION = 8
-NEAR = 240
+DEAR = 0.02
+"""Seconds that a copy of the arguments may take: no more calls of that function are recorded then."""
+NEAR = 320
 """Calls made of them by varying one argument at a time."""
 PATIENCE = 0.03
 """Wall seconds one call may take."""
 TIMEOUT, FAILED = "~", "!"
 """How codes begin that stand for a call that did not end, and for one that raised."""
 DEPTH, WIDTH = 5, 60
+COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Call(NamedTuple):
@@ -52,20 +57,28 @@ class Call(NamedTuple):
 
 
 class Recorder:
-    """Notes calls that the tests make of the project's functions, with copies of the arguments."""
+    """Notes calls that the tests make of the project's functions, with copies of the arguments.
+
+    Calls of the functions that are edited are noted wherever they come from: deep in a program the tests' own calls
+    say little of them.
+    """
 
     def __init__(
         self,
         find: Callable[[types.CodeType], Optional[types.FunctionType]],
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
+        edited: "FrozenSet[types.CodeType]" = frozenset(),
     ) -> None:
         """`find` gives the function that runs some code, `failing` says whether a failing test is running."""
         self._find = find
         self._from_test = from_test
         self._failing = failing
+        self._edited = edited
         self._frames: List[types.FrameType] = []
         self._counts: "Dict[Tuple[types.CodeType, bool], int]" = {}
+        self._kept = {True: 0, False: 0}
+        self._dear: "Set[types.CodeType]" = set()
         self.calls: List[Call] = []
 
     def start(self) -> None:
@@ -76,12 +89,13 @@ class Recorder:
         self._frames.clear()
 
     def _saw(self, frame: types.FrameType, event: str, _: object) -> None:
-        if event != "call" or len(self.calls) >= CALLS or frame.f_back is None:
+        code = frame.f_code
+        if event != "call" or frame.f_back is None or code.co_flags & COROUTINE:
             return
-        if not self._from_test(frame.f_back.f_code.co_filename):
+        edited = code in self._edited
+        if not (edited or self._from_test(frame.f_back.f_code.co_filename)):
             return
-        function = self._find(frame.f_code)
-        if function is None or self._enough(frame.f_code) or self._again(frame):
+        if self._enough(code, edited=edited) or self._again(frame) or (function := self._find(code)) is None:
             return
         sys.setprofile(None)
         try:
@@ -89,10 +103,10 @@ class Recorder:
         finally:
             sys.setprofile(self._saw)
 
-    def _enough(self, code: types.CodeType) -> bool:
+    def _enough(self, code: types.CodeType, *, edited: bool) -> bool:
         """Whether this is known well enough: calls of passing tests must have a place beside those of failing ones."""
         failing = self._failing()
-        if failing and len(self.calls) >= CALLS // 2:
+        if self._kept[edited] >= (CALLS // 2 if failing else CALLS) or code in self._dear:
             return True
         return self._counts.get((code, failing), 0) >= PER_FUNCTION
 
@@ -108,10 +122,15 @@ class Recorder:
     def _note(self, function: types.FunctionType, frame: types.FrameType) -> None:
         code, failing = frame.f_code, self._failing()
         self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
+        began = time.monotonic()
         try:
             args, kwargs = copy.deepcopy(bound(code, frame.f_locals))
         except Exception:  # whatever a __deepcopy__ of theirs raises: this call cannot be repeated
             return
+        finally:
+            if time.monotonic() - began > DEAR:
+                self._dear.add(code)
+        self._kept[code in self._edited] += 1
         self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing))
 
 
@@ -173,26 +192,53 @@ class _TooLongError(BaseException):
     """Not an Exception, so that the program's own handlers let it pass."""
 
 
-def answers(calls: List[Call], until: float, texts: Optional[List[str]] = None) -> List[str]:
-    """One code per call. Stops at `until` (monotonic seconds): the list is then shorter.
+class Answers(NamedTuple):
+    """One code per call, and the answers as a person reads them, where asked for."""
 
-    `texts` gets the answers as a person reads them.
-    """
-    found: List[str] = []
-    describe = Describer() if texts is not None else None
+    codes: List[str]
+    texts: List[str]
+
+
+def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answers:
+    """Ask `calls` one after the other. Stops at `until` (monotonic seconds): the lists are then shorter."""
+    found = Answers([], [])
+    describer = Describer() if describe else None
     before = signal.signal(signal.SIGALRM, _ring)
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             for call in calls:
                 if time.monotonic() > until:
                     break
-                code, text = _answer(call, describe)
-                found.append(code)
-                if texts is not None:
-                    texts.append(text)
+                code, text = _answer(call, describer)
+                found.codes.append(code)
+                found.texts.append(text)
     finally:
         signal.signal(signal.SIGALRM, before)
     return found
+
+
+def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
+    """`found` by candidate, made comparable; empty without the program's own answers, "" and a second time `again`.
+
+    A row is as long as the program's own: what a candidate did not come to did not end. A call that the program itself
+    does not answer alike twice has no code.
+    """
+    if "" not in found or again not in found:
+        return {}
+    first, second = found[""].codes, found[again].codes
+    length = min(len(first), len(second))
+    made = {}
+    for number, row in found.items():
+        codes = [*row.codes, *[TIMEOUT] * length][:length]
+        steady = [code if first[at] == second[at] else "" for at, code in enumerate(codes)]
+        made[number] = Answers(steady, row.texts[:length])
+    return made
+
+
+def kinds(calls: List[Call], found: Dict[str, Answers]) -> List[str]:
+    """The kinds of `calls`, see Call; `-` for those without a code."""
+    codes = found[""].codes if "" in found else []
+    return [call.kind if at >= len(codes) or codes[at] else "-" for at, call in enumerate(calls)]
 
 
 def _ring(_number: int, _frame: object) -> None:

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import copy
 import random
+import types
 from typing import Any, Callable, Dict, List
 
 MOST = 7
 """Variants of one value."""
+PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
 def variants(value: Any, dice: random.Random) -> List[Any]:
     """At most MOST values like `value`, without itself; none for types we know nothing of."""
     make = MAKERS.get(type(value))
-    found = make(value, dice) if make else []
-    kept = [one for one in found if type(one) is type(value) and one != value]
+    if make is None:
+        return objects(value, dice)
+    kept = [one for one in make(value, dice) if type(one) is type(value) and one != value]
     return kept if len(kept) <= MOST else dice.sample(kept, MOST)
+
+
+def objects(value: Any, dice: random.Random) -> List[Any]:
+    """At most MOST copies of an object, each with another value of one attribute: what plain data of it may be."""
+    if isinstance(value, PLAIN) or not isinstance(getattr(value, "__dict__", None), dict):
+        return []
+    found = []
+    for name, inner in list(value.__dict__.items()):
+        for one in variants(inner, dice)[:3] if type(inner) in MAKERS else ():
+            try:
+                twin = copy.copy(value)
+            except Exception:  # whatever a __copy__ of theirs raises
+                return []
+            twin.__dict__[name] = one
+            found.append(twin)
+    return found if len(found) <= MOST else dice.sample(found, MOST)
 
 
 def _of_int(value: int, dice: random.Random) -> List[Any]:

@@ -55,13 +55,13 @@ def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: f
     for name, way in ways:
         with way():
             for end, asked in (("", calls), ("2", calls), (" value", alone)):
-                codes[name + end] = answers(asked, time.monotonic() + seconds / 8)
+                codes[name + end] = answers(asked, time.monotonic() + seconds / 8).codes
     for name in ("within", "within2"):
         until = time.monotonic() + seconds / 8
         codes[name] = []
         for call in calls:
             with other.within():
-                codes[name] += answers([call], until)
+                codes[name] += answers([call], until).codes
     return codes
 
 

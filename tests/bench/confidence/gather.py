@@ -2,12 +2,14 @@
 
     python -m tests.bench.confidence.gather written [--seed S] [--slice SECONDS]
     python -m tests.bench.confidence.gather injected [--seed S] [--slice SECONDS] [--faults N] [--only PACKAGE]
+    python -m tests.bench.confidence.gather real [--seed S] [--slice SECONDS] [--faults N] [--only PROJECT]
 
 `written`: the hand-written programs of tests/bench/repair/handwritten, `injected`: faults put into real packages by
 tests/bench/repair/mutator.py. Of the tests that notice the fault or mention the function a random half is taken away,
-but one that fails stays. Each trial is one row of a JSON-lines file in the temporary folder; what has a row is not run
-again. A row holds every group of plausible repairs that behave alike: what is known of it (Features) and whether it is
-right, that is equal to the original on the calls of the *whole* suite and calls near them (repair/differential.py).
+but one that fails stays. `real`: the slips of tests/bench/real, with all tests of these projects. Each trial is one row
+of a JSON-lines file in the temporary folder; what has a row is not run again. A row holds every group of plausible
+repairs that behave alike: what is known of it (Features) and whether it is right, that is equal to the original on the
+calls of the *whole* suite and calls near them (repair/differential.py).
 A row belongs to the development half or is put aside by the hash of its name: see `half`.
 """
 
@@ -37,6 +39,11 @@ from coderefine.proposers.search import Search
 from coderefine.proposers.search.confidence import Rivals
 from coderefine.proposers.search.summary import summary
 from coderefine.workspace import open_views
+from tests.bench.real.projects import Project, chosen, locked, restore
+from tests.bench.real.projects import prepare as prepare_project
+from tests.bench.real.slips import Slip, accepted
+from tests.bench.real.trials import faulty as put_slip
+from tests.bench.real.trials import same
 from tests.bench.repair.cases import Written
 from tests.bench.repair.cases import load as load_written
 from tests.bench.repair.differential import agree, same_in_package
@@ -84,7 +91,7 @@ def searched(top: Path, seconds: float) -> tuple[Search, int, float]:
     critic = Pytest(place, python, config, lambda _: None)
     with open_views(place) as views:
         with views.open() as view:
-            check = critic.check(view, Ask(rich=True, seed=0, timeout=60))
+            check = critic.check(view, Ask(rich=True, seed=0, timeout=300))
         search = Search(place, python, config, Protection.of(place, config))
         base = Attempt(0, Patch(), (check,))
         began = time.monotonic()
@@ -300,16 +307,50 @@ def deselecting(settings: str, gone: list[str]) -> str:
     return f"{head}addopts = {json.dumps(value + left)}{rest}"
 
 
+# -- slips in real projects, all tests kept ---------------------------------------------------------------
+
+
+def real(args: argparse.Namespace) -> None:
+    for project in chosen(args.only, ""):
+        for slip in accepted(project, args.faults, args.seed):
+            if time.monotonic() > args.until:
+                return
+            if ("real", slip_name(slip), args.seed) not in {row.key for row in rows()}:
+                with locked(project):
+                    keep(real_row(project, slip, args.seed))
+                    restore(project)
+
+
+def slip_name(slip: Slip) -> str:
+    return f"{slip.project}/{slip.id}"
+
+
+def real_row(project: Project, slip: Slip, seed: int) -> Row:
+    path = slip.fault.path
+    original = (project.pristine / path).read_text("utf-8")
+    limit = 10 * prepare_project(project).seconds + 120
+
+    def right(text: str) -> bool:
+        if same(original, text):
+            return True
+        return same_in_package(project.top, path, original, text, timeout=limit, python=project.python).equal
+
+    put_slip(project, slip)
+    search, failing, seconds = searched(project.top, 30.0)
+    found = described(search.chosen.sets[0], path, right) if search.chosen.sets else []
+    return Row("real", slip_name(slip), seed, seconds, failing, 0, found)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", choices=("written", "injected"))
+    parser.add_argument("source", choices=("written", "injected", "real"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slice", type=float, default=1e9, help="begin no trial after so many seconds")
     parser.add_argument("--faults", type=int, default=20, help="of each package")
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     args.until = time.monotonic() + args.slice
-    {"written": written, "injected": injected}[args.source](args)
+    {"written": written, "injected": injected, "real": real}[args.source](args)
 
 
 if __name__ == "__main__":
