@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from coderefine.core import Check, Outcome, Severity, Stop
-from coderefine.reports.rows import counted, ending
+from coderefine.core.plurals import counted
+from coderefine.reports.rows import ending
 
 
 def failures(checks: Iterable[Check]) -> str:

@@ -19,8 +19,8 @@ from coderefine.cli.options import GATES, OUTPUT, flags, options
 from coderefine.cli.screen import Delivered, Screen, screen
 from coderefine.cli.wiring import Setup, critics, setup, views
 from coderefine.core import Ask, Check, Event, Outcome, Patch
+from coderefine.core.plurals import counted
 from coderefine.errors import PublishError, UsageError
-from coderefine.reports.rows import counted
 
 if TYPE_CHECKING:
     from coderefine.core import Views

@@ -12,9 +12,10 @@ import click
 
 from coderefine.cli.delivery import Delivery
 from coderefine.config import MASKED
+from coderefine.core.plurals import counted
 from coderefine.errors import JournalError, SurroundingsError
 from coderefine.project import locate
-from coderefine.reports.rows import best_try, counted
+from coderefine.reports.rows import best_try
 
 if TYPE_CHECKING:
     from coderefine.cli.session import Request

@@ -20,8 +20,8 @@ from coderefine.cli.screen import Delivered, Screen, screen
 from coderefine.cli.session import Request, assembled, exit_code, new_journal, open_repository, reachable
 from coderefine.cli.wiring import Setup, setup, views
 from coderefine.core import Outcome
+from coderefine.core.plurals import counted
 from coderefine.errors import PublishError, UsageError
-from coderefine.reports.rows import counted
 
 if TYPE_CHECKING:
     from coderefine.git import Repository

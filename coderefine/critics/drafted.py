@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from coderefine import sandbox
 from coderefine.config import Config
 from coderefine.core import Ask, Attempt, Case, Check, Event, Failure, Finding, Freedom, Listen, Severity, Task, View
+from coderefine.core.plurals import counted
 from coderefine.critics.pytest import evidence
 from coderefine.critics.texts import Texts
 from coderefine.errors import CriticError, RunnerError
@@ -122,7 +123,7 @@ class Drafted:
     def _note(self, ran: int, bad: int) -> str:
         where = f"; they are kept in {kept}" if (kept := self._kept()) else ""
         put = f", those that pass in {self._task.drafted} too" if self._task.drafted and ran > bad else ""
-        drafts = "1 test" if ran == 1 else f"{ran} tests"
+        drafts = counted(ran, "test")
         return f"{ran - bad} of {drafts} drafted by the model pass, which proves nothing{where}{put}"
 
     def _kept(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.config import Config, Criterion
 from coderefine.core import FIX, Ask, Check, Finding, Read, Severity, Span, Task, View
+from coderefine.core.plurals import counted
 from coderefine.critics.files import python_files
 from coderefine.critics.scope import inside
 from coderefine.critics.symbols import Symbols
@@ -123,9 +124,9 @@ class Review:
         if found.missing:
             yield f"not scored, and not counted: {', '.join(found.missing)}"
         if found.dropped:
-            yield f"{found.dropped} finding{'s' * (found.dropped > 1)} dropped: no such code, path or criterion"
+            yield f"{counted(found.dropped, 'finding')} dropped: no such code, path or criterion"
         if left_out:
-            yield f"{left_out} file{'s' * (left_out > 1)} not read for want of room: give narrower paths"
+            yield f"{counted(left_out, 'file')} not read for want of room: give narrower paths"
 
 
 def _artefacts(view: View, task: Task) -> list[str]:

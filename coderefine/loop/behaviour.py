@@ -12,6 +12,7 @@ from typing import Protocol
 
 from coderefine.config import Config
 from coderefine.core import Attempt, Case, Patch, Verdict, Views
+from coderefine.core.plurals import counted
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.anypool import open_any_pool
@@ -99,7 +100,7 @@ def compared(before: Answers, after: Answers) -> Verdict:
     valued = {call: code for call, code in _steady(before).items() if not code.startswith((RAISED, ENDLESS))}
     pairs = [(valued[call], code) for call, code in _steady(after).items() if call in valued]
     other = sum(old != new for old, new in pairs)
-    calls = f"{len(pairs)} call{'s' * (len(pairs) != 1)} near those of the tests"
+    calls = f"{counted(len(pairs), 'call')} near those of the tests"
     if other:
         return Verdict(ok=False, reason=f"answers {other} of {calls} otherwise")
     if not pairs:

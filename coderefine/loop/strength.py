@@ -110,6 +110,5 @@ def _changed(
     if not repaired:
         return None
     found = pool.probe([Candidate(1, originals)], running, COMPARING, running[:repaired])
-    rows = zip(found.codes.get(0, ()), found.codes.get(1, ()), found.kinds, strict=False)
-    pairs = [(now, before) for now, before, kind in rows if kind != "f"]
-    return (sum(now != before for now, before in pairs), len(pairs)) if pairs else None
+    changed, total = found.changed(1, "pPF")
+    return (changed, total) if total else None

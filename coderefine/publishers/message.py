@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Check, Cost, Outcome, Severity
+from coderefine.core.plurals import counted
 
 RUN = "Coderefine-Run"
 """The trailer by which a commit of coderefine is recognised."""
@@ -72,7 +73,7 @@ def _summary(outcome: Outcome) -> str:
         for findings in (outcome.baseline.findings, outcome.remaining)
     )
     where = ", ".join(PurePosixPath(path).name for path in sorted(outcome.best.patch.files))
-    return f"repair {_plural(before - left, 'finding')} in {where}" if before > left else f"improve {where}"
+    return f"repair {counted(before - left, 'finding')} in {where}" if before > left else f"improve {where}"
 
 
 def _checks(before: Attempt, after: Attempt) -> str:
@@ -100,7 +101,7 @@ def _evidence(outcome: Outcome) -> str:
     found = outcome.evidence
     parts = []
     if found.flipped or found.kept or found.lost:
-        parts.append(f"{_plural(len(found.flipped), 'test')} flipped, {found.kept} kept, {len(found.lost)} lost")
+        parts.append(f"{counted(len(found.flipped), 'test')} flipped, {found.kept} kept, {len(found.lost)} lost")
     if found.covered:
         parts.append("patched lines covered {}/{}".format(*found.covered))
     if found.strength:
@@ -117,10 +118,6 @@ def _confidence(outcome: Outcome) -> str:
 
 
 def _cost(cost: Cost) -> str:
-    parts = [_plural(cost.requests, "request"), _plural(cost.tokens, "token")]
+    parts = [counted(cost.requests, "request"), counted(cost.tokens, "token")]
     parts.append("price unknown" if cost.usd is None else f"${cost.usd:.4f}")
     return ", ".join(parts)
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine.core import EMPTY, PLAUSIBLE, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.core.plurals import counted
 from coderefine.reports import offers
 from coderefine.reports.line_numbers import steps
 
@@ -32,7 +33,7 @@ def summary(check: Check) -> str:
     """Summarise a check: `pytest 3 failed, 41 passed`, `ruff 2` (and how many soft ones), or `review 2.5 of 5`."""
     if not check.gate:
         score = f"{check.total:.1f}{OF.get(check.critic, '')}" if check.total is not None else "no score"
-        return f"{check.critic} {score}, {len(check.findings)} remark{'s' * (len(check.findings) != 1)}"
+        return f"{check.critic} {score}, {counted(len(check.findings), 'remark')}"
     hard = sum(finding.severity is Severity.HARD for finding in check.findings)
     soft = len(check.findings) - hard
     said = ", ".join(_statuses(check)) if check.cases else str(hard)
@@ -125,7 +126,7 @@ def _refused(outcome: Outcome) -> Iterator[Row]:
     if reasons:
         shown = "; ".join(f"{_first(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
         total = reasons.total()
-        yield Row("refused", f"{total} attempt{'s' * (total > 1)}: {shown}{'; …' if len(reasons) > 2 else ''}")
+        yield Row("refused", f"{counted(total, 'attempt')}: {shown}{'; …' if len(reasons) > 2 else ''}")
 
 
 def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
@@ -185,7 +186,7 @@ def bar(done: int, total: int) -> str:
 def evidence(proof: Evidence) -> str:
     """Summarise evidence: `3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8`."""
     flipped = len(proof.flipped)
-    parts = [f"{flipped} test{'s' * (flipped != 1)} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
+    parts = [f"{counted(flipped, 'test')} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
     parts += (
         [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
     )
@@ -206,12 +207,7 @@ def _also(outcome: Outcome) -> Iterator[Row]:
 def cost(spent: Cost) -> str:
     """Summarise costs: `2 requests · 3,411 tokens · $0.0021`, or `price unknown`."""
     price = "price unknown" if spent.usd is None else f"${spent.usd:.4f}"
-    return f"{spent.requests} request{'s' * (spent.requests != 1)} · {spent.tokens:,} tokens · {price}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return `1 test`, `2 tests`."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+    return f"{counted(spent.requests, 'request')} · {spent.tokens:,} tokens · {price}"
 
 
 def ending(outcome: Outcome) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
+from coderefine.core.plurals import counted
 from coderefine.reports import offers
 from coderefine.reports.line_numbers import steps
-from coderefine.reports.rows import best_try, cost, counted
+from coderefine.reports.rows import best_try, cost
 
 
 def render(

@@ -29,12 +29,19 @@ class Comparison:
     """How candidates answer the same row of calls: codes by candidate number, 0 being the unchanged program.
 
     `kinds`, one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for calls
-    near them. `asked`: calls that tell candidates apart, those that split them most evenly first.
+    near them, `-` for those that even the unchanged program answers differently each time. `asked`: calls that tell
+    candidates apart, those that split them most evenly first.
     """
 
     codes: Mapping[int, Codes] = field(default_factory=dict)
     kinds: str = ""
     asked: tuple[Asked, ...] = ()
+
+    def changed(self, number: int, kinds: str) -> tuple[int, int]:
+        """How many calls of `kinds` candidate `number` answers otherwise than the unchanged program, and all."""
+        rows = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
+        pairs = [(before, after) for before, after, kind in rows if kind in kinds]
+        return sum(before != after for before, after in pairs), len(pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from coderefine.config import Config
 from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Offer, Patch, Proposals, Situation, Views
+from coderefine.core.plurals import counted
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
@@ -174,9 +175,7 @@ class Search:
     def _search(self, situation: Situation, views: Views, clock: Clock) -> None:
         """Find repairs: `chosen`."""
         failing = _failing(situation)
-        self._listen(
-            Event("stage", f"search: loading {len(failing)} failing test{'s' * (len(failing) != 1)} and those near")
-        )
+        self._listen(Event("stage", f"search: loading {counted(len(failing), 'failing test')} and those near"))
         with self._pool(situation, views, failing, clock) as pool:
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
@@ -186,9 +185,7 @@ class Search:
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
                 raise RunnerError("no line of the program is known to run in a failing test")
-            self._listen(
-                Event("stage", f"search: judging candidates in {len(sites)} statement{'s' * (len(sites) != 1)}")
-            )
+            self._listen(Event("stage", f"search: judging candidates in {counted(len(sites), 'statement')}"))
             covering = spectrum.failing
             enumeration = Enumeration(sites)
             trial = Trial(
@@ -275,9 +272,7 @@ class Search:
     def _sites(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> tuple[list[Site], Spectrum]:
-        self._listen(
-            Event("stage", f"search: watching {len(failing)} failing test{'s' * (len(failing) != 1)} and those near")
-        )
+        self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
         paths = _run_through(coverage, failing)
         modules = self._modules(situation, paths | self._neighbours(paths))

@@ -183,7 +183,7 @@ def rival_sets(
     for cluster in clusters(repairs, behaviour):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
     return tuple(
-        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison.kinds, frontier)), comparison.asked)
+        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison, frontier)), comparison.asked)
         for fixed, members in found.items()
     )
 
@@ -201,12 +201,15 @@ def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
 
 
 def groups(
-    repairs: Sequence[Repair], found: Sequence[Sequence[int]], behaviour: Behaviour, kinds: str, frontier: float
+    repairs: Sequence[Repair],
+    found: Sequence[Sequence[int]],
+    behaviour: Behaviour,
+    comparison: Comparison,
+    frontier: float,
 ) -> list[Group]:
     """Describe `found`, the places of repairs of the same tests that behave alike; the most likely group first.
 
-    `kinds`: of the calls that `behaviour` answers, see runner.candidates.Comparison. `frontier`: the score of the last
-    candidate that was tried.
+    `frontier`: the score of the last candidate that was tried.
     """
     values = [shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) for one in found]
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
@@ -214,14 +217,15 @@ def groups(
     for places, weight in zip(found, weights, strict=True):
         order = sorted(places, key=lambda place: (-intended(repairs[place]), *plainness(repairs[place])))
         features = replace(
-            _features(order, repairs, behaviour, kinds),
+            _features(order, repairs, behaviour, comparison),
             share=weight / sum(weights),
             margin=max(worth(repairs[place]) for place in places) - frontier,
             ways=len(found),
             voices=len(places),
         )
-        changed = _changed(order[0], behaviour, kinds)
-        made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, changed))
+        changed = comparison.changed(order[0] + 1, "pPF")
+        shown = changed if changed[1] else None
+        made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, shown))
     made.sort(key=lambda group: -group.features.share)
     return [_beside(group, made) for group in made]
 
@@ -235,12 +239,14 @@ def _intent(places: Sequence[int], repairs: Sequence[Repair]) -> int:
     return max((intent(repairs[place]) for place in places), key=abs)
 
 
-def _features(order: Sequence[int], repairs: Sequence[Repair], behaviour: Behaviour, kinds: str) -> Features:
+def _features(
+    order: Sequence[int], repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison
+) -> Features:
     first = repairs[order[0]]
     removes, tokens = plainness(first)[:2]
     return Features(
-        passing=_share(order[0], behaviour, kinds, "pP"),
-        near=_share(order[0], behaviour, kinds, "F"),
+        passing=_share(comparison, order[0], "pP"),
+        near=_share(comparison, order[0], "F"),
         crashes=crashes(order[0], behaviour),
         removes=removes or bool(doubt(order, {}, repairs) >= EMPTY),
         tokens=tokens,
@@ -257,18 +263,6 @@ def _beside(group: Group, every: Sequence[Group]) -> Group:
     return replace(group, features=replace(group.features, least=min(rivals, default=group.features.passing)))
 
 
-def _share(place: int, behaviour: Behaviour, kinds: str, wanted: str) -> float:
-    changed, total = _counted(place, behaviour, kinds, wanted)
+def _share(comparison: Comparison, place: int, kinds: str) -> float:
+    changed, total = comparison.changed(place + 1, kinds)
     return changed / total if total else 0.0
-
-
-def _changed(place: int, behaviour: Behaviour, kinds: str) -> tuple[int, int] | None:
-    """Answers that change besides those that were wrong, and all that were compared; None where nothing was seen."""
-    changed, total = _counted(place, behaviour, kinds, "pPF")
-    return (changed, total) if total else None
-
-
-def _counted(place: int, behaviour: Behaviour, kinds: str, wanted: str) -> tuple[int, int]:
-    rows = zip(behaviour.get(-1, ()), behaviour.get(place, ()), kinds, strict=False)
-    pairs = [(before, after) for before, after, kind in rows if kind in wanted]
-    return sum(before != after for before, after in pairs), len(pairs)

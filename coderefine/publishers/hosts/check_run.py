@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from coderefine.core.plurals import counted
 from coderefine.publishers.hosts.bundle import Bundle, Note
 from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.words import span
@@ -38,7 +39,7 @@ def check_run(api: Api, repo: str, bundle: Bundle, *, distrust: bool = False) ->
 
 def _output(bundle: Bundle, notes: Iterable[Note], *, distrust: bool) -> dict[str, object]:
     said = f"patch: {span(bundle.summary)}; {span(bundle.evidence)}" if bundle.patch else "no patch"
-    left = f"{len(bundle.notes)} finding{'' if len(bundle.notes) == 1 else 's'} left"
+    left = f"{counted(len(bundle.notes), 'finding')} left"
     return {
         "title": left + (", a patch is proved" if bundle.patch else ""),
         "summary": said + "; as the pull request's own run reports, which its author controls" * distrust,

@@ -47,12 +47,12 @@ from tests.bench.real.trials import same
 from tests.bench.repair.cases import Written
 from tests.bench.repair.cases import load as load_written
 from tests.bench.repair.differential import agree, same_in_package
-from tests.bench.repair.injected import PACKAGES, Package, drawn, outcome, prepare
+from tests.bench.repair.injected import HANGS, PACKAGES, Package, drawn, outcome, prepare
 from tests.bench.repair.mutator import Fault
 
 ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-confidence.jsonl"
 SHOWN = 4
-"""Groups of a row that are compared with the original."""
+"""Groups of a row that are compared with the original, until one of them is right."""
 Right = Callable[[str], bool]
 """Whether a text of the faulty file is as good as the original."""
 
@@ -107,7 +107,7 @@ def described(rivals: Rivals, path: str, right: Right) -> list[dict[str, object]
     for place, group in enumerate(rivals.groups):
         first = group.repairs[0]
         data = first.files.get(path)
-        shown = place < SHOWN
+        shown = place < SHOWN and not any(one["right"] for one in found)
         found.append(
             {
                 "features": asdict(group.features),
@@ -190,7 +190,7 @@ def fewer_tests(top: Path, case: Written, dice: random.Random) -> int:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             del lines[first - 1 : node.end_lineno]
         (top / f"test_{case.name}.py").write_text("".join(lines), "utf-8")
-        if outcome(top)[0] == 1:
+        if outcome(top, 10.0)[0] in {1, HANGS}:
             return len(tests) - len(gone)
     (top / f"test_{case.name}.py").write_text(case.tests, "utf-8")
     return len(tests)

@@ -36,6 +36,8 @@ from tests.bench.repair.mutator import Fault, faults
 
 CACHE = Path(tempfile.gettempdir()) / "coderefine-bench-sdists"
 ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-injected.jsonl"
+HANGS = 99
+"""Exit code given to a suite that does not end."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,7 @@ def outcome(top: Path, timeout: float = 60.0) -> tuple[int, float]:
             check=False,
         ).returncode
     except subprocess.TimeoutExpired:
-        code = 99
+        code = HANGS
     return code, time.monotonic() - began
 
 

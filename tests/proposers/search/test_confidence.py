@@ -19,7 +19,7 @@ from coderefine.proposers.search.rank import Scored
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Module, Replacement
 from coderefine.proposers.search.validate import Repair
-from coderefine.runner.candidates import Asked
+from coderefine.runner.candidates import Asked, Comparison
 
 SOURCE = b"def f(n):\n    return n + 1 - 7\n"
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
@@ -78,7 +78,8 @@ def test_a_docstring_says_to_which_side_a_limit_belongs(doc: str, new: str, want
 
 
 def made(behaviour: Behaviour, kinds: str, *given: Repair) -> list[Group]:
-    return groups(given, [[place] for place in range(len(given))], behaviour, kinds, -9.0)
+    comparison = Comparison({place + 1: codes for place, codes in behaviour.items()}, kinds)
+    return groups(given, [[place] for place in range(len(given))], behaviour, comparison, -9.0)
 
 
 def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:

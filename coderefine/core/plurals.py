@@ -1,0 +1,8 @@
+"""Numbers with their nouns, as messages show them."""
+
+from __future__ import annotations
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 test`, `2 tests`, `1,991 tests`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
