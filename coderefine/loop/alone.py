@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from coderefine import judge
 from coderefine.core import Attempt, Outcome, Patch
 from coderefine.loop.proof import proved_once
-from coderefine.loop.state import Parts, State, tests
+from coderefine.loop.state import Parts, State, failing
 
 MOST = 30
 """Pieces that are tried; each costs a run of all tests."""
@@ -45,13 +45,8 @@ def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
     if not admitted:
         return None
     attempt = proved_once(state, Attempt(1, piece))
-    return attempt if attempt.verdict and _red(attempt) <= _red(best) else None
+    return attempt if attempt.verdict and failing(attempt) <= failing(best) else None
 
 
 def _same(piece: Patch, whole: Patch) -> bool:
     return dict(piece.files) == dict(whole.files)
-
-
-def _red(attempt: Attempt) -> frozenset[str]:
-    suite = tests(attempt)
-    return frozenset(suite.failing) if suite else frozenset()

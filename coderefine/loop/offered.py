@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer, Searcher, Verdict
-from coderefine.loop.state import State, tests
+from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer, Verdict
+from coderefine.loop.state import State, failing
 
 LEAST_WRONG, LEAST_NOTICED = 3, 0.34
 """Small wrong versions that must have been judged to say something, and the share that the tests have to notice."""
@@ -19,17 +19,13 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 
     Where plausible patches are accepted it stays a step, and the evidence says what it is.
     """
-    search = next((one for one in state.searches() if _proposed(one, attempt)), None)
+    search = next((one for one in state.searches() if one.proposed is attempt.patch), None)
     if not attempt.verdict or search is None:
         return attempt
     if search.offer is None:
         state.changed[attempt.number] = search.changed
         return attempt
     return _offered(state, attempt, search.offer)
-
-
-def _proposed(search: Searcher, attempt: Attempt) -> bool:
-    return search.proposed is attempt.patch
 
 
 def _offered(state: State, attempt: Attempt, offer: Offer) -> Attempt:
@@ -71,21 +67,11 @@ def offer_whole(state: State, attempt: Attempt, why: str) -> None:
     state.attempts[attempt.number] = refused
     state.parts.record(refused)
     state.say("verdict", refused.verdict.reason, done=attempt.number)
-    suite = tests(attempt)
-    red = frozenset(suite.failing) if suite else frozenset()
-    repaired = frozenset(tests_of_start(state)) - red
+    repaired = failing(state.baseline) - failing(attempt)
     before = dict(state.originals(attempt.patch))
     state.offers.append(Offer((Alternative(attempt.patch),), repaired, why, before=before))
 
 
-def tests_of_start(state: State) -> tuple[str, ...]:
-    """The tests that failed at the start."""
-    suite = tests(state.baseline)
-    return suite.failing if suite else ()
-
-
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
     """The offers whose tests still fail in `best`: what was repaired in another way needs none."""
-    suite = tests(best)
-    red = frozenset(suite.failing) if suite else frozenset()
-    return tuple(offer for offer in state.offers if not offer.tests.isdisjoint(red))
+    return tuple(offer for offer in state.offers if not offer.tests.isdisjoint(failing(best)))

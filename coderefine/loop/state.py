@@ -277,6 +277,12 @@ def tests(attempt: Attempt) -> Check | None:
     return next((check for check in attempt.checks if check.cases), None)
 
 
+def failing(attempt: Attempt) -> frozenset[str]:
+    """Return the ids of the tests that fail in `attempt`."""
+    suite = tests(attempt)
+    return frozenset(suite.failing) if suite else frozenset()
+
+
 def advised(attempt: Attempt) -> tuple[Finding, ...]:
     """What the advisers remarked on `attempt`."""
     return tuple(finding for check in attempt.checks if not check.gate for finding in check.findings)

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from coderefine import judge
-from coderefine.core import Cost, Finding, Patch, Proposals, Situation, View, Views
+from coderefine.core import Cost, Patch, Proposals, Situation, View, Views
 from coderefine.lint import Edit, Fix, Linter, Remark, apply
 from coderefine.proposers.tidy import tidied
 from coderefine.source import decode
@@ -155,9 +155,9 @@ class Autofix:
             touched = {remark.path for remark in remarks}
             chosen = rules if {one.rule for one in every}.difference(rules) else ()
             files = self._changed(view, sorted(touched - partly), chosen)
-        return {**files, **self._edited(situation, views, rules, touched & partly)}, remarks
+        return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
 
-    def _edited(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
+    def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
         """`paths` after the edits of those remarks that were not refused; ruff itself would mend all of a rule."""
         files: dict[str, bytes | None] = {}
         for _ in range(ROUNDS if paths else 0):
@@ -182,14 +182,15 @@ class Autofix:
 
     def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
         """What ruff can mend safely in the wanted files as they are in `view`."""
-        wanted = sorted({finding.path for finding in self._wanted(situation)})
-        found = (one for one in self._linter.remarks(view, wanted) if one.fix is not None and one.fix.safe)
+        found = (
+            one for one in self._linter.remarks(view, self._wanted(situation)) if one.fix is not None and one.fix.safe
+        )
         return (remark for remark in found if _name(remark) not in self._refused)
 
-    def _wanted(self, situation: Situation) -> list[Finding]:
-        """The ruff findings to mend: hard, in scope, in files that may be written."""
-        ours = (finding for finding in situation.findings if finding.critic == "ruff")
-        return [finding for finding in ours if self._protection.reason(finding.path) is None]
+    def _wanted(self, situation: Situation) -> list[str]:
+        """The files with ruff findings (hard, in scope) that may be written."""
+        paths = {finding.path for finding in situation.findings if finding.critic == "ruff"}
+        return sorted(path for path in paths if self._protection.reason(path) is None)
 
 
 def _halves(items: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

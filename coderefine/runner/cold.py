@@ -128,6 +128,7 @@ class _Cold:
             "doubted": self.doubted,
             "origin": str(self.place.top),
             "patched": list(self.view.patch.files),
+            "compile": not self.view.patch.files,
             "top": str(self.view.top),
             "args": ARGS,
             "extra": self.config.pytest_args,

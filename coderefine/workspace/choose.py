@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
+from coderefine.workspace.compiled import CompiledViews
 from coderefine.workspace.copied import CopyViews, copy_views
 from coderefine.workspace.overlay import OverlayView, OverlayViews
 from coderefine.workspace.scratch import sweep
@@ -54,9 +55,10 @@ def open_views(
     sweep()
     with contextlib.ExitStack() as stack:
         if kind == "copy":
-            yield stack.enter_context(copy_views(place, grants=grants))
+            views: Views = stack.enter_context(copy_views(place, grants=grants))
         else:
-            yield _FirstDecides(place, stack, grants, tell, strict=kind == "overlay")
+            views = _FirstDecides(place, stack, grants, tell, strict=kind == "overlay")
+        yield CompiledViews(views, place.top)
 
 
 def describe(place: Place) -> Isolation:

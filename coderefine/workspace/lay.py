@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Patch
@@ -22,6 +22,14 @@ def lay(door: Path, patch: Patch) -> None:
     """Write `patch` into the tree at `door`. Raises WorkspaceError naming the path that would not go."""
     for path, content in patch.files.items():
         _written(door, path, content)
+
+
+def add(door: Path, files: Mapping[str, bytes]) -> None:
+    """Write those of `files` that are not there; what cannot be written is left out."""
+    for path, content in files.items():
+        with contextlib.suppress(OSError), _parent(door, path, make=True) as (folder, name):
+            if _facts(folder, name) is None:
+                _create(folder, name, content, None)
 
 
 def prune(door: Path, gone: Iterable[str]) -> None:

@@ -55,7 +55,7 @@ def _negations(text: str) -> list[str]:
 
 
 def _side(repair: Repair) -> int:
-    """To which side the limit belongs that the repaired statement draws; 0 where it draws none, or several."""
+    """To which side the limit belongs that the repair draws anew; 0 where it draws none, or the statement several."""
     scored = repair.proposed.scored
     module, stmt = scored.site.module, scored.site.stmt
     first = module.start(stmt)
@@ -64,7 +64,9 @@ def _side(repair: Repair) -> int:
     if len(parts) != len(scored.edit.parts):
         return 0
     moved = type(scored.edit)(tuple(type(part)(part.start - first, part.end - first, part.text) for part in parts))
-    sides = {*_sides(apply(module.text[first:end], moved))} - {0}
+    text = module.text[first:end]
+    before, after = _sides(text), _sides(apply(text, moved))
+    sides = set(after) - {0} if after != before else set()
     return sides.pop() if len(sides) == 1 else 0
 
 

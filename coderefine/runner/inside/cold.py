@@ -99,6 +99,8 @@ def run(job: Dict[str, Any], said: wire.Wire) -> int:
         lines = Recorder(scene, frozenset(job["cover"]), chosen, follow)
     choice = Choice(job["tests"], job["first"], job["done"], job["avoid"])
     plugins = [Sifter(said), Plugin(said, scene, choice, job, lines)]
+    if job["compile"]:
+        plugins.append(Compiler())
     kept, _ = addopts.sift(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     return int(pytest.main(sys.argv[1:], plugins))
@@ -159,6 +161,20 @@ class Sifter:
     def _tell(self) -> None:
         if self._dropped:
             self._said.later("dropped", options=self._dropped)
+
+
+class Compiler:
+    """Has bytecode written until the tests are collected, whatever the environment says: later views begin with it.
+
+    The tests themselves find the setting as it was. See workspace/compiled.py.
+    """
+
+    def __init__(self) -> None:
+        self._before = sys.dont_write_bytecode
+        sys.dont_write_bytecode = False
+
+    def pytest_collection_finish(self) -> None:
+        sys.dont_write_bytecode = self._before
 
 
 def leave(code: int) -> None:

@@ -285,7 +285,7 @@ class Server:
         calls = probe.near(recorder.calls)
         answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
         told = {"?": [probe.label(call) for call in calls], "^": probe.kinds(calls, answers)}
-        codes = {number: row.codes for number, row in answers.items() if number != AGAIN}
+        codes = {number: row.codes for number, row in answers.items()}
         return json.dumps({**told, **_shown(calls, answers), **codes}).encode("ascii")
 
     def _answered(self, calls: List[probe.Call], edits: "Dict[str, Edit]", until: float) -> Dict[str, probe.Answers]:
@@ -327,11 +327,11 @@ class Server:
 
 def _shown(calls: List[probe.Call], answers: "Dict[str, probe.Answers]") -> Dict[str, List[str]]:
     """The calls that tell candidates apart: "@" their places, "$" as text, "%" their modules, "=N" the answers of N."""
-    places = probe.told_apart({number: row.codes for number, row in answers.items() if number != AGAIN}, SHOWN)
+    places = probe.told_apart({number: row.codes for number, row in answers.items()}, SHOWN)
     describe = values.Describer()
     shown = {"@": [str(place) for place in places], "$": [probe.spoken(calls[place], describe) for place in places]}
     shown["%"] = [calls[place].function.__module__ for place in places]
-    texts = {number: row.texts for number, row in answers.items() if number != AGAIN}
+    texts = {number: row.texts for number, row in answers.items()}
     said = {"=" + number: [row[place] if place < len(row) else "" for place in places] for number, row in texts.items()}
     return {**shown, **said}
 

@@ -229,6 +229,8 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
     length = min(len(first), len(second))
     made = {}
     for number, row in found.items():
+        if number == again:
+            continue
         codes = [*row.codes, *[TIMEOUT] * length][:length]
         steady = [code if first[at] == second[at] else "" for at, code in enumerate(codes)]
         made[number] = Answers(steady, row.texts[:length])

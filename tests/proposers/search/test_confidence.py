@@ -77,6 +77,13 @@ def test_a_docstring_says_to_which_side_a_limit_belongs(doc: str, new: str, want
     assert limit(doc, "!=", new) == wanted
 
 
+def test_a_limit_that_was_there_before_says_nothing_of_the_repair() -> None:
+    source = b'def f(n, m):\n    """At most ten."""\n    return m < 10\n'
+    at = source.index(b"m < 10")
+    scored = Scored(0.0, Edit((Replacement(at, at + 1, "n"),)), PLAIN, cast(Site, Place(source)))
+    assert intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) == 0
+
+
 def made(behaviour: Behaviour, kinds: str, *given: Repair) -> list[Group]:
     comparison = Comparison({place + 1: codes for place, codes in behaviour.items()}, kinds)
     return groups(given, [[place] for place in range(len(given))], behaviour, comparison, -9.0)
