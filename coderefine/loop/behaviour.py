@@ -87,7 +87,8 @@ class Behaviour:
         statuses = {name: case.status for name, case in cases.items()}
         seconds = {name: case.seconds for name, case in cases.items()}
         parts = (views, self.place, self.interpreter, self.config)
-        with open_any_pool(*parts, patch=patch, expected=statuses, seconds=seconds) as pool:
+        # One worker observes and answers: a second one would only be started.
+        with open_any_pool(*parts, patch=patch, expected=statuses, seconds=seconds, workers=1) as pool:
             names = [name for name in pool.tests if name in statuses and not statuses[name].bad]
             pool.observe((), names)
             return pool.answers(names, PATIENCE)

@@ -32,6 +32,7 @@ def open_any_pool(
     files: Sequence[str] | None = None,
     freedom: Freedom = Freedom(),
     within: float = math.inf,
+    workers: int | None = None,
     fork: bool = sys.platform != "win32",
     or_cold: bool = False,
 ) -> Iterator[AnyPool]:
@@ -40,7 +41,7 @@ def open_any_pool(
     `or_cold`: also where tests cannot even be collected (a conftest that imports what is broken); else RunnerError.
     """
     parts = (views, place, interpreter, config)
-    cold = ColdPool(*parts, patch, usual_workers(), expected, sum(seconds.values()), freedom=freedom)
+    cold = ColdPool(*parts, patch, workers or usual_workers(), expected, sum(seconds.values()), freedom=freedom)
     forks = open_pool(
         *parts,
         patch=patch,
@@ -50,6 +51,7 @@ def open_any_pool(
         files=files,
         freedom=freedom,
         within=within,
+        workers=workers,
     )
     with ExitStack() as stack:
         pool: AnyPool = cold
