@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.hooks.test_commits import EDITED, FILES, WRONG
+from tests.support.cases import few
 from tests.support.command import ORDER, RIGHT, TESTS, descendants
 from tests.support.llm_server import LlmServer
 from tests.support.repo import git, make_repo, write
@@ -345,7 +346,19 @@ ATTACKS = (
 )
 
 
-@pytest.mark.parametrize("one", ATTACKS, ids=str)
+@pytest.mark.parametrize(
+    "one",
+    few(
+        ATTACKS,
+        "credit for an uncommitted fix",
+        "a commit that needs an empty folder",
+        "a commit that its own hooks hide",
+        "a branch that is not checked out",
+        "hooks for every repository",
+        "a patch of a workflow shown as proved",
+        "a patch file that holds more than is shown",
+    ),
+)
 def test_attack(one: Attack, tmp_path: Path) -> None:
     assert not one.run(Scene(tmp_path, {"PYTHONPATH": str(ROOT)}))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.sandbox.kernel import landlock_abi
+from tests.support.cases import few
 from tests.support.command import FAULT, GREEN, ORDER, RIGHT, ROOT, TESTS, block, coderefine
 from tests.support.llm_server import LlmServer
 from tests.support.repo import make_repo
@@ -37,9 +38,16 @@ def home(sealed: Path) -> Path:
     return sealed
 
 
-@pytest.mark.parametrize("view", ["overlay", "copy"])
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_attack(home: Path, tmp_path: Path, attack: str, view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "case",
+    few(
+        (f"{attack}, {view}" for attack in ATTACKS for view in ("overlay", "copy")),
+        "writes into HOME, overlay",
+        "reads a key, copy",
+    ),
+)
+def test_attack(home: Path, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    attack, _, view = case.partition(", ")
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     monkeypatch.setenv("CODEREFINE_VIEW", view)
     with LlmServer([block("order.py", FAULT, ATTACKS[attack] + NEW)]) as server:

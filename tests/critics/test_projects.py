@@ -13,6 +13,7 @@ from coderefine.core import Ask, Check, Patch, Severity, Status
 from coderefine.critics import build
 from coderefine.project import Interpreter, locate
 from coderefine.workspace import open_views
+from tests.support.cases import few
 from tests.support.projects import Project, describe, load, names
 
 OURS = Interpreter(Path(sys.executable), sys.version.split()[0], "test", pytest.__version__, Path(sys.prefix))
@@ -51,7 +52,7 @@ def passing(said: dict[str, Check]) -> int:
     return sum(case.status is Status.PASSED for case in said["pytest"].cases.values())
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", few(names(), "cart", "matrix", "units", "wrap"))
 def test_known_faults_are_found_and_the_reference_repair_is_clean(name: str, tmp_path: Path) -> None:
     project = describe(name)
     before, after = checks(project, tmp_path, Patch(), Patch(project.repaired(), "test"))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.quick import ticket
+from tests.support.cases import few
 from tests.support.repo import git, make_repo, write
 
 FILES = {
@@ -86,40 +87,58 @@ def judged(top: Path) -> int:
     return run.returncode
 
 
+CASES: dict[str, tuple[Stage, int]] = {
+    "documented otherwise": (put(pkg__a=EDITED), 0),
+    "broken": (put(pkg__a=WRONG), 1),
+    "the operands swapped": (put(pkg__a=WRONG.replace("a - b", "b + a")), 0),
+    "an unused import": (put(lonely="import os\n"), 1),
+    "too complex": (put(lonely='"""Alone."""\n\n\n' + KNOTTED), 1),
+    "does not parse": (put(lonely="def f(:\n"), 1),
+    "a new constant": (put(lonely='"""Alone."""\n\nX = 1\n'), 0),
+    "a new test of what cannot be imported": (
+        put(lonely="from pkg import nothing\n\nnothing()\n", tests__test_c="import lonely\n\n\ndef test(): lonely\n"),
+        1,
+    ),
+    "odd names": (odd('"""Fine."""\n'), 0),
+    "odd names of what is wrong": (odd("import os\n"), 1),
+    "broken, and right in the tree": (then(put(pkg__a=WRONG), left(FILES["pkg/a.py"])), 1),
+    "right, and broken in the tree": (then(put(pkg__a=EDITED), left(WRONG)), 0),
+    "another file is broken in the tree": (then(put(lonely='"""Fine."""\n'), left(WRONG)), 0),
+    "an untracked test fails": (
+        then(put(lonely='"""Fine."""\n'), left("def test():\n    assert 0\n", "tests/test_untracked.py")),
+        0,
+    ),
+    "deleted, and nothing needs it": (done("rm", "-q", "lonely.py"), 0),
+    "deleted": (done("rm", "-q", "pkg/a.py"), 1),
+    "deleted from the index alone": (done("rm", "-q", "--cached", "pkg/a.py"), 1),
+    "deleted with its tests": (done("rm", "-q", "pkg/a.py", "pkg/b.py", "tests/test_a.py", "tests/test_b.py"), 0),
+    "renamed": (done("mv", "pkg/a.py", "pkg/z.py"), 1),
+    "renamed, and nothing needs it": (done("mv", "lonely.py", "alone.py"), 0),
+    "a test deleted": (then(done("rm", "-q", "tests/test_b.py"), put(lonely='"""Fine."""\n')), 0),
+    "broken for an argument that only another module passes": (
+        put(pkg__a=FILES["pkg/a.py"].replace("a + b", "a + b if a else b + 1")),
+        1,
+    ),
+    "nothing": (lambda top: None, 0),
+}
+
+
 @pytest.mark.parametrize(
-    ("stage", "code"),
-    [
-        (put(pkg__a=EDITED), 0),
-        (put(pkg__a=WRONG), 1),
-        (put(pkg__a=WRONG.replace("a - b", "b + a")), 0),
-        (put(lonely="import os\n"), 1),
-        (put(lonely='"""Alone."""\n\n\n' + KNOTTED), 1),
-        (put(lonely="def f(:\n"), 1),
-        (put(lonely='"""Alone."""\n\nX = 1\n'), 0),
-        (
-            put(
-                lonely="from pkg import nothing\n\nnothing()\n", tests__test_c="import lonely\n\n\ndef test(): lonely\n"
-            ),
-            1,
-        ),
-        (odd('"""Fine."""\n'), 0),
-        (odd("import os\n"), 1),
-        (then(put(pkg__a=WRONG), left(FILES["pkg/a.py"])), 1),
-        (then(put(pkg__a=EDITED), left(WRONG)), 0),
-        (then(put(lonely='"""Fine."""\n'), left(WRONG)), 0),
-        (then(put(lonely='"""Fine."""\n'), left("def test():\n    assert 0\n", "tests/test_untracked.py")), 0),
-        (done("rm", "-q", "lonely.py"), 0),
-        (done("rm", "-q", "pkg/a.py"), 1),
-        (done("rm", "-q", "--cached", "pkg/a.py"), 1),
-        (done("rm", "-q", "pkg/a.py", "pkg/b.py", "tests/test_a.py", "tests/test_b.py"), 0),
-        (done("mv", "pkg/a.py", "pkg/z.py"), 1),
-        (done("mv", "lonely.py", "alone.py"), 0),
-        (then(done("rm", "-q", "tests/test_b.py"), put(lonely='"""Fine."""\n')), 0),
-        (put(pkg__a=FILES["pkg/a.py"].replace("a + b", "a + b if a else b + 1")), 1),
-        (lambda top: None, 0),
-    ],
+    "case",
+    few(
+        CASES,
+        "documented otherwise",
+        "broken",
+        "an unused import",
+        "odd names of what is wrong",
+        "broken, and right in the tree",
+        "an untracked test fails",
+        "deleted from the index alone",
+        "nothing",
+    ),
 )
-def test_both_ways_agree(tmp_path: Path, stage: Stage, code: int) -> None:
+def test_both_ways_agree(tmp_path: Path, case: str) -> None:
+    stage, code = CASES[case]
     top = make_repo(tmp_path / "my project", FILES)
     put(lonely='"""Very much alone."""\n')(top)
     assert judged(top) == 0

@@ -17,23 +17,14 @@ from coderefine.runner.cold import run_tests
 from coderefine.runner.pool import open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo, write
-from tests.workspace.installs import CORE, INSTALLS, PATCHED, TEST, Install, Installed, installed
+from tests.workspace.installs import CORE, PATCHED, TEST, Install, Installed, install, project
+
+__all__ = ["install", "project"]
 
 PLANS = (Plan(("tests/test_shelf.py::test_f",)), Plan(("tests/test_shelf.py::test_f",), fastest="warm"))
 
 
-@pytest.fixture(params=INSTALLS, ids=str, scope="module")
-def install(request: pytest.FixtureRequest) -> Install:
-    found: Install = request.param
-    return found
-
-
-@pytest.fixture(scope="module")
-def project(install: Install, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return installed(install, tmp_path_factory.mktemp("installed"))
-
-
-@pytest.mark.parametrize("kind", ["overlay", "copy"])
+@pytest.mark.parametrize("kind", ["overlay", pytest.param("copy", marks=pytest.mark.thorough)])
 def test_the_patched_code_is_tested_at_every_speed(
     install: Install, project: Installed, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

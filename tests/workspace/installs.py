@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
+from tests.conftest import seal
+from tests.support.cases import few
 from tests.support.repo import make_repo
 
 CORE = "def f():\n    return 'original'\n"
@@ -93,12 +97,40 @@ INSTALLS = (
 )
 
 
+FEW = few(
+    INSTALLS,
+    "path in a .pth",
+    "import line that puts a path first",
+    "PYTHONPATH",
+    "absolute path in conftest.py",
+    "relative path in conftest.py",
+    "setuptools, finder",
+    "hatchling, path",
+)
+"""Those whose mechanism another has are thorough: pip takes a second for each."""
+
+
 @dataclass(frozen=True)
 class Installed:
     """The repository and the interpreter in whose environment the package is."""
 
     top: Path
     python: Path
+
+
+@pytest.fixture(params=FEW, scope="session")
+def install(request: pytest.FixtureRequest) -> Install:
+    """Each way in turn."""
+    found: Install = request.param
+    return found
+
+
+@pytest.fixture(scope="session")
+def project(install: Install, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """A project installed so; its tests leave it as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        return installed(install, tmp_path_factory.mktemp("installed"))
 
 
 def installed(install: Install, folder: Path) -> Installed:

@@ -7,23 +7,14 @@ import pytest
 from coderefine.core import Patch
 from coderefine.project import locate
 from coderefine.workspace import open_views
-from tests.workspace.installs import INSTALLS, PATCHED, Install, Installed, installed
+from tests.workspace.installs import PATCHED, Install, Installed, install, project
+
+__all__ = ["install", "project"]
 
 SAY = "import shelf.core; print(shelf.core.f(), shelf.core.__file__)"
 
 
-@pytest.fixture(params=INSTALLS, ids=str, scope="module")
-def install(request: pytest.FixtureRequest) -> Install:
-    found: Install = request.param
-    return found
-
-
-@pytest.fixture(scope="module")
-def project(install: Install, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return installed(install, tmp_path_factory.mktemp("installed"))
-
-
-@pytest.mark.parametrize("kind", ["overlay", "copy"])
+@pytest.mark.parametrize("kind", [pytest.param("overlay", marks=pytest.mark.thorough), "copy"])
 def test_programs_import_the_patched_files(
     install: Install, project: Installed, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
