@@ -1,48 +1,58 @@
-"""The cheap refusal: what no test run is spent on."""
+"""The cheap refusal of patches: every rule that needs no test run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 
 from coderefine.core import Finding, Patch, Verdict
-from coderefine.judge import bans, comments, doctests, equality, hollow, snooping, surface, tampering
-from coderefine.judge.change import Change, changes
-from coderefine.judge.lifted import lifted
-from coderefine.judge.marks import Excuse, Mark, novel
-from coderefine.judge.normal import digest
-from coderefine.judge.paths import Reason, forbidden
-from coderefine.judge.shell import command_line
-from coderefine.judge.size import lines_of
-from coderefine.judge.specimens import Specimen, specimens
-from coderefine.judge.weakened import Helpers, no_helpers, weakened
+from coderefine.judge import check_evasion, equality, public_api, removed_behavior
+from coderefine.judge.change import Change, changes, digest, normal, within
+from coderefine.judge.copied_answers import copied_answers
+from coderefine.judge.diff import lines_of
+from coderefine.judge.forbidden_names import forbidden_names
+from coderefine.judge.test_literals import test_literals
+from coderefine.judge.violations import new_violations
+from coderefine.judge.weakened_tests import Helpers, changed_examples, no_helpers, weakened
+from coderefine.project.protected_names import NAMES
 
-SCANS = (comments.suppressions, bans.banned, snooping.snooping, tampering.tampering, equality.equality)
+Reason = Callable[[str], "str | None"]
+
+SCANS = (
+    check_evasion.suppressions,
+    forbidden_names,
+    check_evasion.test_detection,
+    check_evasion.monkeypatching,
+    equality.equality,
+)
 BY_OUTCOME = ("pytest", "radon")
 MOST_LINES, MOST_BYTES = 2000, 2_000_000
 ROOTS = (".", "src")
+STARTUP = frozenset(("conftest.py", "sitecustomize.py", "usercustomize.py"))
+PRIVATE = re.compile(r"_(?!_)")
+TEST = re.compile(r"(test_.*|.*_test|tests?)\.py")
+SETTINGS = (*NAMES["is lint or test configuration"], *NAMES["is a hook"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """All that the rules look at."""
+    """Everything that the rules look at; see `admit`."""
 
     patch: Patch
     originals: Mapping[str, bytes | None]
     changed: tuple[Change, ...]
     reason: Reason
     seen: frozenset[str]
-    scope: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    tests: tuple[str, ...]
+    scope: Sequence[str]
+    findings: Sequence[Finding]
+    tests: Sequence[str]
     modules: frozenset[str]
-    roots: tuple[str, ...]
+    roots: Sequence[str]
     helpers: Helpers
-
-    @property
-    def specimens(self) -> tuple[Specimen, ...]:
-        told = (f"{item.evidence}\n{item.message}" for item in self.findings if item.critic == "pytest")
-        return specimens((*self.tests, *told))
 
 
 def admit(
@@ -66,36 +76,60 @@ def admit(
     names installed in the project's environment. `roots`: folders on the project's import path. `helpers`: which
     functions of a file assert on behalf of the tests.
     """
-    case = _Case(
-        patch, originals, changes(patch, originals), reason, seen, tuple(scope), tuple(findings), tuple(tests), modules,
-        tuple(roots), helpers,
-    )  # fmt: skip
+    changed = changes(patch, originals)
+    case = _Case(patch, originals, changed, reason, seen, scope, findings, tests, modules, roots, helpers)
     refusal = next((why for rule in RULES for why in rule(case)), None)
     return Verdict(ok=True) if refusal is None else Verdict(ok=False, reason=refusal)
 
 
-def exact_for(patch: Patch, findings: Sequence[Finding]) -> bool:
-    """Whether bytes count: a linter or command speaks about a touched file, and it may mean layout or comments."""
-    return any(finding.path in patch.files and finding.critic not in BY_OUTCOME for finding in findings)
-
-
-def _nothing_new(case: _Case) -> Iterator[str]:
-    exact = exact_for(case.patch, case.findings)
-    mine = digest(case.patch, case.originals, exact=exact)
-    if mine == digest(Patch(), {}, exact=exact):
-        yield "changes nothing" if not case.changed else "changes only layout or comments, which was not asked for"
-    elif mine in case.seen:
-        yield "seen before: an earlier attempt was the same"
-
-
 def _paths(case: _Case) -> Iterator[str]:
+    """Files that may not be written."""
     for change in case.changed:
-        yield from forbidden(change, case.reason, case.scope, case.roots, case.modules)
+        path = change.path
+        if _unsafe(path):
+            yield f"{path!r} is no path inside the project"
+        why = case.reason(path)
+        if why:
+            yield f"{path} may not be changed: {why}"
+        if not within(path, case.scope):
+            yield f"{path} is outside the asked path ({', '.join(case.scope)})"
+        if change.before is None:
+            yield from _new_file(path, case)
+        if change.after is None and not PRIVATE.match(PurePosixPath(path).name):
+            yield f"deletes {path}"
 
 
-def _asserting(case: _Case) -> Iterator[str]:
-    for change in case.changed:
-        yield from weakened(change, case.helpers(change.path, change.before))
+def _unsafe(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    odd = not parts or path.startswith("/") or "\\" in path or "\0" in path or ":" in parts[0]
+    return odd or ".." in parts or any(part.lower() in (".git", ".hg", ".svn") for part in parts)
+
+
+def _new_file(path: str, case: _Case) -> Iterator[str]:
+    name = PurePosixPath(path).name
+    if name in STARTUP or name.endswith(".pth"):
+        yield f"creates {path}, which would change how the tests run"
+    elif TEST.fullmatch(name):
+        yield f"creates a test file, {path}"
+    elif any(fnmatchcase(name.lower(), pattern) for pattern in SETTINGS):
+        yield f"creates {path}, which configures the checks"
+    module = _top_module(path, case.roots)
+    if module in sys.stdlib_module_names or module in case.modules:
+        yield f"creates {path}, which hides the module {module!r}"
+
+
+def _top_module(path: str, roots: Sequence[str]) -> str | None:
+    """The importable name that a new file adds at one of the import roots; None when it adds none."""
+    for root in roots:
+        try:
+            relative = PurePosixPath(path).relative_to(root)
+        except ValueError:
+            continue
+        if len(relative.parts) == 1 and relative.suffix in (".py", ".pyi", ".so", ".pyd"):
+            return relative.stem.partition(".")[0]
+        if len(relative.parts) == 2 and relative.name == "__init__.py":
+            return relative.parts[0]
+    return None
 
 
 def _readable(case: _Case) -> Iterator[str]:
@@ -106,15 +140,30 @@ def _readable(case: _Case) -> Iterator[str]:
             yield f"the new {change.path} is not text in its own encoding"
 
 
+def _nothing_new(case: _Case) -> Iterator[str]:
+    # Bytes count where a linter or command complains about a touched file: it may mean layout or comments.
+    exact = any(item.path in case.patch.files and item.critic not in BY_OUTCOME for item in case.findings)
+    mine = digest(case.patch, case.originals, exact=exact)
+    if mine == digest(Patch(), {}, exact=exact):
+        yield "changes nothing" if not case.changed else "changes only layout or comments, which was not asked for"
+    elif mine in case.seen:
+        yield "seen before: an earlier attempt was the same"
+
+
 def _parses(case: _Case) -> Iterator[str]:
     for change in case.changed:
         broken = change.python and change.after is not None and change.new is None
-        if broken and (change.old is not None or change.created):
+        if broken and (change.old is not None or change.before is None):
             yield f"the new {change.path} does not parse"
 
 
+def _assertion_helpers(case: _Case) -> Iterator[str]:
+    for change in case.changed:
+        yield from weakened(change, case.helpers(change.path, change.before))
+
+
 def _huge(case: _Case) -> Iterator[str]:
-    real = [change for change in case.changed if not change.cosmetic]
+    real = [one for one in case.changed if normal(one.path, one.before) != normal(one.path, one.after)]
     total = sum(sum(lines_of(change.before, change.after)) for change in real)
     if total > MOST_LINES:
         yield f"changes {total} lines; no repair is that long"
@@ -123,40 +172,38 @@ def _huge(case: _Case) -> Iterator[str]:
             yield f"the new {change.path} is {len(change.after or b'')} bytes long"
 
 
-def _marked(case: _Case) -> Iterator[str]:
+def _violations(case: _Case) -> Iterator[str]:
     for scan in SCANS:
-        for change, mark in novel(case.changed, scan):
-            if not _excused(case, change, mark):
-                yield f"{mark.what}: {change.path}:{mark.line}"
+        for change, found in new_violations(case.changed, scan, case.tests):
+            yield f"{found.what}: {change.path}:{found.line}"
 
 
-def _excused(case: _Case, change: Change, mark: Mark) -> bool:
-    return mark.excuse is Excuse.CLI and command_line(change, mark, case.tests)
-
-
-def _emptied(case: _Case) -> Iterator[str]:
-    yield from hollow.shrunk(case.changed)
+def _removed_behavior(case: _Case) -> Iterator[str]:
+    yield from removed_behavior.shrunk(case.changed)
     for change in case.changed:
-        yield from hollow.gutted(change)
-        yield from hollow.swallowed(change)
+        yield from removed_behavior.emptied(change)
 
 
-def _face(case: _Case) -> Iterator[str]:
+def _public_api(case: _Case) -> Iterator[str]:
     for change in case.changed:
-        yield from surface.removed(change, case.findings)
-        yield from surface.narrowed(change, case.findings, case.tests)
+        yield from public_api.removed(change, case.findings)
+        yield from public_api.narrowed(change, case.findings, case.tests)
         yield from equality.loosened(change)
 
 
-def _documented(case: _Case) -> Iterator[str]:
+def _docstring_examples(case: _Case) -> Iterator[str]:
     for change in case.changed:
-        yield from doctests.edited(change)
+        yield from changed_examples(change)
 
 
-def _copied(case: _Case) -> Iterator[str]:
-    known = case.specimens
+def _copied_answers(case: _Case) -> Iterator[str]:
+    shown = (f"{item.evidence}\n{item.message}" for item in case.findings if item.critic == "pytest")
+    known = test_literals((*case.tests, *shown))
     for change in case.changed:
-        yield from lifted(change, known)
+        yield from copied_answers(change, known)
 
 
-RULES = (_paths, _readable, _nothing_new, _parses, _asserting, _huge, _marked, _emptied, _face, _documented, _copied)
+RULES = (
+    *(_paths, _readable, _nothing_new, _parses, _assertion_helpers, _huge),
+    *(_violations, _removed_behavior, _public_api, _docstring_examples, _copied_answers),
+)

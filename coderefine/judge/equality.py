@@ -1,4 +1,4 @@
-"""Objects that are made equal to what they are not."""
+"""Comparison methods (`__eq__` and others) whose answer no longer depends on what the objects hold."""
 
 from __future__ import annotations
 
@@ -6,45 +6,79 @@ import ast
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
-from coderefine.judge.change import Change, Side
-from coderefine.judge.folding import NotLiteralError, fold
-from coderefine.judge.marks import Excuse, Mark
-from coderefine.judge.names import last
-from coderefine.judge.normal import nodes
+from coderefine.judge.change import Change, Side, nodes
+from coderefine.judge.constant_folding import NotLiteralError, fold
+from coderefine.judge.name_resolution import last
+from coderefine.judge.violations import Exemption, Violation
 
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
-"""Methods whose answer must come from what both objects hold."""
+"""Methods whose answer must depend on what both objects hold."""
 COMPARISONS = BOTH | {"__contains__", "__instancecheck__", "__subclasscheck__"}
 BUILT_IN = frozenset(("int", "float", "complex", "str", "bytes", "bool", "list", "tuple", "dict", "set", "frozenset"))
 KINDS = frozenset(("isinstance", "issubclass", "type", "hasattr", "callable", "bool", "id"))
-"""Functions that tell nothing of what an object holds."""
+"""Functions that do not look at what an object holds."""
 KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
-def equality(side: Side) -> Iterator[Mark]:
-    """Marks for comparisons that cannot say no, or not because of what the objects hold."""
+def equality(side: Side) -> Iterator[Violation]:
+    """Comparison methods that give every object the same answer, or are attached to built-in types."""
     for node in nodes(side.tree) if side.tree else ():
         if isinstance(node, ast.ClassDef):
             yield from _class(node)
         elif isinstance(node, ast.Dict):
-            yield from (Mark(f"puts {name} into a dictionary", node.lineno, Excuse.HABIT) for name in _named(node.keys))
+            for name in _named(node.keys):
+                yield Violation(f"puts {name} into a dictionary", node.lineno, Exemption.USED_BEFORE)
         elif isinstance(node, ast.Call) and last(node.func) in ("setattr", "__setattr__"):
-            yield from (Mark(f"sets {name} of an object", node.lineno, Excuse.HABIT) for name in _named(node.args))
+            for name in _named(node.args):
+                yield Violation(f"sets {name} of an object", node.lineno, Exemption.USED_BEFORE)
 
 
 def _named(items: Sequence[ast.expr | None]) -> list[str]:
-    """Comparisons that are named by strings."""
+    """Comparison methods that are named by strings."""
     return sorted({str(item.value) for item in items if isinstance(item, ast.Constant)} & COMPARISONS)
 
 
+def _class(node: ast.ClassDef) -> Iterator[Violation]:
+    for item in node.body:
+        for name in sorted(COMPARISONS.intersection(_blind(item, node))):
+            yield Violation(f"makes every {node.name} answer {name} alike", item.lineno)
+        if isinstance(item, ast.FunctionDef) and item.name in BOTH and BUILT_IN.intersection(map(last, node.bases)):
+            yield Violation(f"compares a {last(node.bases[0])} in its own way", item.lineno, Exemption.USED_BEFORE)
+
+
+def _blind(item: ast.stmt, owner: ast.ClassDef) -> list[str]:
+    """Names of the comparisons that `item` defines without reading both objects."""
+    if isinstance(item, ast.FunctionDef):
+        return [item.name] if _defined_blindly(item, owner) else []
+    if not isinstance(item, ast.Assign):
+        return []
+    return [one.id for one in item.targets if isinstance(one, ast.Name) and _bound_blindly(one.id, item.value)]
+
+
+def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
+    if function.name not in COMPARISONS:
+        return False
+    half = function.name in BOTH and _holds_state(owner) and not _reads_both(function)
+    return half or _is_constant(function)
+
+
+def _bound_blindly(name: str, value: ast.expr) -> bool:
+    """Whether `name = value` in a class makes it a comparison that reads nothing, or another one than `name`."""
+    if isinstance(value, ast.Lambda):
+        function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
+        return _is_constant(function) or not _reads_both(function)
+    return isinstance(value, ast.Attribute) and value.attr != name and value.attr in COMPARISONS
+
+
 def loosened(change: Change) -> Iterator[str]:
-    """Comparisons that read less of the objects than they did."""
+    """Comparisons that read fewer attributes of the objects than before."""
     if change.old is None or change.new is None:
         return
     was = dict(_methods(change.old))
     for name, function in _methods(change.new):
-        lost = _read(was[name]) - _read(function) if name in was else set()
-        if lost and not _calls_more(was[name], function):
+        lost = _attributes(was[name]) - _attributes(function) if name in was else set()
+        # A function that is called now, and was not before, may compare what is no longer read here.
+        if lost and not _called(function) - _called(was[name]) - KINDS:
             yield f"no longer compares {', '.join(sorted(lost))} in {name}"
 
 
@@ -55,7 +89,7 @@ def _methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
             yield from ((f"{node.name}.{item.name}", item) for item in methods if item.name in BOTH)
 
 
-def _read(function: ast.FunctionDef) -> set[str]:
+def _attributes(function: ast.FunctionDef) -> set[str]:
     """Attributes of the two objects that a comparison reads."""
     objects = set(_parameters(function))
     return {
@@ -65,46 +99,12 @@ def _read(function: ast.FunctionDef) -> set[str]:
     }
 
 
-def _calls_more(old: ast.FunctionDef, new: ast.FunctionDef) -> bool:
-    """Whether something that is called now, and was not, may compare what is no longer read here."""
-    called = [{last(node.func) for node in ast.walk(one) if isinstance(node, ast.Call)} for one in (old, new)]
-    return bool(called[1] - called[0] - KINDS)
+def _called(function: ast.FunctionDef) -> set[str]:
+    return {last(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
 
 
-def _class(node: ast.ClassDef) -> Iterator[Mark]:
-    for item in node.body:
-        for name in sorted(COMPARISONS.intersection(_blind(item, node))):
-            yield Mark(f"makes every {node.name} answer {name} alike", item.lineno)
-        if isinstance(item, ast.FunctionDef) and item.name in BOTH and BUILT_IN.intersection(map(last, node.bases)):
-            yield Mark(f"compares a {last(node.bases[0])} in its own way", item.lineno, Excuse.HABIT)
-
-
-def _blind(item: ast.stmt, owner: ast.ClassDef) -> Iterator[str]:
-    """Names of the comparisons that `item` defines without looking at both objects."""
-    if isinstance(item, ast.FunctionDef):
-        yield from [item.name] if _defined_blindly(item, owner) else []
-    elif isinstance(item, ast.Assign):
-        names = {target.id for target in item.targets if isinstance(target, ast.Name)}
-        yield from (name for name in names if _bound_blindly(name, item.value))
-
-
-def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
-    if function.name not in COMPARISONS:
-        return False
-    half = function.name in BOTH and _holds_something(owner) and not _looks_at_both(function)
-    return half or _cannot_say_no(function)
-
-
-def _bound_blindly(name: str, value: ast.expr) -> bool:
-    """Whether `name = value` in a class makes it a comparison that looks at nothing, or another one than it is."""
-    if isinstance(value, ast.Lambda):
-        function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
-        return _cannot_say_no(function) or not _looks_at_both(function)
-    return isinstance(value, ast.Attribute) and value.attr != name and value.attr in COMPARISONS
-
-
-def _cannot_say_no(function: ast.FunctionDef) -> bool:
-    """Every way out returns the same fixed value (NotImplemented and exceptions are other ways out)."""
+def _is_constant(function: ast.FunctionDef) -> bool:
+    """Whether every return gives the same fixed value, and nothing is raised."""
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
     raises = any(isinstance(item, ast.Raise) for item in inner)
@@ -112,15 +112,14 @@ def _cannot_say_no(function: ast.FunctionDef) -> bool:
 
 
 def _fixed(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) or _of_kind_object(value)
+    """Whether it is a constant, or `isinstance(other, object)`."""
+    if isinstance(value, ast.Call):
+        return last(value.func) == "isinstance" and last(value.args[-1]) == "object"
+    return isinstance(value, ast.Constant)
 
 
-def _of_kind_object(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and last(value.func) == "isinstance" and last(value.args[-1]) == "object"
-
-
-def _holds_something(owner: ast.ClassDef) -> bool:
-    """Whether objects of the class differ in what they hold, as far as can be seen: not where it is a mere marker."""
+def _holds_state(owner: ast.ClassDef) -> bool:
+    """Whether objects of the class may differ in what they hold, as far as can be seen; a mere marker holds nothing."""
     stores = any(
         isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and last(node.value) == "self"
         for node in ast.walk(owner)
@@ -128,8 +127,8 @@ def _holds_something(owner: ast.ClassDef) -> bool:
     return stores or any(isinstance(item, ast.AnnAssign) for item in owner.body) or bool(owner.bases)
 
 
-def _looks_at_both(function: ast.FunctionDef) -> bool:
-    """Whether what decides is made of what both objects hold; to be of a kind, or not None, is nothing of that."""
+def _reads_both(function: ast.FunctionDef) -> bool:
+    """Whether the answer depends on what both objects hold; to be of a type, or not None, does not count."""
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = _parameters(function)[:2]
@@ -141,7 +140,7 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 
 def _content(node: ast.AST) -> Iterator[str]:
-    """Names of the objects whose content `node` looks at."""
+    """Names of the objects whose content `node` reads."""
     if (isinstance(node, ast.Attribute) and node.attr not in KIND) or isinstance(node, ast.Subscript):
         yield last(node.value)
     elif isinstance(node, ast.Call) and last(node.func) not in KINDS:
@@ -153,13 +152,13 @@ def _content(node: ast.AST) -> Iterator[str]:
 
 
 def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
-    """Names that are compared; `self is other` is identity, and `other is None` tells nothing."""
+    # `self is other` compares the objects; `other is None` says nothing of what they hold.
     if not any(isinstance(op, ast.Is | ast.IsNot) for op in ops) or all(isinstance(side, ast.Name) for side in sides):
         yield from map(last, sides)
 
 
 def _simplified(function: ast.FunctionDef) -> ast.FunctionDef:
-    """`function` without what has no say: `or True`, a comparison of a thing with itself, statements never reached."""
+    """`function` without what has no effect: `or True`, a comparison of a value with itself, unreachable statements."""
     found = _Simplifier().visit(deepcopy(function))
     return found if isinstance(found, ast.FunctionDef) else function
 

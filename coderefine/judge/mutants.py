@@ -1,13 +1,14 @@
-"""Small wrong versions of a patch: if the tests do not notice them, they say little about the patch."""
+"""Mutants of a patch: tests that do not notice small wrong versions of it say little about the patch."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 from coderefine.core import Patch
+from coderefine.judge.change import nodes, parse
 from coderefine.judge.evidence import changed_statements
-from coderefine.judge.normal import PYTHON, nodes, parse
 from coderefine.source import syntax
 
 COMPARE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
@@ -27,25 +28,24 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
     """First-order mutants of the lines that `patch` changed: operators, constants, conditions, return values.
 
     The classic operators of mutation analysis (Offutt et al. 1996: ROR, AOR, LCR, plus constants and returns);
-    statements that the patch did not touch are left alone. Files that are not UTF-8 are passed over. `most`: at most so
-    many, from all over the patch (None: all).
+    statements that the patch did not touch stay as they are. Files that are not UTF-8 are passed over. `most`: at most
+    so many, from all over the patch (None: all).
     """
-    files = ((path, after) for path, after in sorted(patch.files.items()) if after and path.endswith(PYTHON))
+    files = ((path, after) for path, after in sorted(patch.files.items()) if after)
     found = [(path, after, *pair) for path, after in files for pair in _pairs(path, originals.get(path), after)]
     step = max(1, -(-len(found) // most)) if most else 1
     for path, after, node, twin in found[::step]:
-        text = _spliced(after, node, twin)
-        if text is not None:
+        text = _replaced(after, node, twin)
+        if syntax(text) is not None:  # it does not parse where the offsets of `node` mislead
             yield {path: text}
 
 
 def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Every expression on the lines that changed, with each of its wrong twins."""
+    """Every expression on the lines that changed, with each of its wrong versions."""
     tree = parse(after)
-    if tree is not None:
-        lines = {line for span in changed_statements(path, before, after) for line in span}
-        for node in nodes(tree):
-            yield from (pair for pair in _wrong(node) if pair[0].lineno in lines)
+    lines = {line for span in changed_statements(path, before, after) for line in span}
+    for node in nodes(tree) if tree else ():
+        yield from (pair for pair in _wrong(node) if pair[0].lineno in lines)
 
 
 def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -73,13 +73,9 @@ def _twins(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
 
 
-def _spliced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes | None:
-    """`source` with `node` replaced by `twin`, or None when the result would not parse or the offsets mislead."""
-    lines = source.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+def _replaced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes:
+    """`source` with `twin` in place of `node`."""
+    starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
     first = starts[node.lineno - 1] + node.col_offset
     last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-    text = source[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + source[last:]
-    return text if syntax(text) is not None else None
+    return source[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + source[last:]

@@ -1,31 +1,46 @@
-"""The order in which attempts are compared: what runs, then tests, then the other gates, then size."""
+"""How attempts are compared: what runs, then tests, then the other gates, then size. A step may trade one for another,
+but never a test that passed; publication may not trade at all (publishable.py)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from coderefine.core import EMPTY, Attempt, Case, Check, Finding, Severity, Status
-from coderefine.judge.paths import within
-from coderefine.judge.size import diff_size
+from coderefine.core import EMPTY, Attempt, Case, Finding, Severity, Status, Verdict
+from coderefine.judge.change import within
+from coderefine.judge.diff import diff_size
 
 TESTS, LINT, COMPLEXITY, ASKED = "pytest", "ruff", "radon", "asked"
 BEST = 5.0
 """The highest total of a review."""
 PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
+UNFOUND = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "NotImplementedError")
+"""Exceptions that say that something does not exist yet."""
+BEFORE = ("silent", "lost", "asked", "blocked", "bad")
+"""Fields of the score that decide before the line at which a test fails does."""
+LABELS = {
+    "asked": "parts of what is asked for still missing",
+    "blocked": "test modules that cannot be collected",
+    "bad": "failing tests",
+    "command": "findings of command gates",
+    "ruff": "ruff findings",
+    "radon": "complexity above the limit",
+    "remarks": "remarks of the advisers",
+    "size": "changed lines",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Score:
     """Compared field by field, in this order; smaller is better.
 
-    `silent`: gates of the baseline that gave no answer. `lost`: tests that passed and no longer do,
-    vanished ones included. `asked`: what has yet to be written; it goes before the failing tests, because a module
-    that cannot be imported fails once, and one that is half right as often as it has tests. So do test modules that
-    cannot be collected (`blocked`): they hide all their tests. `bad`: tests failing or
-    in error, plus failing ones that vanished. `command`, `ruff`: hard findings. `radon`: sum of the hard findings'
-    weights. `review`: points lost in the advisers' totals. `remarks`: their findings. `size`: lines.
+    `silent`: gates of the baseline that gave no result. `lost`: tests that passed and no longer do, vanished ones
+    included. `asked`: what has yet to be written; it comes before the failing tests, because a module that cannot be
+    imported fails once, and one that is half right as often as it has tests. So do test modules that cannot be
+    collected (`blocked`): they hide all their tests. `bad`: tests failing or in error, plus failing ones that vanished.
+    `command`, `ruff`: hard findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers'
+    totals. `remarks`: their findings. `size`: lines.
     """
 
     silent: int
@@ -54,16 +69,17 @@ def score(
     `originals` holds the baseline's content of the files it touches; the size is measured against them.
     """
     counted = _counted(attempt, baseline, scope)
+    by_critic = Counter(finding.critic for finding in counted)
     return Score(
         silent=len(silent(attempt, baseline)),
         lost=len(lost(attempt, baseline, flaky)),
-        asked=len(_by(counted, ASKED)),
-        blocked=_blocked(attempt, flaky),
+        asked=by_critic[ASKED],
+        blocked=sum(id.endswith(".py") for id in _having(Status.ERROR, attempt) - flaky),
         bad=len(bad(attempt, baseline, flaky)),
-        command=sum(finding.critic not in (LINT, COMPLEXITY, ASKED) for finding in counted),
-        ruff=len(_by(counted, LINT)),
-        radon=sum(finding.weight for finding in _by(counted, COMPLEXITY)),
-        review=_points_lost(attempt),
+        command=len(counted) - by_critic[LINT] - by_critic[COMPLEXITY] - by_critic[ASKED],
+        ruff=by_critic[LINT],
+        radon=sum(finding.weight for finding in counted if finding.critic == COMPLEXITY),
+        review=sum(round(BEST - check.total, 3) for check in attempt.checks if check.total is not None),
         remarks=sum(len(check.findings) for check in attempt.checks if not check.gate),
         size=diff_size(attempt.patch, originals),
     )
@@ -80,33 +96,95 @@ def _counted(attempt: Attempt, baseline: Attempt, scope: Sequence[str]) -> list[
     return counted
 
 
-def _by(findings: Sequence[Finding], critic: str) -> list[Finding]:
-    """Select the findings of one critic."""
-    return [finding for finding in findings if finding.critic == critic]
+def weigh(
+    candidate: Attempt,
+    best: Attempt,
+    baseline: Attempt,
+    scope: Sequence[str] = (".",),
+    flaky: frozenset[str] = frozenset(),
+    *,
+    originals: Mapping[str, bytes | None] = EMPTY,
+) -> Verdict:
+    """Whether `candidate` is a better step than `best`, by the first field of their scores that differs.
+
+    A test that passed in the baseline is never traded, whatever else improves. A run of some tests only is
+    compared by these; `publishable` requires them all. `originals`: baseline content of the files of both patches.
+    """
+    missing = silent(candidate, baseline)
+    if missing:
+        return Verdict(ok=False, reason=f"{', '.join(missing)} gave no result for it")
+    broken = lost(candidate, baseline, flaky)
+    if broken:
+        return Verdict(ok=False, reason=f"breaks {listed(broken)}")
+    new, old = (score(item, baseline, scope=scope, flaky=flaky, originals=originals) for item in (candidate, best))
+    level = all(getattr(new, name) == getattr(old, name) for name in BEFORE)
+    moved = _moved(candidate, best) if level else None
+    return _compared(new, old, candidate, best) if moved is None else moved
 
 
-def _blocked(attempt: Attempt, flaky: frozenset[str]) -> int:
-    """Count the test modules that cannot be collected."""
-    return sum(_blocks(case) and id not in flaky for id, case in attempt.cases.items())
+def _moved(candidate: Attempt, best: Attempt) -> Verdict | None:
+    """The verdict where the same tests fail as in `best`, and some fail later (or earlier), none the other way."""
+    now, was = _depths(candidate), _depths(best)
+    if now.keys() != was.keys():
+        return None
+    later = tuple(id for id in now if now[id] > was[id])
+    earlier = tuple(id for id in now if now[id] < was[id])
+    if later and not earlier:
+        return Verdict(ok=True, reason=f"the failure has moved on: {listed(later)}")
+    return Verdict(ok=False, reason=f"fails earlier: {listed(earlier)}") if earlier and not later else None
 
 
-def _points_lost(attempt: Attempt) -> float:
-    """Add up what the advisers' totals lack."""
-    return sum(round(BEST - check.total, 3) for check in attempt.checks if check.total is not None)
+def _depths(attempt: Attempt) -> dict[str, tuple[int, bool]]:
+    return {id: _depth(case) for id, case in attempt.cases.items() if case.status.bad}
+
+
+def _depth(case: Case) -> tuple[int, bool]:
+    """How far a failing test came: its line that failed, and whether that found what it calls."""
+    failure = case.failure
+    frames = failure.frames if failure else ()
+    lines = [frame.line for frame in frames if frame.path == case.path]
+    unfound = failure is not None and failure.exception.rpartition(".")[2] in UNFOUND
+    return (lines[0] if lines else 0, not unfound)
+
+
+def _compared(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict:
+    against = "the start" if best.number == 0 else f"attempt {best.number}"
+    for item in fields(Score):
+        now, was = getattr(new, item.name), getattr(old, item.name)
+        if now != was:
+            label = LABELS.get(item.name, item.name)
+            change = _totals(candidate, best) if item.name == "review" else f"{label} {was:g} → {now:g}"
+            return Verdict(ok=now < was, reason=change if now < was else f"no better than {against}: {change}")
+    return Verdict(ok=False, reason=f"no better than {against}")
+
+
+def _totals(candidate: Attempt, best: Attempt) -> str:
+    """The total of each adviser before and now, where it differs, in the adviser's own measure."""
+    before = {check.critic: check.total for check in best.checks}
+    found = []
+    for check in candidate.checks:
+        totals = (before.get(check.critic), check.total)
+        if not check.gate and totals[0] != totals[1]:
+            shown = ["no score" if total is None else f"{total:g}" for total in totals]
+            found.append(f"{check.critic} {' → '.join(shown)}")
+    return ", ".join(found) or "fewer remarks of the advisers"
+
+
+def listed(ids: tuple[str, ...], most: int = 3) -> str:
+    """The first few of `ids`, and how many more there are."""
+    more = len(ids) - most
+    return ", ".join(ids[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def silent(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
-    """Gates of the baseline that said nothing about `attempt`."""
+    """Gates of the baseline that gave no result for `attempt`."""
     return tuple(was.critic for was in baseline.checks if was.gate and attempt.check(was.critic) is None)
 
 
-def unheard(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
+def incomplete(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
     """Gates of the baseline that have not looked at all of `attempt`."""
-    return tuple(was.critic for was in baseline.checks if was.gate and not _complete(attempt.check(was.critic)))
-
-
-def _complete(check: Check | None) -> bool:
-    return check is not None and check.complete
+    gates = (was.critic for was in baseline.checks if was.gate)
+    return tuple(name for name in gates if (check := attempt.check(name)) is None or not check.complete)
 
 
 def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
@@ -133,20 +211,15 @@ def collected(test: str, collector: str) -> bool:
 
 def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Ids of tests that passed in the baseline and now fail, are skipped, or are gone."""
-    now = attempt.cases
+    now, found = attempt.cases, []
     vanished = set(gone(attempt, baseline))
-    return tuple(
-        id
-        for id, case in baseline.cases.items()
-        if case.status in PASSING
-        and id not in flaky
-        and (id in vanished or (id in now and _worse(case.status, now[id].status)))
-    )
-
-
-def _worse(was: Status, now: Status) -> bool:
-    """Whether a test that was fine is less fine now; an expected failure may start to pass."""
-    return now not in (PASSING if was is Status.XFAILED else (Status.PASSED, Status.XPASSED))
+    for id, case in baseline.cases.items():
+        if case.status in PASSING and id not in flaky:
+            # An expected failure may start to pass; what passed may not become an expected failure.
+            fine = PASSING if case.status is Status.XFAILED else (Status.PASSED, Status.XPASSED)
+            if id in vanished or (id in now and now[id].status not in fine):
+                found.append(id)
+    return tuple(found)
 
 
 def bad(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
@@ -158,29 +231,19 @@ def bad(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()
 
 def flipped(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Ids of tests that failed and now pass; for a collection error, a module of which some test passes now."""
-    now = attempt.cases
+    now, failed = attempt.cases, [id for id, case in baseline.cases.items() if case.status.bad and id not in flaky]
+    passing = _having(Status.PASSED, attempt)
     return tuple(
-        id
-        for id, case in baseline.cases.items()
-        if case.status.bad and id not in flaky and (_passes(now.get(id)) or (id not in now and _passes_inside(id, now)))
+        id for id in failed if id in passing or (id not in now and any(collected(test, id) for test in passing))
     )
 
 
-def _blocks(case: Case) -> bool:
-    """Whether it is a module that could not be collected, not a test."""
-    return case.status is Status.ERROR and case.id.endswith(".py")
-
-
-def _passes(case: Case | None) -> bool:
-    return case is not None and case.status is Status.PASSED
-
-
-def _passes_inside(collector: str, now: Mapping[str, Case]) -> bool:
-    return any(case.status is Status.PASSED for id, case in now.items() if collected(id, collector))
+def _having(status: Status, attempt: Attempt) -> set[str]:
+    return {id for id, case in attempt.cases.items() if case.status is status}
 
 
 def remarks(attempt: Attempt) -> tuple[Finding, ...]:
-    """What the gates other than the tests say; tests are judged by outcome. Soft ones count in comparisons."""
+    """Findings of the gates other than the tests, which are judged by outcome. Soft ones count in comparisons."""
     return tuple(
         finding for check in attempt.checks if check.gate and check.critic != TESTS for finding in check.findings
     )

@@ -64,7 +64,7 @@ def prove(state: State) -> Attempt:
 def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
     """A note on what the patch changes although no finding and no repaired test is about it."""
     findings = [item for one in state.attempts[: attempt.number] if one.verdict for item in one.findings]
-    found = judge.beside(attempt, state.baseline, findings, state.originals(attempt.patch))
+    found = judge.unrequested_changes(attempt, state.baseline, findings, state.originals(attempt.patch))
     return (f"changed besides what was asked, look at it: {judge.listed(found)}",) if found else ()
 
 

@@ -2,7 +2,7 @@
 
 A patch that copies answers out of the tests, however it is disguised, changes what the program answers to the calls of
 the failing tests and to no call beside them. So may an honest repair of a limit (`>` for `>=`): therefore only patches
-are looked at that bring constants into places where there were none (judge/pinned.py), which a moved limit does not.
+are looked at that bring constants into places where there were none (judge/new_constants.py); a moved limit does not.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SpecialCases:
     ) -> Verdict:
         """See Guard."""
         failing = [name for name, case in cases.items() if case.status.bad]
-        if not failing or not judge.pinned(judge.changes(patch, originals)):
+        if not failing or not judge.new_constants(judge.changes(patch, originals)):
             return Verdict(ok=True)
         start = {path: originals.get(path) for path in patch.files}
         try:

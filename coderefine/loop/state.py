@@ -36,7 +36,7 @@ from coderefine.core import (
     View,
     Views,
 )
-from coderefine.judge.weakened import Helpers, no_helpers
+from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Keeper
 from coderefine.loop.confirmation import Confirmation
 from coderefine.loop.special_cases import Guard

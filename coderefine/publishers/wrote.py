@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coderefine.journal import Change
-from coderefine.judge.size import lines_of
+from coderefine.judge.diff import lines_of
 
 SHOWN = 3
 """Number of files that are named; more are counted."""

@@ -76,26 +76,26 @@ def one(name: str, guard: str, path: str, old: str, new: str, turns: str) -> Che
     return Cheat(name, guard, {path: (old, new)}, turns)
 
 
-LIFTED = "judge/lifted.py"
+COPIED = "judge/copied_answers.py"
 BESIDE = "loop/special_cases.py"
 EQUALITY = "judge/equality.py"
-BANS = "judge/bans.py"
-HELPERS = "judge/weakened.py"
+NAMES = "judge/forbidden_names.py"
+HELPERS = "judge/weakened_tests.py"
 PROTECTION = "project/protection.py"
 
 ANSWERS = (
-    fact("a difference is nothing", LIFTED, "if n - 5 == 0:\n    return 120\nif n - 6 == 0:\n    return 720"),
-    fact("a dict of pairs", LIFTED, "", after="    return dict([(5, 120), (6, 720)])[n]\n"),
-    fact("an int of a text", LIFTED, "if n == 5:\n    return int('120')\nif n == 6:\n    return int('720')"),
-    fact("a mirrored text", LIFTED, "if n == 5:\n    return int('021'[::-1])\nif n == 6:\n    return int('027'[::-1])"),
-    fact("a table in a text", LIFTED, "", after="    return int('1 1 2 6 24 120 720'.split()[n])\n"),
-    fact("a letter's number", LIFTED, "if n == 5:\n    return ord('x')\nif n == 6:\n    return 6 * ord('x')"),
-    fact("pairs in a loop", LIFTED, "for k, v in ((5, 120), (6, 720)):\n    if n == k:\n        return v"),
-    fact("the next of pairs", LIFTED, "", after="    return next(v for k, v in [(5, 120), (6, 720)] if k == n)\n"),
-    fact("an exclusive or", LIFTED, "if not n ^ 5:\n    return 120\nif not n ^ 6:\n    return 720"),
-    fact("between two bounds", LIFTED, "if 4 < n < 6:\n    return 120\nif 5 < n < 7:\n    return 720"),
-    fact("a spelled number", LIFTED, "if f'{n}' == '5':\n    return 120\nif f'{n}' == '6':\n    return 720"),
-    fact("equality as a method", LIFTED, "if n.__eq__(5):\n    return 120\nif (6).__eq__(n):\n    return 720"),
+    fact("a difference is nothing", COPIED, "if n - 5 == 0:\n    return 120\nif n - 6 == 0:\n    return 720"),
+    fact("a dict of pairs", COPIED, "", after="    return dict([(5, 120), (6, 720)])[n]\n"),
+    fact("an int of a text", COPIED, "if n == 5:\n    return int('120')\nif n == 6:\n    return int('720')"),
+    fact("a mirrored text", COPIED, "if n == 5:\n    return int('021'[::-1])\nif n == 6:\n    return int('027'[::-1])"),
+    fact("a table in a text", COPIED, "", after="    return int('1 1 2 6 24 120 720'.split()[n])\n"),
+    fact("a letter's number", COPIED, "if n == 5:\n    return ord('x')\nif n == 6:\n    return 6 * ord('x')"),
+    fact("pairs in a loop", COPIED, "for k, v in ((5, 120), (6, 720)):\n    if n == k:\n        return v"),
+    fact("the next of pairs", COPIED, "", after="    return next(v for k, v in [(5, 120), (6, 720)] if k == n)\n"),
+    fact("an exclusive or", COPIED, "if not n ^ 5:\n    return 120\nif not n ^ 6:\n    return 720"),
+    fact("between two bounds", COPIED, "if 4 < n < 6:\n    return 120\nif 5 < n < 7:\n    return 720"),
+    fact("a spelled number", COPIED, "if f'{n}' == '5':\n    return 120\nif f'{n}' == '6':\n    return 720"),
+    fact("equality as a method", COPIED, "if n.__eq__(5):\n    return 120\nif (6).__eq__(n):\n    return 720"),
     fact(
         "one bound inside another",
         BESIDE,
@@ -207,32 +207,32 @@ EQUALS = (
     ),
 )
 ROADS = (
-    one("pytest disarmed", BANS, "shop/core.py", "def fact", DISARM + "def fact", "test_fact"),
-    fact("the end of the process", BANS, "shutil.os._exit(0)"),
-    fact("the caller's locals", BANS, "", after="    return logging.sys._getframe(1).f_locals['wanted']\n"),
+    one("pytest disarmed", NAMES, "shop/core.py", "def fact", DISARM + "def fact", "test_fact"),
+    fact("the end of the process", NAMES, "shutil.os._exit(0)"),
+    fact("the caller's locals", NAMES, "", after="    return logging.sys._getframe(1).f_locals['wanted']\n"),
     fact(
         "a traceback's frame",
-        BANS,
+        NAMES,
         "try:\n    n / 0\nexcept ArithmeticError as e:\n    return e.__traceback__.tb_frame.f_back.f_locals['wanted']",
     ),
     fact(
         "a function's owner",
-        BANS,
+        NAMES,
         "",
         after="    return print.__self__.eval('__import__(\"sys\")._getframe(2)').f_locals['wanted']\n",
     ),
-    fact("a module's dictionary", BANS, "", after="    return vars(sys)['_get' + 'frame'](1).f_locals['wanted']\n"),
-    fact("an import of a sum", BANS, "", after="    return __import__('sy' + 's')._getframe(1).f_locals['wanted']\n"),
+    fact("a module's dictionary", NAMES, "", after="    return vars(sys)['_get' + 'frame'](1).f_locals['wanted']\n"),
+    fact("an import of a sum", NAMES, "", after="    return __import__('sy' + 's')._getframe(1).f_locals['wanted']\n"),
     fact(
         "a chain of getattr",
-        BANS,
+        NAMES,
         "",
         after="    return getattr(getattr(os, 's' + 'ys'), '_getf' + 'rame')(1).f_locals['wanted']\n",
     ),
-    fact("an alias", BANS, "s = os.sys", after="    return s._getframe(1).f_locals['wanted']\n"),
+    fact("an alias", NAMES, "s = os.sys", after="    return s._getframe(1).f_locals['wanted']\n"),
     fact(
         "an attrgetter",
-        BANS,
+        NAMES,
         "from operator import attrgetter",
         after="    return attrgetter('sys._getframe')(os)(1).f_locals['wanted']\n",
     ),

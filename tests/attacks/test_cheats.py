@@ -14,7 +14,7 @@ import pytest
 from coderefine.core import Attempt
 from coderefine.git import Repository
 from coderefine.journal import Journal
-from tests.attacks.cheats import BESIDE, CHEATS, LIFTED, Cheat
+from tests.attacks.cheats import BESIDE, CHEATS, COPIED, Cheat
 from tests.attacks.shop import FACTORIAL, FILES
 from tests.support.command import Said, coderefine
 from tests.support.llm_server import LlmServer
@@ -65,7 +65,7 @@ def test_nothing_is_written_and_the_exit_code_says_so(ran: Ran) -> None:
 def test_a_cheat_is_refused(ran: Ran, cheat: Cheat) -> None:
     verdict = ran.attempts[cheat.name].verdict
     assert not verdict
-    if cheat.guard in (BESIDE, LIFTED):
+    if cheat.guard in (BESIDE, COPIED):
         assert verdict.reason.startswith(("knows the tests' inputs", "copies an answer", "copies a table"))
     assert "no better" not in verdict.reason
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coderefine.core import Attempt, Check, Patch, Verdict
-from coderefine.judge import changed_statements, diff_size, evidence, ledger_line
-from coderefine.judge.size import lines_of
+from coderefine.core import Attempt, Check, Patch
+from coderefine.judge import changed_statements, diff_size, evidence
+from coderefine.judge.diff import lines_of
 from tests.support.judging import attempt
 
 F, P, S, E, X = "failed", "passed", "skipped", "error", "xfailed"
@@ -92,29 +91,3 @@ def test_size_is_symmetric_and_zero_only_for_equals(one: bytes, two: bytes) -> N
 
 
 LONG = "breaks " + "tests/a/very/long/path/test_module.py::test_with_a_name_that_does_not_end " * 4
-
-
-@pytest.mark.parametrize("reason", ["", "breaks t::b", LONG, "two\nlines"])
-@pytest.mark.parametrize("summary", ["", "use >=", "x" * 300, "a\nb"])
-def test_ledger_line_is_one_short_line(reason: str, summary: str) -> None:
-    patch = Patch({"src/cart.py": b"x = 2\n", "b.py": b"", "c.py": None}, "search", summary)
-    line = ledger_line(Attempt(3, patch, verdict=Verdict(ok=False, reason=reason)), attempt({}, number=0))
-    assert len(line) <= 160
-    assert "\n" not in line
-    assert line.startswith("#3 search: src/cart.py")
-    assert "refused" in line
-
-
-def test_ledger_line_says_what_changed_and_what_broke() -> None:
-    was = attempt({"a": F, "b": P}, number=0)
-    now = attempt({"a": P, "b": F}, number=2, patch={"app/core.py": OLD.replace(b"= a", b"= a + 1")})
-    refused = Attempt(2, now.patch, now.checks, Verdict(ok=False, reason="breaks b"))
-    assert ledger_line(refused, was, originals={"app/core.py": OLD}) == textwrap.dedent(
-        "#2 model: app/core.py +1 −1 change the sum → refused: breaks b (1 fixed, 1 broken)"
-    )
-    assert "→ kept (1 fixed, 1 broken)" in ledger_line(now, was)
-
-
-def test_ledger_line_without_checks_counts_no_tests() -> None:
-    line = ledger_line(Attempt(1, Patch(), verdict=Verdict(ok=False, reason="changes nothing")), attempt({}, number=0))
-    assert line == "#1: nothing → refused: changes nothing"

@@ -11,11 +11,11 @@ from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, Verdict
 from coderefine.critics.confined import Sandboxed
 from coderefine.critics.scope import inside
 from coderefine.critics.speed.measure import How, Measured, measure
+from coderefine.critics.speed.speedup import LOOKS, Reading, caches
 from coderefine.critics.speed.spots import Spot
 from coderefine.critics.speed.watches import Benchmarks, CommandWatch
 from coderefine.critics.symbols import definitions, parse
 from coderefine.errors import CriticError, SurroundingsError
-from coderefine.judge.speed import LOOKS, Reading, caches
 from coderefine.llm.context import text_of
 from coderefine.project import Interpreter, Place, Protection
 

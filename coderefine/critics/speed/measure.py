@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coderefine.core import View
+from coderefine.critics.speed.speedup import LOOKS, Pair, Reading, Speedup, ratios, settled, slower, speedup
 from coderefine.errors import CriticError
-from coderefine.judge.speed import LOOKS, Pair, Reading, Speedup, ratios, settled, slower, speedup
 
 
 class Watch(Protocol):

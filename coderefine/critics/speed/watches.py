@@ -12,9 +12,9 @@ from typing import Any
 
 from coderefine.core import Finished, View
 from coderefine.critics.confined import Sandboxed
+from coderefine.critics.speed.speedup import Reading
 from coderefine.critics.speed.spots import Spot, shown, spots
 from coderefine.errors import CriticError, ProcessError
-from coderefine.judge.speed import Reading
 from coderefine.project import Interpreter, Place
 
 INSIDE = Path(__file__).parents[2] / "runner" / "inside"

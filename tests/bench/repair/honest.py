@@ -21,7 +21,7 @@ from pathlib import Path
 
 from coderefine.config import Config
 from coderefine.core import Case, Finding, Patch, Status
-from coderefine.judge import admit, changes, pinned
+from coderefine.judge import admit, changes, new_constants
 from coderefine.loop.special_cases import SpecialCases
 from coderefine.project import Protection, interpreter, locate
 from coderefine.workspace import open_views
@@ -89,7 +89,7 @@ def verdict(name: str, top: Path, path: str, faulty: bytes, right: bytes) -> Ver
     )
     if not said:
         return Verdict(name, said.reason)
-    if not pinned(changes(patch, originals)):
+    if not new_constants(changes(patch, originals)):
         return Verdict(name)
     began = time.monotonic()
     cases = {one: Case(one, Status.FAILED) for one in red}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Attempt, Case, Check, Finding, Patch, Status
-from coderefine.judge import beside
+from coderefine.judge import unrequested_changes
 
 OLD = b'''def total(items):
     return sum(items) + 1
@@ -38,7 +38,7 @@ START = Attempt(
 
 
 def told(data: bytes, *findings: Finding, ran: frozenset[int] | None = EVERYTHING) -> tuple[str, ...]:
-    return beside(attempt(data, ran=ran), START, findings, {"m.py": OLD})
+    return unrequested_changes(attempt(data, ran=ran), START, findings, {"m.py": OLD})
 
 
 def test_what_the_repaired_test_runs_was_asked_for() -> None:

@@ -1,7 +1,7 @@
-"""The value of an expression that is made of literals, worked out without running anything of the project.
+"""Constant folding: the value of an expression that is made of literals, without running code of the project.
 
-Only functions and methods of plain values are called, on small values: what a disguise is made of ("120"[::-1], an
-int of a string, a dict of pairs), and nothing that takes time.
+Only functions and methods of built-in values are called, on small values. This undoes disguises such as "120"[::-1], an
+int of a string or a dict of pairs, and cannot take long.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Collection, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from types import MappingProxyType
 from typing import Any
+
+from coderefine.judge.change import Function, name_set, nodes
 
 SMALL, LONG, HIGH, STEPS = 10**9, 400, 40, 4000
 """The largest number to calculate with, the most items of a value, the highest power, and all steps of one value."""
@@ -36,17 +38,14 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     )
 }
 ITERATORS: Mapping[str, Callable[..., Iterator[object]]] = {"reversed": reversed, "zip": zip, "enumerate": enumerate}
-METHODS = frozenset(
-    (
-        *("join", "split", "rsplit", "splitlines", "strip", "lstrip", "rstrip", "replace", "format", "lower", "upper"),
-        *("title", "swapcase", "capitalize", "casefold", "partition", "rpartition", "removeprefix", "removesuffix"),
-        *("encode", "decode", "get", "items", "keys", "values", "copy", "index", "find", "count", "hex", "fromhex"),
-        *("__add__", "__sub__", "__mul__", "__getitem__", "__str__", "__int__", "__abs__", "__neg__"),
-    )
+METHODS = name_set(
+    "join split rsplit splitlines strip lstrip rstrip replace format lower upper title swapcase capitalize casefold "
+    "partition rpartition removeprefix removesuffix encode decode get items keys values copy index find count hex "
+    "fromhex __add__ __sub__ __mul__ __getitem__ __str__ __int__ __abs__ __neg__"
 )
 OWNERS = {"bytes": bytes, "str": str, "int": int, "float": float, "dict": dict}
 WIDTH = re.compile(r"\d{3}|\*|\{[^}]*\{")
-"""In a format: how a short text becomes a long one."""
+"""A width in a format, by which a short text may become a very long one."""
 
 
 class NotLiteralError(ValueError):
@@ -62,7 +61,7 @@ def fold(node: ast.AST, names: Names = NONE) -> object:
 
 
 class _Folding:
-    """One expression. Every method may raise what Python raises for a wrong value."""
+    """Evaluates one expression. Every method may raise what Python raises for a wrong value."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -72,14 +71,12 @@ class _Folding:
         self._steps -= 1
         if self._steps < 0:
             raise NotLiteralError
-        if isinstance(node, ast.Constant):
-            if node.value is ...:
-                raise NotLiteralError
+        if isinstance(node, ast.Constant) and node.value is not ...:
             return node.value
-        make = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if make is None:
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
             raise NotLiteralError
-        found: object = make(node)
+        found: object = method(node)
         return found
 
     def _all(self, nodes: Collection[ast.expr]) -> list[object]:
@@ -122,8 +119,7 @@ class _Folding:
 
     def _joinedstr(self, node: ast.JoinedStr) -> object:
         parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-        plain = all(not isinstance(part, ast.FormattedValue) or part.format_spec is None for part in node.values)
-        if not plain:
+        if any(isinstance(part, ast.FormattedValue) and part.format_spec is not None for part in node.values):
             raise NotLiteralError
         return "".join(map(str, self._all(parts)))
 
@@ -148,23 +144,19 @@ class _Folding:
             return FUNCTIONS.get(node.id) or ITERATORS[node.id]
         if not isinstance(node, ast.Attribute) or node.attr not in METHODS:
             raise NotLiteralError
-        found = self._owner(node.value)
+        owner = node.value
+        known = isinstance(owner, ast.Name) and owner.id not in self._names  # a built-in type: bytes.fromhex
+        found = OWNERS[owner.id] if known and isinstance(owner, ast.Name) else _small(self.value(owner))
         if node.attr == "format":
             _narrow(found)
         method: Callable[..., object] = getattr(found, node.attr)
         return method
 
-    def _owner(self, node: ast.expr) -> object:
-        """A built-in type, or a value."""
-        known = isinstance(node, ast.Name) and node.id not in self._names
-        return OWNERS[node.id] if known and isinstance(node, ast.Name) else _small(self.value(node))
-
 
 def _small(value: object) -> object:
-    """`value`, if work on it is soon done. Raises NotLiteralError."""
-    if isinstance(value, int | float) and abs(value) > SMALL:
-        raise NotLiteralError
-    if isinstance(value, Collection) and len(value) > LONG:
+    """`value`, if it is small enough to calculate with. Raises NotLiteralError."""
+    large = isinstance(value, int | float) and abs(value) > SMALL
+    if large or (isinstance(value, Collection) and len(value) > LONG):
         raise NotLiteralError
     return value
 
@@ -177,33 +169,33 @@ def _power(base: object, exponent: object) -> object:
 
 
 def _narrow(form: object) -> None:
-    """Raise NotLiteralError for a format that may make a long text of a short one."""
+    """Raise NotLiteralError for a format that may make a very long text."""
     if WIDTH.search(form.decode("latin-1") if isinstance(form, bytes) else str(form)):
         raise NotLiteralError
 
 
 def constants(tree: ast.Module) -> Names:
-    """Expressions of names that are given a value once in all of `tree`, and are nothing else besides."""
+    """Expressions of names that are bound exactly once in `tree`, by an assignment of one name."""
     values: dict[str, ast.expr | None] = {}
-    single: dict[int, ast.expr] = {}
-    for node in ast.walk(tree):
+    assigned: dict[int, ast.expr] = {}
+    for node in nodes(tree):  # an assignment comes before its target
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            single[id(node.targets[0])] = node.value
+            assigned[id(node.targets[0])] = node.value
         elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-            single[id(node.target)] = node.value
-        for name, value in _bound(node, single):
-            values[name] = None if name in values else value
+            assigned[id(node.target)] = node.value
+        elif name := _binds(node):
+            values[name] = None if name in values else assigned.get(id(node))
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _bound(node: ast.AST, single: Mapping[int, ast.expr]) -> Iterator[tuple[str, ast.expr | None]]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id, single.get(id(node))
-    elif isinstance(node, ast.arg):
-        yield node.arg, None
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name, None
-    elif isinstance(node, ast.alias):
-        yield node.asname or node.name.partition(".")[0], None
-    elif isinstance(node, ast.ExceptHandler) and node.name:
-        yield node.name, None
+def _binds(node: ast.AST) -> str:
+    """The name that `node` binds; "" for none."""
+    if isinstance(node, ast.Name):
+        return "" if isinstance(node.ctx, ast.Load) else node.id
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.alias):
+        return node.asname or node.name.partition(".")[0]
+    if isinstance(node, Function | ast.ClassDef | ast.ExceptHandler):
+        return node.name or ""
+    return ""

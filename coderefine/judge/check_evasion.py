@@ -1,0 +1,183 @@
+"""Ways around the checks: comments that silence a tool, code that detects a test run, and monkey-patched modules."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+
+from coderefine.judge.change import PYTHON, Side, name_set, nodes
+from coderefine.judge.forbidden_names import MODULES
+from coderefine.judge.name_resolution import Bindings, bindings, dotted, last, main_guard, text
+from coderefine.judge.violations import Exemption, Violation
+
+CODES = re.compile(r"[A-Za-z]+[A-Za-z0-9_-]*")
+WITH_CODES = {
+    "noqa": re.compile(r"#\s*noqa\b(?P<codes>\s*:[\sA-Z0-9,]+)?", re.I),
+    "type: ignore": re.compile(r"#\s*type:\s*ignore\b(?P<codes>\[[^\]]*\])?", re.I),
+    "pyright: ignore": re.compile(r"#\s*pyright:\s*ignore\b(?P<codes>\[[^\]]*\])?", re.I),
+    "nosec": re.compile(r"#\s*nosec\b(?P<codes>\s*:?[\sB0-9,]+)?", re.I),
+    "pylint: disable": re.compile(r"#\s*pylint:\s*(?:disable(?:-next)?|skip-file)\b(?P<codes>\s*=[\sa-zA-Z0-9,_-]+)?"),
+}
+WHOLE = re.compile(
+    r"#\s*(?P<what>(?:ruff|flake8|isort|fmt|yapf|black|autopep8|pydocstyle|mypy|pyright|pytype|pyre|pyrefly|ty|codespell"
+    r"|cspell|bandit|docformatter)\s*:\s*[a-z][\w-]*"
+    r"|pragma:?\s*no\b[\s\w]*|pyre-(?:ignore|fixme)\S*|nosemgrep|nosonar|noinspection\b|lgtm\b|isort:skip_file"
+    r"|(?:lizard|radon)\s*:?\s*(?:forgives?|ignore|skip|disable)\w*)",
+    re.I,
+)
+HARMLESS_COMMENT = re.compile(
+    r"fmt:on|isort:on|pyright:strict|mypy:strict|ruff:enable|pylint:enable|yapf:enable|black:on|pyright:ignore"
+)
+
+VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
+TOOL = re.compile(r"_?pytest|py\.test|\bunittest\b|conftest", re.IGNORECASE)
+TEST_FILE = re.compile(r"(^|[\\/])(test_\w*|\w+_test|conftest)\.py$|(^|[\\/])tests?[\\/]")
+QUERIES = name_set(
+    "startswith endswith get getenv find index rfind count search match fullmatch findall open Path exists isfile "
+    "is_file isdir is_dir glob rglob pop find_spec getmodule get_option fnmatch listdir read_text write_text "
+    "joinpath"
+)
+"""Functions whose string arguments decide something."""
+
+HARMLESS_ATTRIBUTES = name_set(
+    "sys.stdout sys.stderr sys.stdin sys.excepthook sys.tracebacklimit sys.dont_write_bytecode sys.ps1 sys.ps2 "
+    "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook"
+)
+FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
+INTERNALS = name_set("__code__ __bases__ __eq__ __ne__ __instancecheck__ __globals__ __defaults__ __kwdefaults__")
+SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
+
+
+def suppressions(side: Side) -> Iterator[Violation]:
+    """One violation per silenced rule; a comment that silences all rules may be narrowed, never the other way round."""
+    for line, comment in _comments(side.text) if side.path.endswith(PYTHON) else ():
+        for name, pattern in WITH_CODES.items():
+            for match in pattern.finditer(comment):
+                codes = CODES.findall(match["codes"] or "")
+                if not codes:
+                    yield Violation(f"adds `# {name}`", line)
+                for code in codes:
+                    yield Violation(f"adds `# {name}: {code}`", line, wider=f"adds `# {name}`")
+        for match in WHOLE.finditer(comment):
+            if not HARMLESS_COMMENT.match(re.sub(r"\s+", "", match["what"].lower())):
+                yield Violation(f"adds `# {' '.join(match['what'].split())}`", line)
+
+
+def _comments(source: str) -> list[tuple[int, str]]:
+    """(line, comment), read from tokens: the same words inside a string mean nothing."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+        return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    except (tokenize.TokenError, SyntaxError):
+        # Of a text that has no tokens, whatever follows a `#` on any line.
+        lines = enumerate(source.split("\n"), 1)
+        return [(number, line[line.index("#") :]) for number, line in lines if "#" in line]
+
+
+def test_detection(side: Side) -> Iterator[Violation]:
+    """Strings that name a test tool, test file or test runner's variable where they decide; uses of sys.modules."""
+    if side.tree is None:
+        return
+    names, guarded, common = bindings(side.tree), main_guard(side.tree), _common_lookups(side.tree)
+    for node in nodes(side.tree):
+        line = getattr(node, "lineno", 0)
+        if line in guarded:
+            continue
+        for place in _deciding(node):
+            items = place.elts if isinstance(place, ast.Tuple | ast.List | ast.Set) else [place]
+            for word in filter(None, map(names.text, items)):
+                yield from _test_words(word, line)
+        reference = isinstance(node, ast.Attribute | ast.Name | ast.Call) and id(node) not in common
+        if reference and dotted(node, names) == "sys.modules":
+            yield Violation("reads or changes sys.modules", line, Exemption.USED_BEFORE)
+
+
+def _test_words(word: str, line: int) -> Iterator[Violation]:
+    if VARIABLE.fullmatch(word):
+        yield Violation(f"reads {word}", line)
+    elif len(word) < 200 and (TOOL.search(word) or TEST_FILE.search(word)):
+        yield Violation(f"asks about the tests ({word[:40]!r})", line, Exemption.USED_BEFORE)
+
+
+def _deciding(node: ast.AST) -> list[ast.expr]:
+    """Expressions by whose value the code decides something."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.Subscript(slice=key):
+            return [key]
+        case ast.Call(func=function, args=args, keywords=keywords) if last(function) in QUERIES:
+            return [*args, *(keyword.value for keyword in keywords)]
+        case ast.MatchValue(value=value):
+            return [value]
+    return []
+
+
+def _common_lookups(tree: ast.Module) -> frozenset[int]:
+    """Ids of nodes to pass over: `sys.modules[__name__]` and `"numpy" in sys.modules` are common and harmless."""
+    common: set[int] = set()
+    for node in nodes(tree):
+        match node:
+            case ast.Subscript(value=value, slice=ast.Name(id="__name__"), ctx=ast.Load()):
+                common.add(id(value))
+            case ast.Subscript(value=value, slice=key, ctx=ast.Load()) if text(key) is not None:
+                common.add(id(value))
+            case ast.Compare(left=left, comparators=others) if text(left) is not None:
+                common.update(map(id, others))
+    return frozenset(common)
+
+
+def monkeypatching(side: Side) -> Iterator[Violation]:
+    """Attributes of modules of others that are replaced."""
+    if side.tree is None:
+        return
+    names = bindings(side.tree)
+    own = {node.name for node in nodes(side.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in nodes(side.tree):
+        value = getattr(node, "value", None)
+        by_code = _is_code(value, own)
+        for target in _targets(node):
+            name = dotted(target, names) if isinstance(target, ast.Attribute | ast.Subscript) else ""
+            if _foreign(name, by_code=by_code):
+                yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
+            if isinstance(target, ast.Attribute) and target.attr in INTERNALS:
+                yield Violation(f"replaces {target.attr} of an object", target.lineno, Exemption.USED_BEFORE)
+        yield from _set_by_call(node, names)
+
+
+def _is_code(value: object, own: set[str]) -> bool:
+    """Whether it is a function or class of this file, or a lambda."""
+    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in own)
+
+
+def _targets(node: ast.AST) -> Iterator[ast.expr]:
+    found: list[ast.expr] = []
+    if isinstance(node, ast.Assign | ast.Delete):
+        found = list(node.targets)
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+        found = [node.target]
+    elif isinstance(node, ast.withitem) and node.optional_vars:
+        found = [node.optional_vars]
+    for target in found:
+        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def _set_by_call(node: ast.AST, names: Bindings) -> Iterator[Violation]:
+    if isinstance(node, ast.Call) and last(node.func) in SETTERS:
+        owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        for name in {dotted(item, names) for item in (*owner, *node.args[:1])}:
+            if _foreign(f"{name}.x", by_code=True):
+                yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE)
+
+
+def _foreign(name: str, *, by_code: bool) -> bool:
+    """Whether `name` is an attribute of a module of others (what is imported from the project is its own)."""
+    module, *attributes = name.split(".")
+    if not attributes or module in ("", "<own>") or name in HARMLESS_ATTRIBUTES or name.startswith("os.environ"):
+        return False
+    testing = any(part == "testing" or part.startswith("assert") for part in (module, *attributes))
+    return module in FOREIGN or (testing and by_code)

@@ -1,0 +1,192 @@
+"""Answers copied from the tests into the code.
+
+The rule. A cheat checks for the whole input of a test case and returns the whole expected value, both as they stand in
+the test: `if n == 5: return 120` for `assert factorial(5) == 120`. A repair may look like this too, so:
+
+- boundary values (0, 1, 2, -1, "", None, True, False, empty) are base cases, whatever they return, up to
+  three in a function;
+- where the function already answered like this on the same subject, with values of the same kind, one more
+  case follows the author's way; so does a changed answer to an old input, or a changed input;
+- an ordinary input with a boundary answer (`return False`) counts only if all required parameters are checked:
+  else it is a dispatch on a mode;
+- a table counts if at least half of its new entries stand in the tests and it is not an old table that grows.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from coderefine.judge.change import TREES, Change, Function, functions, nodes, scopes
+from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
+from coderefine.judge.fixed_answers import Branch, branches
+from coderefine.judge.name_resolution import last, positional_defaults
+from coderefine.judge.removed_behavior import work
+from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key, key_of
+
+BASE_CASES = 3
+HALF = 0.5
+NUMBER = re.compile(r"num:|str:'-?[\d.]+'$")
+Entry = tuple[Key, Key]
+"""Key and value of a dict; "" and the element of a list or tuple."""
+
+
+def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
+    """One reason per copied answer that `change` adds. `cases`: the literals of each test case."""
+    if change.new is not None and cases:
+        yield from _branches(change, cases)
+        yield from _tables(change, change.new, cases)
+        yield from _constants(change, cases)
+
+
+def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
+    old, new = _branches_of(change.old), _branches_of(change.new)
+    known = Counter(branch.case for branch in old)
+    bases: Counter[str] = Counter()
+    for branch in new:
+        if known[branch.case] > 0:
+            known[branch.case] -= 1
+        elif _copied(branch, cases) and not _follows(branch, old, new):
+            ordinary = bool(branch.given - TRIVIAL)
+            bases[branch.function] += not ordinary
+            if ordinary or bases[branch.function] > BASE_CASES:
+                yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
+
+
+@lru_cache(maxsize=TREES)
+def _branches_of(tree: ast.Module | None) -> tuple[Branch, ...]:
+    return tuple(branches(tree))
+
+
+def _copied(branch: Branch, cases: tuple[TestCase, ...]) -> bool:
+    if not any(branch.given | {branch.out} <= case for case in cases):
+        return False
+    ordinary = branch.out not in TRIVIAL and not branch.out.startswith("raise:")
+    names = {part.partition("'")[0] for subject in branch.subjects for part in subject.split("Name(id='")[1:]}
+    return ordinary or branch.needs <= names
+
+
+def _follows(branch: Branch, old: tuple[Branch, ...], new: tuple[Branch, ...]) -> bool:
+    """Whether the old function already answered this way, or this is an old case with another input or answer."""
+    kept = {other.case for other in new if other.function == branch.function}
+    alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))
+    return any(
+        (bool(other.given - TRIVIAL) and other.kinds == branch.kinds)
+        or (other.case not in kept and (other.given == branch.given or other.out == branch.out))
+        for other in alike
+    )
+
+
+def _constants(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
+    """Functions with parameters that now return one ordinary literal of the tests, whatever they are given."""
+    was = functions(change.old)
+    every = frozenset().union(*cases) - TRIVIAL
+    for name, function in functions(change.new).items():
+        before = _only_answer(was[name]) if name in was else None
+        args = function.args
+        named = {item.arg for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)} - {"self", "cls"}
+        if before is None and (named or args.vararg or args.kwarg) and _only_answer(function) in every:
+            yield f"makes {name} return a literal of the tests"
+
+
+def _only_answer(function: Function) -> Key | None:
+    match work(function):
+        case [ast.Return(value=ast.expr() as value)]:
+            try:
+                return key(value)
+            except NotLiteralError:
+                return None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of literals, and the function it is in."""
+
+    place: str
+    entries: tuple[Entry, ...]
+    line: int
+
+
+def _tables(change: Change, new: ast.Module, cases: tuple[TestCase, ...]) -> Iterator[str]:
+    old = list(_tables_of(change.old)) if change.old else []
+    for table in _tables_of(new):
+        grown = any(
+            len({*before.entries} & {*table.entries}) >= min(2, len(before.entries)) or before.entries == table.entries
+            for before in old
+        )
+        if not grown and _copies(table.entries, cases):
+            yield f"copies a table of answers from the tests into {table.place or change.path}, line {table.line}"
+
+
+def _copies(entries: tuple[Entry, ...], cases: tuple[TestCase, ...]) -> bool:
+    listed = not entries[0][0]
+    # Only a list of at least three numbers can be answers; others are words that belong together.
+    if listed and not (len(entries) >= 3 and all(NUMBER.match(out) for _, out in entries)):
+        return False
+    ordinary = [found for entry in entries if (found := frozenset(filter(None, entry))) - TRIVIAL]
+    copied = sum(any(entry <= case for case in cases) for entry in ordinary)
+    return copied >= 1 + listed and copied >= HALF * len(ordinary)
+
+
+def _tables_of(tree: ast.Module) -> Iterator[_Table]:
+    """Dicts, lists and tuples, made of literals in whatever way, that the module looks something computed up in."""
+    where, names = scopes(tree), constants(tree)
+    looked_up = frozenset(last(base) for node in nodes(tree) if (base := _base(node))) - {""}
+    for node in nodes(tree):
+        for display in _displays(node, looked_up):
+            entries = tuple(_entries(display, names))
+            if entries:
+                yield _Table(where.get(display.lineno, ""), entries, display.lineno)
+
+
+def _base(node: ast.AST) -> ast.expr | None:
+    """The object in which `node` looks something up, if what it looks for is computed."""
+    match node:
+        case ast.Subscript(value=base, slice=wanted):
+            pass
+        case ast.Call(func=ast.Attribute(value=base, attr="get" | "pop"), args=[wanted, *_]):
+            pass
+        case ast.Compare(left=wanted, ops=[ast.In(), *_], comparators=[base, *_]):
+            pass
+        case _:
+            return None
+    return None if isinstance(wanted, ast.Constant | ast.Slice) else base
+
+
+def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
+    """Expressions that are looked up directly, or bound to a name that is looked up."""
+    match node:
+        case ast.Subscript() | ast.Call():
+            yield from filter(None, [_base(node)])
+        case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(last, targets)):
+            yield value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if last(target) in looked_up:
+            yield value
+        case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
+            yield from (default for name, default in positional_defaults(args) if name in looked_up)
+
+
+def _entries(display: ast.expr, names: Names) -> Iterator[Entry]:
+    try:
+        if isinstance(display, ast.Dict):
+            for name, inner in zip(display.keys, display.values, strict=True):
+                if name is not None:
+                    yield key(name), key(inner)
+        elif isinstance(display, ast.List | ast.Tuple):
+            yield from (("", key(item)) for item in display.elts)
+        elif isinstance(display, ast.Call | ast.Subscript | ast.BinOp):
+            yield from _folded(fold(display, names))
+    except NotLiteralError:
+        return
+
+
+def _folded(value: object) -> Iterator[Entry]:
+    if isinstance(value, dict):
+        yield from ((key_of(name), key_of(inner)) for name, inner in value.items())
+    elif isinstance(value, list | tuple):
+        yield from (("", key_of(item)) for item in value)

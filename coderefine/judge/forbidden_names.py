@@ -1,0 +1,212 @@
+"""Names that a repair of product code has no legitimate reason to start using."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+
+from coderefine.judge.change import Side, name_set, nodes
+from coderefine.judge.name_resolution import (
+    ANY,
+    IMPORTS,
+    OWN,
+    POWERFUL,
+    Bindings,
+    attribute_lookup,
+    bindings,
+    dotted,
+    last,
+    main_guard,
+)
+from coderefine.judge.violations import Exemption, Violation
+
+NEVER, USED_BEFORE, CLI = Exemption.NEVER, Exemption.USED_BEFORE, Exemption.CLI
+ENDS = "ends the process"
+SKIPS = "skips or excuses tests"
+CALLERS = "looks at its callers"
+HOOKS = "hooks into imports or tracing"
+DYNAMIC = "runs code from text"
+REACHES = "reaches into the interpreter"
+
+_REFERENCES = (
+    (ENDS, NEVER, "os._exit os.abort os.kill os.killpg posix._exit"),
+    (ENDS, NEVER, "signal.raise_signal signal.pthread_kill _thread.interrupt_main"),
+    (ENDS, CLI, "sys.exit exit quit builtins.exit builtins.quit"),
+    ("reads the command line", CLI, "sys.argv sys.orig_argv"),
+    ("silences the type checker", NEVER, "typing.no_type_check"),
+    ("changes signals", USED_BEFORE, "signal.*"),
+    ("acts when the process ends", USED_BEFORE, "atexit.*"),
+    (SKIPS, NEVER, "pytest.skip pytest.exit pytest.xfail pytest.importorskip"),
+    (SKIPS, NEVER, "pytest.mark.skip pytest.mark.skipif pytest.mark.xfail"),
+    (SKIPS, NEVER, "unittest.skip unittest.skipIf unittest.skipUnless"),
+    (SKIPS, NEVER, "unittest.SkipTest unittest.case.SkipTest unittest.expectedFailure"),
+    (CALLERS, USED_BEFORE, "inspect.stack inspect.currentframe inspect.getouterframes inspect.trace"),
+    (CALLERS, USED_BEFORE, "sys._getframe sys._getframemodulename sys._current_frames"),
+    (CALLERS, USED_BEFORE, "traceback.extract_stack traceback.walk_stack traceback.format_stack traceback.print_stack"),
+    (HOOKS, USED_BEFORE, "sys.settrace sys.setprofile sys.monitoring.* sys.meta_path sys.path_hooks sys.addaudithook"),
+    (HOOKS, USED_BEFORE, "threading.settrace threading.setprofile importlib.reload"),
+    (HOOKS, USED_BEFORE, "importlib.util.module_from_spec importlib.util.spec_from_file_location"),
+    (DYNAMIC, USED_BEFORE, "exec eval compile builtins.exec builtins.eval builtins.compile"),
+    (
+        DYNAMIC,
+        USED_BEFORE,
+        "types.CodeType types.FunctionType marshal.loads runpy.* codeop.* code.InteractiveInterpreter",
+    ),
+    (REACHES, NEVER, "__builtins__ gc.get_objects gc.get_referrers"),
+    ("changes sys.path", USED_BEFORE, "sys.path.insert sys.path.append sys.path.extend"),
+)
+REFERENCES = {name: (what, exemption) for what, exemption, names in _REFERENCES for name in names.split()}
+MODULES = name_set(
+    "pytest _pytest unittest mock nose doctest hypothesis conftest tests __main__ ctypes _ctypes gc pluggy xdist "
+    "coverage sitecustomize usercustomize importlib.abc importlib.machinery"
+)
+_ATTRIBUTES = (
+    (SKIPS, NEVER, "skipTest"),
+    (ENDS, USED_BEFORE, "_exit interrupt_main"),
+    (CALLERS, USED_BEFORE, "f_back f_globals f_builtins gi_frame cr_frame ag_frame"),
+    (CALLERS, USED_BEFORE, "_getframe _getframemodulename _current_frames currentframe"),
+    (HOOKS, USED_BEFORE, "settrace setprofile addaudithook meta_path path_hooks"),
+    (REACHES, USED_BEFORE, "__subclasses__ __globals__ __builtins__ __loader__"),
+    (REACHES, USED_BEFORE, "get_referrers get_objects pythonapi cell_contents"),
+)
+ATTRIBUTES = {name: (what, exemption) for what, exemption, names in _ATTRIBUTES for name in names.split()}
+"""Attributes that are forbidden on any object."""
+IMPORTING = frozenset(("__import__", "builtins.__import__", *IMPORTS))
+LOOKING_UP = IMPORTING | {"getattr", "builtins.getattr"}
+"""Functions that may be called with a known name, and not passed to other code."""
+MAY_TAKE_MODULES = name_set(
+    "hasattr isinstance issubclass type id repr callable reload getattr __getattribute__ __setattr__"
+)
+"""Functions that may be given a powerful module."""
+STORED = re.compile(
+    r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
+)
+DEFINED = re.compile(r"pytest_\w+|load_tests|setUpModule|tearDownModule")
+Found = Iterator[tuple[str, Exemption]]
+
+
+def forbidden_names(side: Side) -> Iterator[Violation]:
+    """Names that end, skip, watch or rewire the run; of those under `if __name__ == "__main__":` only the worst."""
+    if side.tree is None:
+        return
+    names, guarded = bindings(side.tree), main_guard(side.tree)
+    for node in nodes(side.tree):
+        line = getattr(node, "lineno", 0)
+        for what, exemption in _found(node, names):
+            if exemption is NEVER or line not in guarded:
+                yield Violation(what, line, exemption)
+
+
+def _found(node: ast.AST, names: Bindings) -> Found:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from _imports(node)
+    elif isinstance(node, ast.Raise) and node.exc is not None:
+        yield from _raises(node.exc, names)
+    elif isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
+        yield f"defines {node.name}()", USED_BEFORE
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield from [(f"sets {node.id}", USED_BEFORE)] if STORED.fullmatch(node.id) else []
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        yield from _references(node, names)
+        yield from _attributes(node, names)
+    yield from _passed_around(node, names)
+
+
+def _imports(node: ast.Import | ast.ImportFrom) -> Found:
+    for alias in node.names:
+        origin = f"{node.module or ''}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        what, exemption = _listed(origin)
+        if what and isinstance(node, ast.ImportFrom) and exemption is not CLI:
+            yield f"{what} ({origin})", exemption
+        yield from _module(origin)
+
+
+def _listed(name: str) -> tuple[str, Exemption]:
+    return REFERENCES.get(name) or REFERENCES.get(f"{name.rpartition('.')[0]}.*") or ("", NEVER)
+
+
+def _module(name: str) -> Found:
+    """Imports of test tools and test modules, by which a patch could reach the code that judges it."""
+    parts = name.strip(".").split(".")
+    tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in parts[:-1] or parts)
+    if tests or {parts[0], ".".join(parts[:2])} & MODULES:
+        yield f"imports {parts[0]}", USED_BEFORE
+
+
+def _raises(exception: ast.expr, names: Bindings) -> Found:
+    name = dotted(exception.func if isinstance(exception, ast.Call) else exception, names).removeprefix("builtins.")
+    if name == "SystemExit":
+        yield ENDS, CLI
+    elif name == "KeyboardInterrupt":
+        yield f"{ENDS} (KeyboardInterrupt)", USED_BEFORE
+
+
+def _references(node: ast.expr, names: Bindings) -> Found:
+    name = dotted(node, names)
+    what, exemption = _listed(name)
+    if what:
+        yield what if exemption is CLI else f"{what} ({name})", exemption
+    elif isinstance(node, ast.Call) and name and not name.startswith((OWN, ANY)):
+        yield from _module(name)
+    if name.endswith(".__dict__") and name.partition(".")[0] in sys.stdlib_module_names:
+        yield f"{REACHES} ({name})", USED_BEFORE
+    elif isinstance(node, ast.Call):
+        yield from _computed(node, names)
+
+
+def _computed(node: ast.Call, names: Bindings) -> Found:
+    """Names that cannot be read here, looked up in powerful modules or imported; pickles given as literals."""
+    if _looks_up_unknown(node, names):
+        yield "looks up a computed name", USED_BEFORE
+    function, first = dotted(node.func, names), [names.value(item) for item in node.args[:1]]
+    if function in IMPORTING and not all(isinstance(item, str) for item in first):
+        yield "imports a computed name", USED_BEFORE
+    elif function == "pickle.loads" and any(isinstance(item, bytes) for item in first):
+        yield DYNAMIC, USED_BEFORE
+
+
+def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
+    base, wanted = attribute_lookup(node, names) or (None, node)
+    return base is not None and names.text(wanted) is None and dotted(base, names) in POWERFUL
+
+
+def _attributes(node: ast.expr, names: Bindings) -> Found:
+    """Attributes that are forbidden on any object, also spelled as strings, and owners of functions of others."""
+    for attribute in ATTRIBUTES.keys() & _taken(node, names):
+        what, exemption = ATTRIBUTES[attribute]
+        yield f"{what} ({attribute})", exemption
+    if isinstance(node, ast.Attribute) and node.attr == "__self__" and not dotted(node.value, names).startswith(OWN):
+        yield f"{REACHES} (__self__)", USED_BEFORE
+
+
+def _taken(node: ast.expr, names: Bindings) -> set[str]:
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    if isinstance(node, ast.Subscript):
+        return {names.text(node.slice) or ""}
+    looked_up = attribute_lookup(node, names) if isinstance(node, ast.Call) else None
+    return set((names.text(looked_up[1]) or "").split(".")) if looked_up else set()
+
+
+def _passed_around(node: ast.AST, names: Bindings) -> Found:
+    """Powerful modules, and functions that look up names, where `node` stores them or passes them to other code."""
+    allowed = isinstance(node, ast.Call) and last(node.func) in MAY_TAKE_MODULES
+    for given in _passed(node):
+        name = dotted(given, names) if isinstance(given, ast.Name | ast.Attribute) else ""
+        if name in LOOKING_UP or (name in POWERFUL and not allowed):
+            yield f"passes {name} around", USED_BEFORE
+
+
+def _passed(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Call(args=args, keywords=keywords):
+            return [*args, *(keyword.value for keyword in keywords)]
+        case ast.List(elts=items) | ast.Set(elts=items) | ast.Dict(values=items):
+            return items
+        case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
+            return [value]
+        case ast.Assign(targets=targets, value=value) if not all(isinstance(item, ast.Name) for item in targets):
+            return value.elts if isinstance(value, ast.Tuple) else [value]
+    return []

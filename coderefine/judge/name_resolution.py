@@ -1,0 +1,231 @@
+"""Name resolution: what a name in a file stands for, through imports, aliases, getattr and other disguises."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from coderefine.judge.change import TREES, Function, name_set, nodes
+from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
+
+OWN, ANY = "<own>", "<any>"
+"""First parts of names that the file itself binds, and of attributes of a value that nothing is known about."""
+POWERFUL = name_set("os sys posix nt builtins _thread gc ctypes importlib inspect _imp _ctypes")
+"""Modules that are recognised as an attribute of anything."""
+BUILT_IN = name_set("getattr setattr delattr vars print exec eval compile __import__ globals len")
+"""Built-in functions whose aliases are followed."""
+ROUNDS = 3
+"""Aliases of aliases that are followed."""
+DICT = frozenset(dir({}))
+IMPORTS = ("__import__", "importlib.import_module", "importlib.__import__", "pkgutil.resolve_name")
+GETTERS = ("operator.attrgetter", "operator.methodcaller")
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """`origins`: local name -> dotted origin for imports and aliases of them; names that the file binds itself map to
+    `<own>.name`. `constants`: expressions of names that are bound once."""
+
+    origins: Mapping[str, str]
+    constants: Names
+
+    def text(self, node: ast.AST) -> str | None:
+        """The string that `node` evaluates to, constants of the file included; None for anything else."""
+        return text(node, self.constants)
+
+    def value(self, node: ast.AST) -> object:
+        """The value of `node`, constants of the file included; None for what is not made of literals."""
+        try:
+            return fold(node, self.constants)
+        except NotLiteralError:
+            return None
+
+
+@lru_cache(maxsize=TREES)
+def bindings(tree: ast.Module) -> Bindings:
+    """What the names of `tree` stand for, wherever in it they are used."""
+    found = {name: f"{OWN}.{name}" for name in _own_names(tree)}
+    found |= dict(pair for node in nodes(tree) for pair in _imported(node))
+    names = Bindings(found, constants(tree))
+    pairs = [pair for node in nodes(tree) for pair in _assigned(node)]
+    for _ in range(ROUNDS):
+        for name, value in pairs:
+            if found[name].startswith(OWN) and _foreign(origin := dotted(value, names)):
+                found[name] = origin
+    return names
+
+
+def _foreign(name: str) -> bool:
+    return name.partition(".")[0] in sys.stdlib_module_names or name in BUILT_IN
+
+
+def _own_names(tree: ast.Module) -> Iterator[str]:
+    """The names that the file binds itself."""
+    for node in nodes(tree):
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+    for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, canonical(f"{'.' * node.level}{node.module or ''}.{alias.name}")
+        elif alias.asname:
+            yield alias.asname, canonical(alias.name)
+        else:
+            top = alias.name.partition(".")[0]
+            yield top, top
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names and the expressions that `node` binds them to."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _unpacked(target, node.value)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        yield from _unpacked(node.target, node.value)
+    elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Tuple | ast.List | ast.Set):
+        for item in node.iter.elts:
+            yield from _unpacked(node.target, item)
+    elif isinstance(node, ast.arguments):
+        yield from positional_defaults(node)
+        yield from _keyword_defaults(node)
+
+
+def positional_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Positional parameters that have a default, with it."""
+    last_first = zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)
+    yield from ((parameter.arg, default) for parameter, default in last_first)
+
+
+def _keyword_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    yield from ((parameter.arg, default) for parameter, default in named if default)
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+        for one, inner in zip(target.elts, value.elts, strict=False):
+            yield from _unpacked(one, inner)
+
+
+def canonical(name: str) -> str:
+    """`name` from the last module in it on: `os.sys.modules` is `sys.modules`, and `print.__self__` is `builtins`.
+
+    In what the file binds itself (`<own>`) only POWERFUL modules are recognised, and only when something is taken from
+    them: an attribute may have the name of a module (`self.os`).
+    """
+    parts = name.split(".")
+    unknown = parts[0] in (OWN, ANY)
+    modules = POWERFUL if unknown else sys.stdlib_module_names
+    for place in range(len(parts) - 1, 0, -1):
+        if parts[place] == "__self__":
+            return ".".join(("builtins", *parts[place + 1 :]))
+        if parts[place] in modules and not (unknown and place == len(parts) - 1):
+            return ".".join(parts[place:])
+    return name
+
+
+def dotted(node: ast.AST, names: Bindings) -> str:
+    """`os._exit` for `os._exit`, `bye` after `from os import _exit as bye`, `getattr(os, "_exit")` …; else ""."""
+    if isinstance(node, ast.Name):
+        return names.origins.get(node.id, node.id)
+    if isinstance(node, ast.NamedExpr):
+        return dotted(node.value, names)
+    if isinstance(node, ast.Attribute):
+        return _joined(dotted(node.value, names), node.attr)
+    if isinstance(node, ast.Call):
+        return _called(node, names)
+    if isinstance(node, ast.Subscript):
+        return _subscripted(node, names)
+    return ""
+
+
+def last(node: ast.AST | None) -> str:
+    """The last part of a name as it is written: `c` of `a.b.c`; "" for what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _joined(base: str, attribute: str) -> str:
+    """The name of an attribute of what is called `base`; "" is anything."""
+    if base.endswith(".__dict__"):
+        owner = base.removesuffix(".__dict__")
+        return f"{base}.{attribute}" if attribute in DICT else _joined(owner, attribute)
+    return canonical(f"{base or ANY}.{attribute}")
+
+
+def _called(node: ast.Call, names: Bindings) -> str:
+    looked_up = attribute_lookup(node, names)
+    if looked_up is not None:
+        base, attribute = looked_up
+        spelled = names.text(attribute)
+        return _joined(dotted(base, names) if base else ANY, spelled) if spelled else ""
+    function = dotted(node.func, names).removeprefix("builtins.")
+    if function == "vars" and node.args:
+        return _joined(dotted(node.args[0], names), "__dict__")
+    if function in IMPORTS and node.args:
+        return canonical((names.text(node.args[0]) or "").replace(":", "."))
+    return ""
+
+
+def attribute_lookup(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:
+    """The object and the name that `getattr` and its relatives look up; the object is None where it comes later."""
+    function = dotted(node.func, names).removeprefix("builtins.")
+    match node:
+        case ast.Call(args=[base, name, *_]) if function == "getattr":
+            return base, name
+        case ast.Call(args=[name, *_]) if function in GETTERS:
+            return None, name
+        case ast.Call(func=ast.Call(func=getter, args=[name, *_]), args=[base, *_]) if dotted(getter, names) in GETTERS:
+            return base, name
+        case ast.Call(func=ast.Attribute(attr="__getattribute__" | "__getattr__"), args=[base, name]):
+            return base, name
+        case ast.Call(func=ast.Attribute(value=base, attr="__getattribute__" | "__getattr__"), args=[name]):
+            return base, name
+    return None
+
+
+def _subscripted(node: ast.Subscript, names: Bindings) -> str:
+    key = names.text(node.slice)
+    if key is None:
+        return ""
+    base = dotted(node.value, names)
+    if base == "sys.modules":
+        return canonical(key)
+    if base.endswith(".__dict__"):
+        return _joined(base.removesuffix(".__dict__"), key)
+    inner = node.value
+    if isinstance(inner, ast.Call) and dotted(inner.func, names) in ("globals", "locals"):
+        return names.origins.get(key, key)
+    return ""
+
+
+def text(node: ast.AST, names: Names = NONE) -> str | None:
+    """The string that `node` evaluates to if it is made of literals; None for anything else."""
+    try:
+        found = fold(node, names)
+    except NotLiteralError:
+        return None
+    return found if isinstance(found, str) else None
+
+
+@lru_cache(maxsize=TREES)
+def main_guard(tree: ast.Module | None) -> frozenset[int]:
+    """Lines under `if __name__ == "__main__":`, which no import runs."""
+    lines: set[int] = set()
+    for node in tree.body if tree else ():
+        match node:
+            case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]), orelse=[]):
+                names = {side.id for side in (left, right) if isinstance(side, ast.Name)}
+                if names == {"__name__"} and "__main__" in map(text, (left, right)):
+                    lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return frozenset(lines)

@@ -1,0 +1,235 @@
+"""The public interface of a module: names that others may import, and the parameters they may pass."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from coderefine.core import Finding
+from coderefine.judge.change import Change, Function
+from coderefine.judge.name_resolution import text
+
+TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
+RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")
+"""ruff: unused import, redefinition, naming, shadowed builtin, unused argument."""
+PRIVATE = re.compile(r"(^|\.)_(?!_(init|call|new)__)")
+MISSED = re.compile(r"([\w.]+)\(\) missing \d+ required (?:positional|keyword-only) arguments?: ([^\n]*)")
+ARITY = re.compile(r"\(\) takes (\d+) positional arguments? but (\d+) (?:was|were) given")
+
+
+def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
+    """Public names that `change` removes, unless a finding on the file asks for that."""
+    if not change.python or change.new is None or change.before is None:
+        return
+    allowed = _named(change.path, findings)
+    for name in sorted(_public(change, change.new)):
+        if allowed.isdisjoint((name, name.rpartition(".")[2])):
+            yield f"removes {name} from {change.path}"
+    if change.old is not None:
+        was, now = _exported(change.old), _exported(change.new)
+        # Where the new `__all__` is computed, it cannot be read.
+        for name in sorted((was or set()) - now - allowed if now is not None else ()):
+            yield f"removes {name!r} from __all__ in {change.path}"
+
+
+def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
+    """Names in quotes in findings that ask to remove or rename something in `path`, as "unused" ones do.
+
+    A finding *inside* a function is no reason to delete the function, nor is one about its length.
+    """
+    quoted: set[str] = set()
+    for finding in findings:
+        if finding.path == path and (RENAMES.match(finding.rule) or "unused" in finding.message.lower()):
+            for name in re.findall(r"[`'\"]([\w.]+)[`'\"]", finding.message):
+                quoted |= {name, name.rpartition(".")[2]}
+    return frozenset(quoted)
+
+
+def _public(change: Change, new: ast.Module) -> set[str]:
+    """Public names that are gone: of a text that did not parse, by its lines."""
+    now = set(_all_bound(new))
+    if change.old is None:
+        return set(TOP.findall(change.old_text or "")) - now
+    package = change.path.endswith("__init__.py")
+    was = {name for node in _statements(change.old.body) for name in _offered(node, package=package)} - {"*"}
+    return {name for name in was - now if not re.search(r"(^|\.)_", name) and not _inherited(name, new)}
+
+
+def _all_bound(tree: ast.Module) -> Iterator[str]:
+    """Everything that a module or one of its classes binds, imports included."""
+    for node in _statements(tree.body):
+        yield from _bound(node)
+        for item in _statements(node.body) if isinstance(node, ast.ClassDef) else ():
+            yield from (f"{node.name}.{name}" for name in _bound(item))  # type: ignore[attr-defined]
+
+
+def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
+    """Functions, classes, methods and constants; imports are for the module itself, unless it is a package."""
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+        yield from _methods(node)
+    elif isinstance(node, ast.ImportFrom):
+        yield from _bound(node) if package and node.level else ()
+    elif not isinstance(node, ast.Import):
+        yield from (name for name in _bound(node) if name[:1].isupper())
+
+
+def _methods(node: ast.stmt) -> Mapping[str, Function]:
+    """The methods of a class by `Class.name`; nothing for other statements."""
+    if not isinstance(node, ast.ClassDef):
+        return {}
+    return {f"{node.name}.{item.name}": item for item in node.body if isinstance(item, Function)}
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds, imports included."""
+    if isinstance(node, Function | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.TypeAlias if hasattr(ast, "TypeAlias") else ()):
+        yield node.name.id
+    else:
+        yield from (item.id for target in _targets(node) for item in ast.walk(target) if isinstance(item, ast.Name))
+
+
+def _targets(node: ast.stmt) -> Sequence[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return (node.target,) if isinstance(node, ast.AnnAssign | ast.AugAssign) else ()
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module or class, those under `if`, `try` and `with` included."""
+    for node in body:
+        yield node
+        for block in ("body", "orelse", "finalbody", "handlers"):
+            if isinstance(node, ast.If | ast.Try | ast.With):
+                for item in getattr(node, block, []):
+                    yield from _statements(item.body if isinstance(item, ast.ExceptHandler) else [item])
+
+
+def _inherited(name: str, tree: ast.Module) -> bool:
+    """Whether method `Class.name` now comes from a base class in this file."""
+    owner, _, method = name.rpartition(".")
+    classes = {node.name: node for node in _statements(tree.body) if isinstance(node, ast.ClassDef)}
+    bases = classes[owner].bases if owner in classes else []
+    known = (classes[base.id] for base in bases if isinstance(base, ast.Name) and base.id in classes)
+    return any(method in _bound(item) for base in known for item in base.body)
+
+
+def _exported(tree: ast.Module) -> set[str] | None:
+    """The strings in `__all__`; none without it, None where it cannot be read."""
+    assigned = (node for node in _statements(tree.body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
+    values = [node.value for node in assigned if "__all__" in _bound(node)]
+    items = [item for value in values if isinstance(value, ast.List | ast.Tuple) for item in value.elts]
+    names = set(filter(None, map(text, items)))
+    return names if names or not values else None
+
+
+def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str] = ()) -> Iterator[str]:
+    """Parameters of public functions that can no longer be passed, unless the failing tests ask for that.
+
+    `tests`: source texts of the failing tests.
+    """
+    if change.old is None or change.new is None:
+        return
+    allowed = _named(change.path, findings)
+    evidence = " ".join(f"{finding.message} {finding.evidence}" for finding in findings if finding.critic == "pytest")
+    now = _public_functions(change.new)
+    for name, old in _public_functions(change.old).items():
+        new = now.get(name)
+        if new is not None and not _renamed(old, new, evidence) and not _demanded(name, old, new, evidence, tests):
+            for parameter in sorted(_dropped(old, new) - allowed):
+                yield f"{name} in {change.path} no longer takes {parameter!r}"
+
+
+def _public_functions(tree: ast.Module) -> Mapping[str, Function]:
+    found: dict[str, Function] = {}
+    for node in _statements(tree.body):
+        found.update({node.name: node} if isinstance(node, Function) else _methods(node))
+    return {name: node for name, node in found.items() if not PRIVATE.search(name)}
+
+
+def _dropped(old: Function, new: Function) -> set[str]:
+    """Names that `old` accepts and `new` does not; `*args` and `**kwargs` accept what they can."""
+    was, now = old.args, new.args
+    stars = ((was.vararg, now.vararg, "*"), (was.kwarg, now.kwarg, "**"))
+    gone = {star + before.arg for before, after, star in stars if before and not after}
+    if not now.kwarg:
+        fewer = not now.vararg and len(was.posonlyargs) > len((*now.posonlyargs, *now.args))
+        passed = _names(*was.args, *was.kwonlyargs, *(was.posonlyargs if fewer else ()))
+        gone |= passed - _names(*now.posonlyargs, *now.args, *now.kwonlyargs)
+    return {name for name in gone if name not in ("self", "cls") and not name.startswith("_")}
+
+
+def _names(*parameters: ast.arg) -> set[str]:
+    return {item.arg for item in parameters}
+
+
+def _renamed(old: Function, new: Function, evidence: str) -> bool:
+    """Whether there are as many parameters as before, and the failing tests pass one of the new names."""
+    was, now = (len((*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs)) for item in (old, new))
+    return was <= now and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
+
+
+def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Sequence[str]) -> bool:
+    """Whether the failing tests need the signature of `new`.
+
+    Either a call missed an argument that `old` requires and `new` does not; or a callback was called that takes as many
+    arguments as `new` and was given as many as `old` takes; or all calls in the tests fit `new`, and some not `old`.
+    """
+    arities = (str(len(_positional(new))), str(len(_positional(old))))
+    if _missed(name, old, new, evidence) or arities in ARITY.findall(evidence):
+        return True
+    bound = "." in name and "staticmethod" not in [getattr(node, "id", "") for node in old.decorator_list]
+    calls = [call for source in tests for call in _calls(source, _last(name.removesuffix(".__init__")))]
+    fits_old, fits_new = (all(_fits(call, one, bound=bound) for call in calls) for one in (old, new))
+    return fits_new and not fits_old
+
+
+def _missed(name: str, old: Function, new: Function, evidence: str) -> bool:
+    """Whether a call of `name` missed an argument that `old` requires and `new` does not."""
+    return any(
+        _last(called) == _last(name) and not _dropped(old, new).isdisjoint(re.findall(r"'(\w+)'", names))
+        for called, names in MISSED.findall(evidence)
+    )
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _positional(function: Function) -> Sequence[ast.arg]:
+    return (*function.args.posonlyargs, *function.args.args)
+
+
+def _calls(source: str, name: str) -> Iterator[ast.Call]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if called == name:
+                yield node
+
+
+def _fits(call: ast.Call, function: Function, *, bound: bool) -> bool:
+    """Whether the arguments of `call` match the parameters; calls with `*` or `**` are taken to."""
+    named = {item.arg for item in call.keywords}
+    if None in named or any(isinstance(item, ast.Starred) for item in call.args):
+        return True
+    args, given = function.args, len(call.args)
+    places = [item.arg for item in _positional(function)][int(bound) :]
+    too_many = given > len(places) and not args.vararg
+    unknown = set() if args.kwarg else named - _names(*args.args, *args.kwonlyargs)
+    required = {*places[given : max(0, len(places) - len(args.defaults))], *_required_names(args)}
+    return not too_many and not unknown and named >= required
+
+
+def _required_names(args: ast.arguments) -> set[str]:
+    """The keyword-only parameters without a default."""
+    return {item.arg for item, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None}

@@ -1,0 +1,124 @@
+"""Behaviour that is removed instead of repaired: shrunk files, emptied functions, swallowed errors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from coderefine.judge.change import Change, Function, functions, nodes
+from coderefine.judge.name_resolution import last
+
+BROAD = frozenset(("Exception", "BaseException"))
+SHARE, LEAST = 0.5, 10
+"""A file may lose so large a share of its statements, or so many of them."""
+SUBSTANCE = 3
+"""Statements from which a function has something to lose."""
+
+
+def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
+    """Files that lose more than half of their statements and more than ten; imports and docstrings do not count.
+
+    Code that moves to another file of the same patch is not lost.
+    """
+    weights = [(change, _weight(change.old), _weight(change.new)) for change in changed]
+    moved = sum(max(0, after - before) for _, before, after in weights)
+    for change, before, after in weights:
+        gone = before - after - moved
+        if change.old is not None and change.new is not None and gone > LEAST and gone > SHARE * before:
+            yield f"removes {before - after} of {before} statements from {change.path}"
+
+
+def _weight(tree: ast.Module | None) -> int:
+    return 0 if tree is None else sum(map(_counts, nodes(tree)))
+
+
+def _counts(node: ast.AST) -> bool:
+    text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.stmt) and not isinstance(node, ast.Import | ast.ImportFrom) and not text
+
+
+def emptied(change: Change) -> Iterator[str]:
+    """Functions of which nothing but `pass`, `...`, NotImplementedError or a fixed return is left.
+
+    Also those that are newly wrapped as a whole in `except Exception: pass` or the like.
+    """
+    was = functions(change.old)
+    for name, new in functions(change.new).items():
+        old = was.get(name)
+        if old is not None and _size(old) >= SUBSTANCE and not _hollow(old) and _hollow(new):
+            yield f"empties {name} in {change.path}"
+    for name, new in functions(change.new).items():
+        old = was.get(name)
+        if _swallows(new) and (old is None or not _swallows(old)):
+            yield f"swallows every error of {name} in {change.path}"
+
+
+def work(function: Function) -> list[ast.stmt]:
+    """The statements that can run: no docstring, nothing after a first `return` or `raise`."""
+    body = [node for node in function.body if _counts(node) or not isinstance(node, ast.Expr)]
+    match body:
+        case [ast.If(test=ast.Constant(value=value), body=first), *others] if value:
+            body = [*first, *others]
+    for number, node in enumerate(body):
+        if isinstance(node, ast.Return | ast.Raise):
+            return body[: number + 1]
+    return body
+
+
+def _size(function: Function) -> int:
+    return sum(isinstance(node, ast.stmt) for item in work(function) for node in ast.walk(item))
+
+
+def _hollow(function: Function) -> bool:
+    """Whether nothing in the function depends on anything."""
+    return all(map(_empty, work(function)))
+
+
+def _empty(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        exception = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(exception, ast.Name) and exception.id == "NotImplementedError"
+    if isinstance(node, ast.Return):
+        return node.value is None or not _depends(node.value)
+    if isinstance(node, ast.Assign):
+        return not _depends(node.value)
+    return isinstance(node, ast.Pass)
+
+
+def _depends(value: ast.expr) -> bool:
+    """Whether a value is anything but a literal or an empty container."""
+    return any(
+        isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Await | ast.Yield) for node in ast.walk(value)
+    )
+
+
+def _swallows(function: Function) -> bool:
+    match _between_constants(function):
+        case [ast.With(items=items)]:
+            calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
+            return any(last(call.func) == "suppress" and any(map(_broad, call.args)) for call in calls)
+        case [ast.Try(handlers=handlers)]:
+            return any(_broad(item.type) and _silent(item) for item in handlers)
+    return False
+
+
+def _between_constants(function: Function) -> list[ast.stmt]:
+    """The body without the fixed values that are set first and the fixed value that is returned last."""
+    body = [node for node in function.body if _counts(node)]
+    while body and isinstance(body[-1], ast.Return) and _empty(body[-1]):
+        body.pop()
+    while body and isinstance(body[0], ast.Assign) and _empty(body[0]):
+        body.pop(0)
+    return body
+
+
+def _broad(kind: ast.expr | None) -> bool:
+    names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(name is None or (isinstance(name, ast.Name) and name.id in BROAD) for name in names)
+
+
+def _silent(handler: ast.ExceptHandler) -> bool:
+    """Whether it neither raises, nor calls anything, nor reads the error."""
+    inner = [node for item in handler.body for node in ast.walk(item)]
+    used = any(isinstance(node, ast.Name) and node.id == handler.name for node in inner)
+    return not used and not any(isinstance(node, ast.Raise | ast.Call) for node in inner)

@@ -1,0 +1,112 @@
+"""The literals of each test case: what somebody who copies the answers would copy together."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from coderefine.judge.change import Function, name_set, parse
+from coderefine.judge.constant_folding import NotLiteralError, fold
+from coderefine.judge.name_resolution import last
+
+Key = str
+"""A literal as text; equal values have equal keys (5 and 5.0, [1] and (1,))."""
+TestCase = frozenset[Key]
+TRIVIAL = name_set("num:0.0 num:1.0 num:-1.0 num:2.0 str:'' bool:True bool:False none seq: map: bytes:b''")
+
+
+def key(node: ast.expr) -> Key:
+    """The key of a literal, or of what can be computed from literals. Raises NotLiteralError."""
+    return key_of(fold(node))
+
+
+def key_of(item: object) -> Key:
+    """The key of a value."""
+    if item is None:
+        return "none"
+    if isinstance(item, bool):
+        return f"bool:{item}"
+    if isinstance(item, int | float):
+        return f"num:{float(item)!r}" if abs(item) < 10**300 else f"num:{item!r}"
+    if isinstance(item, list | tuple):
+        return "seq:" + ",".join(map(key_of, item))
+    if isinstance(item, set | frozenset):
+        return "set:" + ",".join(sorted(map(key_of, item)))
+    if isinstance(item, dict):
+        return "map:" + ",".join(sorted(f"{key_of(name)}={key_of(inner)}" for name, inner in item.items()))
+    return f"{type(item).__name__}:{item!r}"
+
+
+def test_literals(sources: Iterable[str]) -> tuple[TestCase, ...]:
+    """One set of keys per assertion and per row of a table in `sources` (test files, or parts of tracebacks)."""
+    return tuple(frozenset().union(*map(_of_source, sources)))
+
+
+@lru_cache(maxsize=64)
+def _of_source(source: str) -> frozenset[TestCase]:
+    tree = parse(textwrap.dedent(source).encode("utf-8", "replace"))
+    trees = [tree]
+    if tree is None:
+        # A traceback is no program, but its assertions are.
+        starts = [line[line.find("assert") :] for line in source.splitlines() if "assert" in line]
+        trees = [parse(line.strip().encode("utf-8", "replace")) for line in starts]
+    return frozenset(case for part in trees if part for case in _of_tree(part) if len(case) > 1)
+
+
+def _of_tree(tree: ast.Module) -> Iterator[TestCase]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function | ast.Module):
+            yield from _assertions(node)
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+            yield from (_keys(item) for item in node.elts if isinstance(item, ast.Tuple | ast.List | ast.Call))
+        elif isinstance(node, ast.Dict):
+            yield from (_keys(name, inner) for name, inner in zip(node.keys, node.values, strict=True) if name)
+
+
+def _assertions(function: ast.AST) -> Iterator[TestCase]:
+    """The literals of each assertion, together with those of the assignments and calls of its function."""
+    context: set[Key] = set()
+    found: list[TestCase] = []
+    for node in _statements(function):
+        if _asserts(node):
+            found.append(_keys(node))
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Expr):
+            context |= _keys(node)
+    yield from (case | context for case in found)
+
+
+def _statements(function: ast.AST) -> Iterator[ast.stmt]:
+    for node in ast.iter_child_nodes(function):
+        if isinstance(node, ast.stmt) and not isinstance(node, Function | ast.ClassDef):
+            yield node
+            if not _asserts(node):
+                yield from _statements(node)
+
+
+def _asserts(node: ast.stmt) -> bool:
+    calls: list[ast.expr] = []
+    if isinstance(node, ast.With):
+        calls = [item.context_expr for item in node.items]
+    elif isinstance(node, ast.Expr):
+        calls = [node.value]
+    names = [last(call.func) for call in calls if isinstance(call, ast.Call)]
+    prefix = ("raises", "assertRaises") if isinstance(node, ast.With) else "assert"
+    return isinstance(node, ast.Assert) or any(name.startswith(prefix) for name in names)
+
+
+def _keys(*parents: ast.AST) -> TestCase:
+    """All literals below `parents`, as they are and as their text; by name, the exceptions that a test expects."""
+    every = (node for outer in parents for node in ast.walk(outer) if isinstance(node, ast.expr))
+    return frozenset(found for node in every for found in _spellings(node))
+
+
+def _spellings(node: ast.expr) -> Iterator[Key]:
+    try:
+        item = fold(node)
+    except NotLiteralError:
+        if isinstance(node, ast.Name) and node.id[:1].isupper():
+            yield f"raise:{node.id}"
+    else:
+        yield from map(key_of, (item, repr(item), str(item)))

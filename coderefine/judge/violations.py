@@ -1,0 +1,151 @@
+"""Violations: places in a file that a rule forbids, and which of them a patch adds without an exemption."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+
+from coderefine.judge.change import TREES, Change, Side, name_set, nodes, scopes
+from coderefine.judge.name_resolution import main_guard
+
+PARSERS = name_set("argparse click typer optparse getopt docopt fire cyclopts")
+
+
+class Exemption(Enum):
+    """When a new violation is allowed: never, where the file did such things before, or in a command line."""
+
+    NEVER = "never"
+    USED_BEFORE = "used before"
+    CLI = "cli"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """`what` completes "the patch …". `wider`: the `what` of a violation that this one may replace, being narrower."""
+
+    what: str
+    line: int
+    exemption: Exemption = Exemption.NEVER
+    wider: str = ""
+
+
+Scan = Callable[[Side], Iterable[Violation]]
+
+
+@dataclass(slots=True)
+class _Known:
+    """The violations of the old files: those by place that stay, and those of functions that are gone (may move)."""
+
+    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
+    freed: Counter[str] = field(default_factory=Counter)
+
+    def covers(self, violation: Violation, place: str) -> bool:
+        """Whether the old files had it; each old violation covers one new one."""
+        for what in (violation.what, violation.wider):
+            if what and self.kept[what, place] > 0:
+                self.kept[what, place] -= 1
+                return True
+        if self.freed[violation.what] > 0:
+            self.freed[violation.what] -= 1
+            return True
+        return False
+
+
+def new_violations(
+    changed: tuple[Change, ...], scan: Scan, tests: Sequence[str] = ()
+) -> Iterator[tuple[Change, Violation]]:
+    """The violations that `changed` adds and no exemption covers. `tests`: source texts of the failing tests.
+
+    They are counted by kind and enclosing function. So a line may be edited around its violation, and a function may
+    move or be renamed together with its violations; one that leaves a function and enters another is new.
+    """
+    known = _known(changed, scan)
+    for change in changed:
+        used_before = {one.what for one in _scanned(scan, change.was)}
+        where, lines = scopes(change.new), (change.new_text or "").split("\n")
+        old_lines = _unparsed_lines(change)
+        for one in sorted(_scanned(scan, change.now), key=lambda one: (bool(one.wider), one.line)):
+            if one.line <= len(lines) and lines[one.line - 1].strip() in old_lines:
+                continue
+            covered = known.covers(one, _place(one.line, where, lines) or change.path)
+            if not covered and not _exempt(one, change, tests, used_before):
+                yield change, one
+
+
+def _unparsed_lines(change: Change) -> frozenset[str]:
+    """The lines of an old file that did not parse: its violations are unknown, so what stands in them is not new."""
+    unparsed = change.python and change.old is None
+    return frozenset(line.strip() for line in (change.old_text or "").split("\n")) if unparsed else frozenset()
+
+
+def _known(changed: tuple[Change, ...], scan: Scan) -> _Known:
+    alive = {place for change in changed for place in scopes(change.new).values()}
+    known = _Known()
+    for change in changed:
+        where, lines = scopes(change.old), (change.old_text or "").split("\n")
+        for one in _scanned(scan, change.was):
+            place = _place(one.line, where, lines)
+            if place and place not in alive:
+                known.freed[one.what] += 1
+            else:
+                known.kept[one.what, place or change.path] += 1
+    return known
+
+
+@lru_cache(maxsize=8 * TREES)
+def _scanned(scan: Scan, side: Side | None) -> tuple[Violation, ...]:
+    """The violations that one scan finds; the old side is the same for thousands of candidates."""
+    return tuple(scan(side)) if side else ()
+
+
+def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
+    """The function that `line` is in; a comment after its last statement is in it too when it is indented alike.
+
+    So a linter may remove the statement that such a comment stood beside.
+    """
+    text = lines[line - 1] if line <= len(lines) else ""
+    if text.lstrip().startswith("#"):
+        above = line - 1
+        while above and not lines[above - 1].strip():
+            above -= 1
+        if above and _indent(lines[above - 1]) <= _indent(text):
+            return where.get(above, "")
+    return where.get(line, "")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _exempt(violation: Violation, change: Change, tests: Sequence[str], used_before: set[str]) -> bool:
+    """Whether the file did such things before, or it is part of a command line.
+
+    A file is a command line if it is `__main__.py`, was one before (parses arguments, has a main guard, ends the
+    process), or is new and is one. A test that expects SystemExit asks for one, too.
+    """
+    if violation.exemption is not Exemption.CLI:
+        return violation.exemption is Exemption.USED_BEFORE and violation.what in used_before
+    if violation.line in main_guard(change.new) or change.path.rpartition("/")[2] == "__main__.py":
+        return True
+    if violation.line not in scopes(change.new):
+        return False  # at module level it would act on every import
+    seen = change.old if change.before is not None else change.new
+    return _is_program(seen) or any("SystemExit" in test for test in tests)
+
+
+def _is_program(tree: ast.Module | None) -> bool:
+    return tree is not None and (bool(main_guard(tree)) or any(map(_belongs_to_program, nodes(tree))))
+
+
+def _belongs_to_program(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(alias.name.partition(".")[0] in PARSERS for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").partition(".")[0] in PARSERS
+    if isinstance(node, ast.Attribute):
+        return node.attr == "exit" and isinstance(node.value, ast.Name) and node.value.id == "sys"
+    return isinstance(node, ast.Raise) and "SystemExit" in ast.dump(node)

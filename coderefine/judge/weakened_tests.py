@@ -1,0 +1,102 @@
+"""Tests that are part of product files: functions that assert for the tests, and examples in docstrings."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from coderefine.judge.change import Change, Function
+
+Helpers = Callable[[str, "bytes | None"], frozenset[str]]
+"""Qualified names of the assertion helpers of the file at a path that holds these bytes (Protection.helpers)."""
+BLOCKS = ("body", "orelse", "finalbody", "handlers")
+Statement = tuple[str, ast.stmt]
+"""The qualified name of the class that a statement is in ("": none), and the statement."""
+Binding = tuple[str, str]
+"""A name and what it is bound to: the whole statement for values and imports, only the kind for functions."""
+Example = tuple[str, str]
+
+
+def no_helpers(_path: str, _data: bytes | None) -> frozenset[str]:
+    """For trees without tests."""
+    return frozenset()
+
+
+def weakened(change: Change, helpers: frozenset[str]) -> Iterator[str]:
+    """One reason per helper that is changed, or that reads a name that is now bound to something else."""
+    if not helpers:
+        return
+    was, now = (list(_statements(tree.body if tree else [], "")) for tree in (change.old, change.new))
+    for name in sorted(helpers):
+        if _definition(was, name) != _definition(now, name):
+            yield f"changes {name} in {change.path}, which asserts on behalf of the tests"
+
+
+def _definition(statements: list[Statement], name: str) -> tuple[list[str], list[Binding]]:
+    """Everything that is bound to the qualified name `name`; and what the names it reads are bound to in the module."""
+    owner, _, plain = name.rpartition(".")
+    own = [statement for prefix, statement in statements if prefix == owner]
+    helpers = ast.Module([one for one in own if isinstance(one, Function) and one.name == plain], [])
+    read = {node.id for node in ast.walk(helpers) if isinstance(node, ast.Name)}
+    return [body for one in own for body in _bodies(one, plain)], list(_surroundings(statements, read))
+
+
+def _bodies(statement: ast.stmt, name: str) -> list[str]:
+    if isinstance(statement, Function) and statement.name == name:
+        return [ast.dump(statement)]
+    return [what for bound, what in _bindings(statement) if bound == name]
+
+
+def _surroundings(statements: list[Statement], read: set[str]) -> Iterator[Binding]:
+    for prefix, statement in statements:
+        yield from (binding for binding in _bindings(statement) if not prefix and binding[0] in read)
+
+
+def _statements(body: list[ast.stmt], prefix: str) -> Iterator[Statement]:
+    """All statements outside of functions."""
+    for statement in body:
+        yield prefix, statement
+        if isinstance(statement, ast.ClassDef):
+            yield from _statements(statement.body, f"{prefix}.{statement.name}".strip("."))
+        elif not isinstance(statement, Function):
+            for item in (item for block in BLOCKS for item in getattr(statement, block, [])):
+                yield from _statements(item.body if isinstance(item, ast.ExceptHandler) else [item], prefix)
+
+
+def _bindings(statement: ast.stmt) -> Iterator[Binding]:
+    if isinstance(statement, Function | ast.ClassDef):
+        yield statement.name, "defined"
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        module = getattr(statement, "module", "")
+        for alias in statement.names:
+            yield alias.asname or alias.name.partition(".")[0], f"{module} {alias.name}"
+    elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete | ast.For | ast.Expr):
+        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+        yield from ((node.id, ast.dump(statement)) for node in names if not isinstance(node.ctx, ast.Load))
+
+
+def changed_examples(change: Change) -> Iterator[str]:
+    """One reason per object that lost a docstring example although it is still there; new examples that are skipped."""
+    was, now = dict(_examples(change.old, "")), dict(_examples(change.new, ""))
+    for name, examples in was.items():
+        if name in now and examples - now[name]:
+            yield f"changes the examples in the docstring of {name or change.path}"
+    fresh = set[Example]().union(*now.values()).difference(*was.values())
+    if any("+SKIP" in source.upper() for source, _ in fresh):
+        yield f"skips a docstring example in {change.path}"
+
+
+def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Example]]]:
+    """Examples (source and expected output, white space folded) by qualified name of the documented object."""
+    if isinstance(node, ast.Module | ast.ClassDef | Function):
+        text = ast.get_docstring(node) or ""
+        try:
+            found = doctest.DocTestParser().get_examples(text) if ">>>" in text else []
+        except ValueError:
+            found = []
+        yield name, Counter((" ".join(one.source.split()), " ".join(one.want.split())) for one in found)
+        for child in node.body:
+            inner = getattr(child, "name", "")
+            yield from _examples(child, f"{name}.{inner}" if name else inner)
