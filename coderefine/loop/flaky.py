@@ -15,7 +15,7 @@ from coderefine.core import Ask, Case, Check, Coverage, Critic, Freedom, Needs, 
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import HANG
-from coderefine.runner.nearness import one_of_each
+from coderefine.runner.nearness import to_watch
 from coderefine.sandbox import LOOSEST, TOUCHED
 
 OTHER_SEED = 1
@@ -24,8 +24,6 @@ FAILED_AGAIN = 4
 PASSED_AGAIN = 17
 """Passes in a row that make a test one that always passes: one that fails 1 time in 4 does that in 0.8 % of cases."""
 SIDE_BY_SIDE = 4
-WATCHED = 40
-"""Failing tests whose lines are watched: more say little more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     if not ids:
         return Rerun(freedom=Freedom(needs=baseline.needs))
     ask = replace(ask, rich=False)
-    watched = frozenset(one_of_each(ids)[:WATCHED])
+    watched = frozenset(to_watch(ids, {id_: baseline.cases[id_].seconds for id_ in ids}))
     watching = replace(ask, tests=ids, seed=OTHER_SEED, coverage=True, watched=watched, follow=True)
     again, needed = _fitting(views, critic, baseline, watching)
     suspects = tuple(id_ for id_ in ids if id_ in _passing(ids, again))

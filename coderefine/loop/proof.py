@@ -17,7 +17,7 @@ from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured
-from coderefine.runner.nearness import nearest
+from coderefine.runner.nearness import nearest, to_watch
 
 PROOF_SEED = 2
 WATCHED, SHARE = 0.2, 0.02
@@ -155,7 +155,8 @@ def _near(state: State) -> frozenset[str]:
     if suite is None:
         return frozenset()
     failing = suite.failing
-    found, room = set(failing), max(WATCHED, SHARE * suite.seconds)
+    found = set(to_watch(failing, {name: suite.cases[name].seconds for name in failing}))
+    room = max(WATCHED, SHARE * suite.seconds)
     for name in nearest(failing, suite.cases):
         room -= suite.cases[name].seconds
         if room < 0:

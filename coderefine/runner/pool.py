@@ -20,7 +20,7 @@ from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan
 from coderefine.runner.ground import LEAST, STATUSES, TRIED, Ground, message
-from coderefine.runner.nearness import nearest, one_of_each
+from coderefine.runner.nearness import UNKNOWN, nearest, one_of_each, to_watch
 from coderefine.runner.reach import Function, Packed, Reach, Steps, joined, steps_of
 from coderefine.runner.round import Round
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
@@ -32,15 +32,15 @@ __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
 WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
 """How two versions are asked, each twice; see inside/wide.py."""
-UNKNOWN = 0.02
-"""Seconds of a test of which nothing is known."""
-WATCHED = 40
-"""Failing tests whose lines are watched, one parameter of each test function first: more say little more."""
+DEAR = 0.1
+"""Seconds from which on a passing test is watched after the others only."""
+LEAST_OTHERS = 1.5
+"""Seconds that passing tests are watched in any case: without them every line of a failing test looks the same."""
 LINES, FUNCTIONS = 30.0, 6.0
 """How many times slower a test may be while lines, or some functions, are watched, before it is ended."""
 SLACK = 1.5
 """... and CPU seconds that it may take in any case."""
-PORTION, MOST = 0.4, 80
+PORTION, MOST = 0.1, 20
 """Seconds of tests, and number of tests, that are observed in one process."""
 DEATHS = 8
 """Tests that may end a process while they are observed, before no more are."""
@@ -174,7 +174,9 @@ class Pool:
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
         self._loosen(failing, until)
+        until = max(until, time.monotonic() + LEAST_OTHERS)
         rest = nearest(failing, self.tests if others is None else others)
+        rest.sort(key=lambda name: self._ground.seconds.get(name, UNKNOWN) > DEAR)
         places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
         self._teach()
@@ -205,7 +207,7 @@ class Pool:
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """All in one process first; each alone where that process dies, for those it had not come to."""
         places = self._harmless(self._known(one_of_each(failing)))
-        chosen = places[:WATCHED]
+        chosen = self._known(to_watch([self.tests[place] for place in places], self._ground.seconds))
         together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
         self._take_all([together] if chosen else [])
         unseen = (place for place in chosen if self.tests[place] not in self._reach.entered)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coderefine.runner.nearness import ENOUGH, files_near, nearest, one_of_each
+from coderefine.runner.nearness import ENOUGH, files_near, nearest, one_of_each, to_watch
 
 FAILING = ["tests/test_wrap.py::TestWrap::test_long[1]"]
 
@@ -31,3 +31,15 @@ def test_of_a_large_suite_the_files_near_the_failing_tests_are_loaded() -> None:
 
 def test_each_function_has_a_turn_before_the_next_parameter() -> None:
     assert one_of_each(["t::a[1]", "t::a[2]", "t::b"]) == ["t::a[1]", "t::b", "t::a[2]"]
+
+
+def test_a_dear_failing_test_is_not_watched_beside_cheap_ones() -> None:
+    """It took all the time there was, and no passing test was watched: every line looked the same."""
+    seconds = {"t.py::dear": 0.4, "t.py::one": 0.01, "t.py::two[1]": 0.01, "t.py::two[2]": 0.01}
+    assert to_watch(list(seconds), seconds) == ["t.py::one", "t.py::two[1]", "t.py::two[2]"]
+    assert to_watch(["t.py::dear"], seconds) == ["t.py::dear"]
+
+
+def test_no_more_failing_tests_are_watched_than_say_something() -> None:
+    assert len(to_watch([f"t.py::t{number}" for number in range(90)], dict.fromkeys((), 0.0))) == 10
+    assert len(to_watch([f"t.py::t{number}" for number in range(90)], {f"t.py::t{n}": 0.0 for n in range(90)})) == 40

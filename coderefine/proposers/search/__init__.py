@@ -32,7 +32,7 @@ from coderefine.runner.anypool import AnyPool, open_any_pool
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import HANG, run_tests
 from coderefine.runner.coldpool import ColdPool
-from coderefine.runner.nearness import files_near
+from coderefine.runner.nearness import files_near, to_watch
 from coderefine.runner.pool import Pool
 
 DEADLY = (HANG, "Exit", "Crash")
@@ -292,7 +292,8 @@ class Search:
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
-        cold = {} if coverage.keys() >= set(names) else situation.trace or self._cold_coverage(situation, views, names)
+        wanted = to_watch(names, {name: situation.best.cases[name].seconds for name in names})
+        cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
         return {**cold, **coverage}
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
