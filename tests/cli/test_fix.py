@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from coderefine.reports.json import schema
+from tests.support.cases import every
 from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, WRONG, block, coderefine, end, start
 from tests.support.llm_server import LlmServer, Reply, error
 from tests.support.publishing import state
@@ -153,15 +154,18 @@ class TestModel:
 
     @pytest.mark.parametrize(
         "reply",
-        [
-            block("test_order.py", "    assert discount(100) == 10", "    assert discount(100) == 0"),
-            block("conftest.py", "", 'collect_ignore = ["test_order.py"]'),
-            block("order.py", "total", "sum"),
-            RIGHT + block("order.py", "def nothing_like_this():", "def something():"),
-            "I would look at the discount.",
-            "",
-            Reply(raw="<html><body>502</body></html>", headers={"Content-Type": "text/html"}),
-        ],
+        every(
+            3,
+            [
+                block("test_order.py", "    assert discount(100) == 10", "    assert discount(100) == 0"),
+                block("conftest.py", "", 'collect_ignore = ["test_order.py"]'),
+                block("order.py", "total", "sum"),
+                RIGHT + block("order.py", "def nothing_like_this():", "def something():"),
+                "I would look at the discount.",
+                "",
+                Reply(raw="<html><body>502</body></html>", headers={"Content-Type": "text/html"}),
+            ],
+        ),
         ids=["edits the test", "adds a conftest", "ambiguous", "half bad", "rubbish", "empty", "html"],
     )
     def test_a_useless_model_leaves_the_tree_untouched(self, repo: Path, reply: Reply | str) -> None:
@@ -191,13 +195,16 @@ class TestModel:
 
     @pytest.mark.parametrize(
         ("flag", "value", "requests"),
-        [
-            ("--max-requests", "0", 0),
-            ("--max-requests", "1", 1),
-            ("--max-tokens", "10", 0),
-            ("--max-iterations", "0", 0),
-            ("--max-iterations", "1", 1),
-        ],
+        every(
+            2,
+            [
+                ("--max-requests", "0", 0),
+                ("--max-requests", "1", 1),
+                ("--max-tokens", "10", 0),
+                ("--max-iterations", "0", 0),
+                ("--max-iterations", "1", 1),
+            ],
+        ),
     )
     def test_limits_are_kept_before_a_request_leaves(self, repo: Path, flag: str, value: str, requests: int) -> None:
         with LlmServer([WRONG]) as server:

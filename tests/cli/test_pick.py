@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 
 from coderefine.reports.json import schema
+from tests.conftest import seal
+from tests.support.cases import every
 from tests.support.command import block, coderefine
 from tests.support.llm_server import LlmServer
 from tests.support.publishing import state
@@ -39,7 +41,7 @@ def test_one():
 def test_many():
     assert price(20, 100) == 1800
 """
-FIX = ("fix", "--no-model", "--search-time", "30", "--gate", "pytest")
+FIX = ("fix", "--no-model", "--search-time", "90", "--gate", "pytest")
 BOUND = "price(10, 100)"
 """The input that no test has."""
 
@@ -47,9 +49,11 @@ BOUND = "price(10, 100)"
 @pytest.fixture(scope="module")
 def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with one run, which offered."""
-    top = make_repo(tmp_path_factory.mktemp("pick") / "shop", {"shop.py": SHOP, "test_shop.py": TESTS})
-    before = state(top)
-    said = coderefine(*FIX, "--format", "json", cwd=top)
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        top = make_repo(tmp_path_factory.mktemp("pick") / "shop", {"shop.py": SHOP, "test_shop.py": TESTS})
+        before = state(top)
+        said = coderefine(*FIX, "--format", "json", cwd=top)
     assert said.code == 1, said
     assert {name: value for name, value in state(top).items() if name in before} == before
     (top.parent / "report.json").write_text(said.out)
@@ -107,12 +111,15 @@ def test_an_answer_keeps_the_patches_that_agree_and_is_a_test_to_add(shop: Path)
 
 @pytest.mark.parametrize(
     ("that", "code", "words"),
-    [
-        (f"{BOUND} == 7", 1, "none of the offered patches"),
-        ("price(1, 100) == 100", 1, "agrees    2 "),
-        ("prices(1)", 2, "prices"),
-        ("price(1", 2, "no Python expression"),
-    ],
+    every(
+        2,
+        [
+            (f"{BOUND} == 7", 1, "none of the offered patches"),
+            ("price(1, 100) == 100", 1, "agrees    2 "),
+            ("prices(1)", 2, "prices"),
+            ("price(1", 2, "no Python expression"),
+        ],
+    ),
     ids=["nobody agrees", "all agree", "unknown name", "no expression"],
 )
 def test_an_answer_that_does_not_decide_writes_nothing(shop: Path, that: str, code: int, words: str) -> None:
@@ -169,7 +176,7 @@ def asks(top: Path) -> object:
 def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
     edit = block("shop.py", "    if count < BULK:", "    if count >= BULK:")
     with LlmServer(["Many begin at BULK.\n\n" + edit]) as server:
-        asked = ("fix", "--search-time", "30", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
+        asked = ("fix", "--search-time", "90", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
         said = coderefine(*asked, cwd=shop)
     assert said.code == 0, said
     assert asks(shop) == 900

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
 from tests.support.llm_server import LlmServer, Reply, Script
 from tests.support.publishing import state
@@ -30,7 +31,7 @@ def fixed(top: Path, script: Script, *more: str) -> int:
 
 @pytest.mark.parametrize(
     "script",
-    [[RIGHT], [WRONG, UNREADABLE, RIGHT], [WRONG, Reply(UNREADABLE, more=(WRONG, RIGHT))]],
+    every(2, [[RIGHT], [WRONG, UNREADABLE, RIGHT], [WRONG, Reply(UNREADABLE, more=(WRONG, RIGHT))]]),
     ids=["at once", "one by one", "together"],
 )
 def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tree(shop: Path, script: Script) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.command import Said, block, coderefine, start
 from tests.support.llm_server import LlmServer, Reply, Script, Seen
 from tests.support.publishing import state
@@ -202,7 +203,7 @@ def test_a_kept_draft_is_taken_back_with_the_rest(pkg: Make) -> None:
     assert state(top) == before
 
 
-@pytest.mark.parametrize("reply", ["NONE", "```python\nx = 1\n```"])
+@pytest.mark.parametrize("reply", every(2, ["NONE", "```python\nx = 1\n```"]))
 def test_no_draft_is_no_trouble(pkg: Make, reply: str) -> None:
     top = pkg({"pkg/__init__.py": ""})
     said, _ = write(top, lambda seen: reply if "You write pytest" in seen.prompt else new(RIGHT), "Roman numerals")
@@ -230,14 +231,17 @@ def test_a_specification_is_shown_and_stays_as_it_is(pkg: Make) -> None:
 
 @pytest.mark.parametrize(
     "elsewhere",
-    [
-        new(RIGHT) + new("X = 1\n", "pkg/more.py"),
-        new(RIGHT) + block("pkg/__init__.py", "", "from pkg.roman import roman"),
-        new(RIGHT) + block("tests/test_roman.py", "    assert roman(9) == 'IX'", "    assert roman(9)"),
-        new(RIGHT, "pkg/other.py"),
-        new(STUB),
-        new(RIGHT.replace("    found = ", "    import sys; sys.exit()\n    found = ")),
-    ],
+    every(
+        2,
+        [
+            new(RIGHT) + new("X = 1\n", "pkg/more.py"),
+            new(RIGHT) + block("pkg/__init__.py", "", "from pkg.roman import roman"),
+            new(RIGHT) + block("tests/test_roman.py", "    assert roman(9) == 'IX'", "    assert roman(9)"),
+            new(RIGHT, "pkg/other.py"),
+            new(STUB),
+            new(RIGHT.replace("    found = ", "    import sys; sys.exit()\n    found = ")),
+        ],
+    ),
     ids=["a new file beside", "another file", "the tests", "another name", "a stub", "an exit"],
 )
 def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,7 @@ def test_a_clean_change_is_committed_as_it_is(repo: Path) -> None:
     assert not git(repo, "for-each-ref", "refs/coderefine")
 
 
+@pytest.mark.usefixtures("searching")
 def test_a_broken_change_is_refused_and_its_repair_lies_unstaged_in_the_tree(repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD")
     write(repo, {"pkg/a.py": WRONG})
@@ -82,6 +84,7 @@ def test_what_is_staged_counts_not_what_lies_in_the_tree(repo: Path) -> None:
     assert shown(repo, "HEAD:pkg/a.py") == EDITED
 
 
+@pytest.mark.usefixtures("searching")
 def test_a_repair_that_overlaps_unstaged_edits_is_kept_as_a_patch_and_named(repo: Path) -> None:
     mine = WRONG + "\n\n# thinking about it\n"
     write(repo, {"pkg/a.py": WRONG})
@@ -98,7 +101,7 @@ def test_a_repair_that_overlaps_unstaged_edits_is_kept_as_a_patch_and_named(repo
     assert commit(repo, "--allow-empty").returncode == 0
 
 
-@pytest.mark.parametrize("how", ["-a", "--", "--amend"])
+@pytest.mark.parametrize("how", every(2, ["-a", "--", "--amend"]))
 def test_however_the_commit_is_made_its_content_is_the_users(repo: Path, how: str) -> None:
     write(repo, {"pkg/a.py": EDITED, "pkg/b.py": FILES["pkg/b.py"] + "\n\nX = 1\n"})
     if how == "--amend":
@@ -111,7 +114,8 @@ def test_however_the_commit_is_made_its_content_is_the_users(repo: Path, how: st
     assert git(repo, "status", "--porcelain") == ("" if how == "-a" else "M pkg/b.py")
 
 
-@pytest.mark.parametrize("how", ["-a", "--"])
+@pytest.mark.usefixtures("searching")
+@pytest.mark.parametrize("how", every(2, ["-a", "--"]))
 def test_however_the_commit_is_made_a_broken_change_is_refused(repo: Path, how: str) -> None:
     write(repo, {"pkg/a.py": WRONG})
     before = git(repo, "ls-files", "-s")

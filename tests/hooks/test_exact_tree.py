@@ -40,7 +40,9 @@ def test_a_commit_that_needs_an_untracked_file_is_refused(repo: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("quick", [False, True], ids=["first run", "quick run"])
+@pytest.mark.parametrize(
+    "quick", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["first run", "quick run"]
+)
 def test_a_commit_that_needs_untracked_data_is_refused(repo: Path, quick: bool) -> None:
     """Data is no Python: the quick way must not take the tests' word on it either."""
     if quick:
@@ -134,6 +136,7 @@ def push(top: Path, *what: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(("git", "push", "-q", "origin", *what), cwd=top, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.usefixtures("searching")
 def test_a_branch_that_is_not_checked_out_is_judged_when_it_is_pushed(pushed: Path) -> None:
     done = push(pushed, "feature")
     assert done.returncode != 0, done.stderr

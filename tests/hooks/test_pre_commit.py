@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +81,7 @@ def test_the_manifest_is_one() -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.usefixtures("searching")
 def test_a_clean_commit_passes_and_a_broken_one_is_refused_and_repaired(repo: Path) -> None:
     staged(repo, {"pkg/a.py": EDITED})
     done = run(repo, "git", "commit", "-m", "clean")
@@ -105,6 +107,7 @@ def test_the_second_clean_commit_takes_the_quick_way_and_judges_all_the_same(rep
         assert done.returncode == code, done.stdout
 
 
+@pytest.mark.usefixtures("searching")
 def test_unstaged_edits_are_put_aside_and_come_back(repo: Path) -> None:
     """Where the repair overlaps them, pre-commit rolls it back: nothing is lost, the refusal stays."""
     mine = WRONG + "\n\n# thinking\n"
@@ -120,13 +123,14 @@ def test_unstaged_edits_are_put_aside_and_come_back(repo: Path) -> None:
     assert (repo / "pkg/a.py").read_text() == WRONG
 
 
-@pytest.mark.parametrize("how", [("-a",), ("--", "pkg/a.py"), ("--amend", "-a")])
-def test_the_index_of_this_very_commit_is_judged(repo: Path, how: tuple[str, ...]) -> None:
+@pytest.mark.usefixtures("searching")
+@pytest.mark.parametrize("how", every(3, ["-a", "-- pkg/a.py", "--amend -a"]))
+def test_the_index_of_this_very_commit_is_judged(repo: Path, how: str) -> None:
     """git gives the hook another GIT_INDEX_FILE here; a scratch index of ours must not replace it."""
     write(repo, {"pkg/a.py": WRONG})
-    assert run(repo, "git", "commit", "-m", "broken", *how).returncode == 1
+    assert run(repo, "git", "commit", "-m", "broken", *how.split()).returncode == 1
     write(repo, {"pkg/a.py": EDITED})
-    done = run(repo, "git", "commit", "-m", "fine", *how)
+    done = run(repo, "git", "commit", "-m", "fine", *how.split())
     assert done.returncode == 0, done.stdout
     assert git(repo, "show", "HEAD:pkg/a.py") == EDITED.strip()
     assert git(repo, "status", "--porcelain") == ""
@@ -219,6 +223,7 @@ def test_without_network(repo: Path) -> None:
         assert done.returncode == code, done.stdout
 
 
+@pytest.mark.usefixtures("searching")
 def test_what_is_pushed(repo: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))
@@ -268,7 +273,7 @@ def test_five_thousand_staged_files(repo: Path) -> None:
     assert time.monotonic() - began < 60
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", every(2, [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_a_hook_that_is_ended_leaves_index_and_tree_alone(repo: Path, how: signal.Signals) -> None:
     staged(repo, {"tests/test_a.py": FILES["tests/test_a.py"] + "    import time\n\n    time.sleep(5)\n"})
     for _ in range(2):
@@ -279,6 +284,7 @@ def test_a_hook_that_is_ended_leaves_index_and_tree_alone(repo: Path, how: signa
         assert git(repo, "status", "--porcelain") == "M  tests/test_a.py"
 
 
+@pytest.mark.thorough
 def test_it_is_tried_from_its_own_repository(repo: Path, tmp_path: Path) -> None:
     """`pre-commit try-repo`: a virtualenv of its own, made from the registry, without the project's packages."""
     source = tmp_path / "coderefine"

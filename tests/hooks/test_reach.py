@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.quick import reach, ticket
+from tests.support.cases import every
 from tests.support.repo import git, make_repo, write
 
 SOURCE = '''"""A."""
@@ -93,16 +94,19 @@ def test_a_function_that_is_only_documented_otherwise_in_a_file_that_another_imp
 
 @pytest.mark.parametrize(
     "files",
-    [
-        BROKEN,
-        {"pkg/a.py": SOURCE.replace("RATE = 3", "RATE = 4")},
-        {"pkg/base.py": FILES["pkg/base.py"].replace("2 * x", "3 * x")},
-        {**REST, "tests/test_b.py": "from pkg.a import rest\n\n\ndef test_rest():\n    assert rest(2, 1) == 1\n"},
-        {**REST, "tests/conftest.py": FILES["tests/conftest.py"].replace("return 1", "return 2")},
-        {"pkg/base.py": None},
-        {"pkg/base.py": None, "pkg/basis.py": FILES["pkg/base.py"]},
-        {**REST, "pkg/a.py": SOURCE.replace("def rest(a, b):\n", "def add(a, b):\n")},
-    ],
+    every(
+        3,
+        [
+            BROKEN,
+            {"pkg/a.py": SOURCE.replace("RATE = 3", "RATE = 4")},
+            {"pkg/base.py": FILES["pkg/base.py"].replace("2 * x", "3 * x")},
+            {**REST, "tests/test_b.py": "from pkg.a import rest\n\n\ndef test_rest():\n    assert rest(2, 1) == 1\n"},
+            {**REST, "tests/conftest.py": FILES["tests/conftest.py"].replace("return 1", "return 2")},
+            {"pkg/base.py": None},
+            {"pkg/base.py": None, "pkg/basis.py": FILES["pkg/base.py"]},
+            {**REST, "pkg/a.py": SOURCE.replace("def rest(a, b):\n", "def add(a, b):\n")},
+        ],
+    ),
     ids=["ran", "level", "at import alone", "new test", "conftest", "deleted", "renamed", "a name taken twice"],
 )
 def test_what_may_break_a_test_is_run(repo: Path, files: Mapping[str, str | None]) -> None:
@@ -111,12 +115,15 @@ def test_what_may_break_a_test_is_run(repo: Path, files: Mapping[str, str | None
 
 @pytest.mark.parametrize(
     "files",
-    [
-        {**REST, "data.txt": "2\n"},
-        {**REST, "tests/test_a.py": FILES["tests/test_a.py"] + "\n"},
-        {**REST, "pyproject.toml": FILES["pyproject.toml"] + "\n"},
-        {"pkg/a.py": SOURCE + "\n\ndef more(a):\n    return a\n"},
-    ],
+    every(
+        2,
+        [
+            {**REST, "data.txt": "2\n"},
+            {**REST, "tests/test_a.py": FILES["tests/test_a.py"] + "\n"},
+            {**REST, "pyproject.toml": FILES["pyproject.toml"] + "\n"},
+            {"pkg/a.py": SOURCE + "\n\ndef more(a):\n    return a\n"},
+        ],
+    ),
     ids=["data", "test", "settings", "new function"],
 )
 def test_where_it_cannot_be_known_tests_run(repo: Path, files: Mapping[str, str | None]) -> None:
@@ -130,13 +137,15 @@ def test_a_map_that_is_stale(repo: Path) -> None:
     assert staged(repo, {"pkg/a.py": BROKEN["pkg/a.py"].replace('"""No test knows it."""', '"""None."""')}) == (1, "")
 
 
-@pytest.mark.parametrize("data", [b"", b"\0", b"nonsense", b"[\x00\x00\x00\x00"])
+@pytest.mark.parametrize("data", every(4, [b"", b"\0", b"nonsense", b"[\x00\x00\x00\x00"]))
 def test_a_map_that_is_broken(repo: Path, data: bytes) -> None:
     (repo / ".git" / ticket.FOLDER / reach.MAP).write_bytes(data)
     assert staged(repo, REST) == (0, CLEAN)
 
 
-@pytest.mark.parametrize("word", ["import inspect\n", "import subprocess\n", "TEXT = open(__file__).read()\n"])
+@pytest.mark.parametrize(
+    "word", every(3, ["import inspect\n", "import subprocess\n", "TEXT = open(__file__).read()\n"])
+)
 def test_a_test_that_may_read_the_source_is_always_run(repo: Path, word: str) -> None:
     test = word + FILES["tests/test_a.py"].replace("def test_table", "# noqa\ndef test_table")
     staged(repo, {"tests/test_a.py": test})

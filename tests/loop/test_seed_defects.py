@@ -21,6 +21,7 @@ from coderefine.llm.client import Backoff, Client
 from coderefine.llm.prompts import fields, names, render
 from coderefine.project import Protection, locate
 from coderefine.proposers.model import Model
+from tests.support.cases import every
 from tests.support.llm_server import LlmServer, Script, Seen, error
 from tests.support.loop import run
 from tests.support.repo import make_repo
@@ -98,7 +99,7 @@ def test_1_every_prompt_can_be_filled_in_and_a_missing_field_is_not_hidden(name:
             render(name)
 
 
-@pytest.mark.parametrize("policy", ["coderefine", "retry", "warming", "self-refine"])
+@pytest.mark.parametrize("policy", every(3, ["coderefine", "retry", "warming", "self-refine"]))
 def test_2_success_ends_the_run_and_is_what_is_returned(policy: str, tmp_path: Path) -> None:
     with laid(tmp_path / "shop", [edit(RIGHT), wrong(1)], policy=policy) as table:
         outcome = table.refined()
@@ -191,12 +192,15 @@ def test_9_a_run_is_a_value_that_leaves_nothing_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "limits", "stop"),
-    [
-        (["I cannot help with that."], Limits(), Stop.NO_PROGRESS),
-        ([wrong(1)], Limits(), Stop.NO_PROGRESS),
-        ([wrong(1)], Limits(iterations=1), Stop.ITERATIONS),
-        ([error(404)], Limits(), Stop.ENVIRONMENT),
-    ],
+    every(
+        2,
+        [
+            (["I cannot help with that."], Limits(), Stop.NO_PROGRESS),
+            ([wrong(1)], Limits(), Stop.NO_PROGRESS),
+            ([wrong(1)], Limits(iterations=1), Stop.ITERATIONS),
+            ([error(404)], Limits(), Stop.ENVIRONMENT),
+        ],
+    ),
 )
 def test_10_an_outcome_always_says_what_and_why(script: Script, limits: Limits, stop: Stop, tmp_path: Path) -> None:
     with laid(tmp_path / "shop", script) as table:

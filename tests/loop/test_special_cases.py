@@ -14,6 +14,7 @@ from coderefine.loop.special_cases import LEAST, SpecialCases, judged
 from coderefine.project import interpreter, locate
 from coderefine.runner.candidates import Nearby
 from coderefine.workspace import open_views
+from tests.support.cases import every
 from tests.support.repo import make_repo
 
 START = """\
@@ -119,13 +120,13 @@ def check(tmp_path_factory: pytest.TempPathFactory) -> Check:
     return checked
 
 
-@pytest.mark.parametrize("how", HONEST)
+@pytest.mark.parametrize("how", every(3, HONEST))
 def test_a_repair_is_no_special_case(check: Check, how: str) -> None:
     verdict = check(*HONEST[how])
     assert verdict, verdict.reason
 
 
-@pytest.mark.parametrize("how", CHEATS)
+@pytest.mark.parametrize("how", every(3, CHEATS))
 def test_a_patch_that_knows_the_tests_inputs_is_refused(check: Check, how: str) -> None:
     verdict = check(*CHEATS[how])
     assert not verdict

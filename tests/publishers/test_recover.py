@@ -87,12 +87,20 @@ def prepared_repo(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("how", "longest", "times"),
-    [("files", 0.12, 12), ("commit", 0.35, 12), ("undo files", 0.12, 6), ("undo commit", 0.3, 8)],
+    [
+        ("files", 0.12, 4),
+        ("commit", 0.35, 4),
+        ("undo files", 0.12, 3),
+        pytest.param("files", 0.12, 12, marks=pytest.mark.thorough),
+        pytest.param("commit", 0.35, 12, marks=pytest.mark.thorough),
+        pytest.param("undo files", 0.12, 6, marks=pytest.mark.thorough),
+        pytest.param("undo commit", 0.3, 8, marks=pytest.mark.thorough),
+    ],
 )
 def test_killed_at_random_instants(tmp_path: Path, how: str, longest: float, times: int) -> None:
     top = prepared_repo(tmp_path)
     repository = Repository.open(top)
-    chance = random.Random(how)
+    chance = random.Random(f"{how} {times}")
     for _ in range(times):
         start, status = git(top, "rev-parse", "HEAD"), git(top, "status", "--porcelain")
         killed(top, how, chance.random() * longest)

@@ -11,6 +11,7 @@ from coderefine.core import Ask, Status
 from coderefine.errors import VoidError
 from coderefine.runner.canary import check_canary, token
 from tests.runner.conftest import Cold
+from tests.support.cases import every
 
 SPY = """
 import collections, os, pytest
@@ -83,17 +84,20 @@ def test_conftests_neither_see_nor_count_them(cold: Cold) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        "-W error --strict-markers --strict-config",
-        "-x",
-        "-p no:warnings -p no:logging -p no:unraisableexception",
-        "-p no:cacheprovider -p no:terminal -p no:faulthandler",
-        "--assert=plain",
-        "-s -v --durations=3",
-        "--junitxml=report.xml --stepwise",
-        "-p no:python_path -p no:skipping -p no:setuponly",
-        "--import-mode=importlib",
-    ],
+    every(
+        3,
+        [
+            "-W error --strict-markers --strict-config",
+            "-x",
+            "-p no:warnings -p no:logging -p no:unraisableexception",
+            "-p no:cacheprovider -p no:terminal -p no:faulthandler",
+            "--assert=plain",
+            "-s -v --durations=3",
+            "--junitxml=report.xml --stepwise",
+            "-p no:python_path -p no:skipping -p no:setuponly",
+            "--import-mode=importlib",
+        ],
+    ),
 )
 def test_they_run_under_any_options(cold: Cold, options: str) -> None:
     check = cold({"pytest.ini": f"[pytest]\naddopts = {options}\n", "test_x.py": TESTS})

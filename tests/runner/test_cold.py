@@ -13,6 +13,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Event, Failure, Status
 from coderefine.errors import CriticError, RunnerError
 from tests.runner.conftest import Cold
+from tests.support.cases import every
 
 BROAD = """
 import unittest
@@ -214,12 +215,15 @@ def test_async_tests(cold: Cold, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("addopts", "dropped"),
-    [
-        ("-n auto --dist=loadfile", "-n auto --dist=loadfile"),
-        ("--cov=. --cov-report term-missing --cov-fail-under=90 -x", "--cov=. --cov-report term-missing"),
-        ("-ra -q --lf --maxfail=1 --durations 5", "--lf --maxfail=1"),
-        ("-xvs", "-xv"),
-    ],
+    every(
+        2,
+        [
+            ("-n auto --dist=loadfile", "-n auto --dist=loadfile"),
+            ("--cov=. --cov-report term-missing --cov-fail-under=90 -x", "--cov=. --cov-report term-missing"),
+            ("-ra -q --lf --maxfail=1 --durations 5", "--lf --maxfail=1"),
+            ("-xvs", "-xv"),
+        ],
+    ),
 )
 def test_options_of_speed_and_looks_are_left_out(cold: Cold, addopts: str, dropped: str) -> None:
     files = {
@@ -241,16 +245,19 @@ def test_options_of_the_environment_and_of_our_configuration_count(cold: Cold, m
 
 @pytest.mark.parametrize(
     ("source", "message"),
-    [
-        ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
-        ("def f(:", "SyntaxError: invalid syntax"),
-        ("import sys; sys.exit(3)", "SystemExit: 3"),
-        ("import os; os._exit(0)", "the test process died while it was imported (exit code 0)"),
-        ("import pytest; pytest.exit('no more')", "Exit: no more"),
-        ("raise KeyboardInterrupt", "ended the whole test run while it was imported"),
-        ("assert 1 == 2", "assert 1 == 2"),
-        ("import lib", "ZeroDivisionError: division by zero"),
-    ],
+    every(
+        3,
+        [
+            ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
+            ("def f(:", "SyntaxError: invalid syntax"),
+            ("import sys; sys.exit(3)", "SystemExit: 3"),
+            ("import os; os._exit(0)", "the test process died while it was imported (exit code 0)"),
+            ("import pytest; pytest.exit('no more')", "Exit: no more"),
+            ("raise KeyboardInterrupt", "ended the whole test run while it was imported"),
+            ("assert 1 == 2", "assert 1 == 2"),
+            ("import lib", "ZeroDivisionError: division by zero"),
+        ],
+    ),
 )
 def test_a_module_that_cannot_be_collected_is_an_error_and_the_others_run(
     cold: Cold, source: str, message: str
@@ -272,15 +279,18 @@ def test_a_conftest_that_cannot_be_imported_is_an_error_of_its_own(cold: Cold) -
 
 @pytest.mark.parametrize(
     ("body", "message"),
-    [
-        ("import os; os._exit(0)", "the test process died while it ran (exit code 0)"),
-        ("import os; os._exit(7)", "the test process died while it ran (exit code 7)"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "(killed by SIGKILL (out of memory?))"),
-        ("import ctypes; ctypes.string_at(0)", "(killed by SIGSEGV): Segmentation fault"),
-        ("import pytest; pytest.exit('done', returncode=0)", "ended the whole test run while it ran"),
-        ("raise KeyboardInterrupt", "ended the whole test run while it ran"),
-        ("import os; os.closerange(3, 4000)", ""),
-    ],
+    every(
+        3,
+        [
+            ("import os; os._exit(0)", "the test process died while it ran (exit code 0)"),
+            ("import os; os._exit(7)", "the test process died while it ran (exit code 7)"),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "(killed by SIGKILL (out of memory?))"),
+            ("import ctypes; ctypes.string_at(0)", "(killed by SIGSEGV): Segmentation fault"),
+            ("import pytest; pytest.exit('done', returncode=0)", "ended the whole test run while it ran"),
+            ("raise KeyboardInterrupt", "ended the whole test run while it ran"),
+            ("import os; os.closerange(3, 4000)", ""),
+        ],
+    ),
 )
 def test_a_test_that_takes_the_process_down_is_named_and_the_others_run(cold: Cold, body: str, message: str) -> None:
     source = f"def test_a(): pass\ndef test_b():\n    {body}\ndef test_c(): pass\ndef test_d(): assert 0\n"
@@ -330,19 +340,22 @@ def test_too_many_crashes_end_the_check(cold: Cold) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        "print('x' * 400_000)",
-        "import os; os.close(1); os.close(2)",
-        "import os, tempfile; os.chdir(tempfile.mkdtemp())",
-        "import os, sys; os.write(sys.__stdout__.fileno(), b'y' * 3_000_000)",
-        "import sys; sys.modules.pop('json', None); sys.modules.pop('os', None)",
-        "import sys; sys.path.clear(); sys.meta_path.clear()",
-        "import builtins; builtins.open = builtins.print = None",
-        "import os; os.environ.clear()",
-        "import os, time\n    if not os.fork():\n        time.sleep(30)",
-        "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()",
-        "import signal; [signal.signal(s, signal.SIG_IGN) for s in (2, 15)]",
-    ],
+    every(
+        3,
+        [
+            "print('x' * 400_000)",
+            "import os; os.close(1); os.close(2)",
+            "import os, tempfile; os.chdir(tempfile.mkdtemp())",
+            "import os, sys; os.write(sys.__stdout__.fileno(), b'y' * 3_000_000)",
+            "import sys; sys.modules.pop('json', None); sys.modules.pop('os', None)",
+            "import sys; sys.path.clear(); sys.meta_path.clear()",
+            "import builtins; builtins.open = builtins.print = None",
+            "import os; os.environ.clear()",
+            "import os, time\n    if not os.fork():\n        time.sleep(30)",
+            "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()",
+            "import signal; [signal.signal(s, signal.SIG_IGN) for s in (2, 15)]",
+        ],
+    ),
 )
 def test_whatever_a_test_does_to_its_process_is_survived(cold: Cold, body: str) -> None:
     began = time.monotonic()
@@ -375,16 +388,19 @@ def test_forged_results_are_refused(cold: Cold) -> None:
 
 @pytest.mark.parametrize(
     ("files", "message"),
-    [
-        ({"pytest.ini": "[pytest]\naddopts = --no-such-option\n"}, "unrecognized arguments: --no-such-option"),
-        ({"pytest.ini": "[pytest]\nmarkers = \nfilterwarnings = what:is:this:now:for:ever\n"}, "Too many fields"),
-        ({"pytest.ini": "pytest\n"}, "pytest.ini"),
-        ({"conftest.py": "import os; os._exit(0)\n"}, r"crashed before it had collected the tests \(exit code 0\)"),
-        ({"conftest.py": "def pytest_collection_modifyitems(): 1 / 0\n"}, "ZeroDivisionError"),
-        ({"conftest.py": "def pytest_sessionstart(): import os; os._exit(0)\n"}, "crashed before"),
-        ({"conftest.py": "def pytest_sessionfinish(): import os; os._exit(0)\n"}, "crashed after the last test"),
-        ({"conftest.py": "import pytest\ndef pytest_collection_finish(): pytest.exit('x', returncode=0)\n"}, "x"),
-    ],
+    every(
+        3,
+        [
+            ({"pytest.ini": "[pytest]\naddopts = --no-such-option\n"}, "unrecognized arguments: --no-such-option"),
+            ({"pytest.ini": "[pytest]\nmarkers = \nfilterwarnings = what:is:this:now:for:ever\n"}, "Too many fields"),
+            ({"pytest.ini": "pytest\n"}, "pytest.ini"),
+            ({"conftest.py": "import os; os._exit(0)\n"}, r"crashed before it had collected the tests \(exit code 0\)"),
+            ({"conftest.py": "def pytest_collection_modifyitems(): 1 / 0\n"}, "ZeroDivisionError"),
+            ({"conftest.py": "def pytest_sessionstart(): import os; os._exit(0)\n"}, "crashed before"),
+            ({"conftest.py": "def pytest_sessionfinish(): import os; os._exit(0)\n"}, "crashed after the last test"),
+            ({"conftest.py": "import pytest\ndef pytest_collection_finish(): pytest.exit('x', returncode=0)\n"}, "x"),
+        ],
+    ),
 )
 def test_no_verdict_is_an_error_with_pytests_own_line(cold: Cold, files: dict[str, str], message: str) -> None:
     with pytest.raises(CriticError, match=message):

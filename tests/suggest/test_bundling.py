@@ -12,6 +12,7 @@ import pytest
 from coderefine.publishers.hosts.artifact import checked_file, read
 from coderefine.publishers.hosts.bundle import Bundle
 from coderefine.publishers.hosts.words import summary
+from tests.support.cases import few
 from tests.support.command import FAULT, GREEN, ORDER, TESTS, coderefine
 from tests.support.repo import git, make_repo, write
 
@@ -71,7 +72,10 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[tuple[int, int]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    few(CASES, "one fault", "two faults far apart: neither alone leaves the tests green", "nothing wrong"),
+)
 def test_what_is_suggested_leaves_all_tests_green(name: str, tmp_path: Path) -> None:
     change, places = CASES[name]
     bundle = suggested(tmp_path / "r", tmp_path / "out", change)

@@ -21,3 +21,11 @@ def few(cases: Iterable[object], *always: str) -> list[ParameterSet]:
         pytest.param(case, id=name, marks=() if name in always else pytest.mark.thorough)
         for name, case in named.items()
     ]
+
+
+def every(step: int, cases: Iterable[object]) -> list[ParameterSet]:
+    """`cases` for `parametrize`, a tuple's items apart; all but the first of each `step` are thorough."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.thorough if at % step else ())
+        for at, case in enumerate(cases)
+    ]

@@ -99,10 +99,11 @@ def end(process: subprocess.Popen[str], timeout: float = 120.0) -> Said:
 def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap: Sequence[str] = ()) -> Said:
     """Run `coderefine ARGS` to its end: forked where that makes no difference (see `preloaded`)."""
     full = _environment(env)
-    if wrap or not hasattr(socket, "send_fds") or not _server(full).fits(full):
+    server = None if wrap else _server(full)
+    if server is None:
         return end(start(*args, cwd=cwd, env=env, wrap=wrap))
     try:
-        code, out, err = _server(full).run(args, cwd, full, timeout=120.0)
+        code, out, err = server.run(args, cwd, full, timeout=120.0)
     except TimeoutError as error:
         raise AssertionError(f"still running after 120 s: {error}") from None
     return Said(code, *(text.decode().replace("\r\n", "\n") for text in (out, err)))
@@ -111,12 +112,15 @@ def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap
 _servers: list[Preloaded] = []
 
 
-def _server(env: Mapping[str, str]) -> Preloaded:
-    """The one process of this test run that forks."""
-    if not _servers:
+def _server(env: Mapping[str, str]) -> Preloaded | None:
+    """The one process of this test run that forks; None where `env` needs a start of its own.
+
+    It is the first that is asked for in a sealed environment (tests/conftest.py), which is that of nearly all.
+    """
+    if not _servers and hasattr(socket, "send_fds") and "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in env:
         _servers.append(Preloaded(env))
         atexit.register(_servers[0].close)
-    return _servers[0]
+    return next((server for server in _servers if server.fits(env)), None)
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
