@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.command import ORDER, TESTS, Said, coderefine
 from tests.support.repo import git, make_repo, write
 
@@ -45,7 +46,7 @@ def checks(top: Path, commit: str) -> str:
     return git(top, "log", "-1", "--format=%(trailers:key=Coderefine-Checks,valueonly)", commit).split(",")[0]
 
 
-@pytest.mark.parametrize("how", ["commit", "branch"])
+@pytest.mark.parametrize("how", every(2, ["commit", "branch"]))
 def test_a_fix_that_lies_uncommitted_beside_it_is_not_credited_to_the_commit(two: Path, how: str) -> None:
     said = fixed(two, *({"commit": ("--commit",), "branch": ("--branch", "side")}[how]))
     commit = "HEAD" if how == "commit" else "side"
@@ -109,6 +110,7 @@ def test_a_file_that_head_does_not_have_cannot_be_committed_repaired(tmp_path: P
     assert "order.py is not in HEAD" in said.lines[0]
 
 
+@pytest.mark.thorough
 def test_an_edit_made_while_it_was_proved_is_not_in_the_proof(two: Path) -> None:
     """The views show the files that lie there: one that was as in HEAD when the run began and is not any more."""
     git(two, "checkout", "-q", "--", "shop.py")

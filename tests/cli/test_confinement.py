@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.sandbox.kernel import landlock_abi
-from tests.support.cases import few
+from tests.support.cases import every, few
 from tests.support.command import FAULT, GREEN, ORDER, RIGHT, ROOT, TESTS, block, coderefine
 from tests.support.llm_server import LlmServer
 from tests.support.repo import make_repo
@@ -83,7 +83,7 @@ def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "faulty", [ORDER, GREEN.replace('"""Prices', 'import os\n"""Prices')], ids=["a test", "only lint"]
+    "faulty", every(2, [ORDER, GREEN.replace('"""Prices', 'import os\n"""Prices')]), ids=["a test", "only lint"]
 )
 def test_what_is_needed_before_the_first_test_is_allowed(home: Path, tmp_path: Path, faulty: str) -> None:
     """With a conftest.py that writes to HOME pytest does not even start in the sandbox."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cases import few
+from tests.support.cases import every, few
 from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine, descendants, end, start
 from tests.support.llm_server import LlmServer, Reply
 from tests.support.publishing import state
@@ -67,7 +67,7 @@ def test_a_sleeping_baseline_is_interrupted_within_two_seconds(tmp_path: Path, c
     assert state(top) == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", every(2, [signal.SIGKILL, signal.SIGINT]))
 def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: int) -> None:
     mark = f"mark-{os.getpid()}-resume-{number}"
     before = state(repo)

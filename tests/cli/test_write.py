@@ -297,6 +297,7 @@ def test_what_cannot_be_is_told_before_anything_is_asked(pkg: Make, args: Sequen
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.thorough
 def test_it_can_be_replayed_and_undone(pkg: Make) -> None:
     top = pkg(FILES)
     before = state(top)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from coderefine import Outcome, Stop, Task, refine
+from tests.support.cases import every
 from tests.support.command import block, coderefine
 from tests.support.llm_server import LlmServer, Reply, Script, Seen
 from tests.support.repo import make_repo, write
@@ -86,7 +87,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", TEXTS, ids=lambda case: case.task)
+@pytest.mark.parametrize("case", every(3, TEXTS), ids=lambda case: case.task)
 def test_a_text_is_refined_until_its_review_is_good_enough(tmp_path: Path, case: Text) -> None:
     top = make_repo(tmp_path / case.task, dict([case.given]))
     script = reviewing(turns(case.path, *case.versions), case.scores, case.criteria, case.path)

@@ -223,6 +223,7 @@ def test_without_network(repo: Path) -> None:
         assert done.returncode == code, done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 def test_what_is_pushed(repo: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
@@ -239,6 +240,7 @@ def test_what_is_pushed(repo: Path, tmp_path: Path) -> None:
     assert git(bare, "rev-parse", "main") == git(repo, "rev-parse", "HEAD")
 
 
+@pytest.mark.thorough
 def test_two_commits_at_once(repo: Path, tmp_path: Path) -> None:
     """In two worktrees of one repository, so that git itself allows it."""
     other = tmp_path / "other"

@@ -10,6 +10,7 @@ import pytest
 
 from coderefine.core import Ask, Attempt, Check, Finding, Outcome, Severity, Span, Stop, View
 from coderefine.errors import BudgetError, CriticError
+from tests.support.cases import every
 from tests.support.loop import Script, run
 from tests.support.repo import make_repo
 
@@ -92,7 +93,7 @@ def test_what_the_adviser_likes_less_is_not_published(shop: Path) -> None:
     assert len(outcome.remaining) == 2
 
 
-@pytest.mark.parametrize("worse", [BROKEN, LINTED])
+@pytest.mark.parametrize("worse", every(2, [BROKEN, LINTED]))
 def test_praise_never_outvotes_a_gate(shop: Path, worse: str) -> None:
     adviser = Adviser(TASTE)
     outcome, _ = refined(shop, adviser, [worse])

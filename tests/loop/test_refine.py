@@ -10,6 +10,7 @@ import pytest
 
 from coderefine.core import Limits, Situation, Stop
 from coderefine.loop.proof import PROOF_SEED
+from tests.support.cases import every
 from tests.support.loop import Script, run
 from tests.support.repo import git, make_repo, write
 
@@ -154,11 +155,14 @@ def test_sometimes():
 
 @pytest.mark.parametrize(
     ("limits", "stop", "why"),
-    [
-        (Limits(iterations=2), Stop.ITERATIONS, "2 of 2 rounds with the model are used (--max-iterations)"),
-        (Limits(seconds=0.0), Stop.BUDGET, "of --timeout are used up"),
-        (Limits(test_runs=2), Stop.BUDGET, "test runs"),
-    ],
+    every(
+        3,
+        [
+            (Limits(iterations=2), Stop.ITERATIONS, "2 of 2 rounds with the model are used (--max-iterations)"),
+            (Limits(seconds=0.0), Stop.BUDGET, "of --timeout are used up"),
+            (Limits(test_runs=2), Stop.BUDGET, "test runs"),
+        ],
+    ),
 )
 def test_limits_are_checked_before_they_are_spent(shop: Path, limits: Limits, stop: Stop, why: str) -> None:
     bad = [{"shop.py": SUM.replace("[1:]", f"[{number}:]")} for number in range(2, 9)]
@@ -227,7 +231,7 @@ def test_every_attempt_is_recorded_in_order(shop: Path) -> None:
     assert [attempt.number for attempt in ran.recorded] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("path", ["shop.py/more.py", "x" * 300 + ".py", "\ud800.py"])
+@pytest.mark.parametrize("path", every(3, ["shop.py/more.py", "x" * 300 + ".py", "\ud800.py"]))
 def test_a_patch_to_an_impossible_path_is_refused_and_the_run_goes_on(shop: Path, path: str) -> None:
     outcome = run(shop, Script([{path: "X = 1\n"}, {"shop.py": RIGHT}])).outcome
     assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import seal
 from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine
 from tests.support.github_fake import Fake, served
@@ -18,18 +20,32 @@ from tests.support.repo import git, make_repo, write
 HELLO = 'def hello():\n    return "hi"\n'
 
 
+@pytest.fixture(scope="module")
+def proved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the repository `r` of a pull request that adds a faulty module, an unused import, a renamed, a
+    deleted and a binary file, and with `out`, what the first stage wrote of it."""
+    folder = tmp_path_factory.mktemp("proved")
+    files = {"pyproject.toml": '[project]\nname = "x"\n', "old.py": HELLO, "gone.py": HELLO}
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        top = make_repo(folder / "r", files)
+        git(top, "checkout", "-q", "-b", "topic")
+        git(top, "mv", "old.py", "new.py")
+        git(top, "rm", "-q", "gone.py")
+        write(top, {"order.py": ORDER, "test_order.py": TESTS, "data.bin": b"\0\1\2"})
+        git(top, "add", "-A")
+        git(top, "commit", "-q", "-m", "topic")
+        with served(Fake(top, git(top, "rev-parse", "main"))) as fake:
+            assert suggest(fake, "--out", str(folder / "out"), token="").code == 0
+            assert fake.log == []
+    return folder
+
+
 @pytest.fixture
-def pull(tmp_path: Path) -> Iterator[Fake]:
-    """A pull request that adds a faulty module, an unused import, a renamed, a deleted and a binary file."""
-    top = make_repo(tmp_path / "r", {"pyproject.toml": '[project]\nname = "x"\n', "old.py": HELLO, "gone.py": HELLO})
-    base = git(top, "rev-parse", "HEAD")
-    git(top, "checkout", "-q", "-b", "topic")
-    git(top, "mv", "old.py", "new.py")
-    git(top, "rm", "-q", "gone.py")
-    write(top, {"order.py": ORDER, "test_order.py": TESTS, "data.bin": b"\0\1\2"})
-    git(top, "add", "-A")
-    git(top, "commit", "-q", "-m", "topic")
-    with served(Fake(top, base)) as fake:
+def pull(proved: Path, tmp_path: Path) -> Iterator[Fake]:
+    """The pull request, in a repository of the test's own."""
+    top = Path(shutil.copytree(proved / "r", tmp_path / "r", symlinks=True))
+    with served(Fake(top, git(top, "rev-parse", "main"))) as fake:
         yield fake
 
 
@@ -78,10 +94,8 @@ def test_the_one_command_of_the_summary_applies_all(pull: Fake) -> None:
     assert (pull.top / "order.py").read_text() == GREEN
 
 
-def test_the_artifact_of_one_run_is_posted_by_another(pull: Fake, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert suggest(pull, "--out", str(out), token="").code == 0
-    assert pull.log == []
+def test_the_artifact_of_one_run_is_posted_by_another(proved: Path, pull: Fake, tmp_path: Path) -> None:
+    out = proved / "out"
     elsewhere = tmp_path / "empty"
     elsewhere.mkdir()
     env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
@@ -93,10 +107,9 @@ def test_the_artifact_of_one_run_is_posted_by_another(pull: Fake, tmp_path: Path
     assert green(pull.top)
 
 
-def test_posting_without_a_token_is_a_failure(pull: Fake, tmp_path: Path) -> None:
+def test_posting_without_a_token_is_a_failure(proved: Path, tmp_path: Path) -> None:
     """It is all that this run was for; the run that proves may go without."""
-    out = tmp_path / "out"
-    assert suggest(pull, "--out", str(out), token="").code == 0
+    out = proved / "out"
     for host in ("github", "gitlab"):
         words = ("suggest", "--from", str(out), "--host", host, "--repo", "o/r", "--pull", "1")
         said = coderefine(*words, cwd=tmp_path)
@@ -104,9 +117,8 @@ def test_posting_without_a_token_is_a_failure(pull: Fake, tmp_path: Path) -> Non
         assert "nothing was posted: no token" in said.lines[0]
 
 
-def test_nothing_is_posted_when_somebody_pushed_meanwhile(pull: Fake, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    suggest(pull, "--out", str(out), token="")
+def test_nothing_is_posted_when_somebody_pushed_meanwhile(proved: Path, pull: Fake, tmp_path: Path) -> None:
+    out = proved / "out"
     seen = []
 
     def push(verb: str, path: str) -> None:

@@ -9,19 +9,23 @@ import pytest
 
 from tests.bench.kill.kills import Kill, killed
 from tests.bench.kill.run import instants
+from tests.support.cases import every
 
 
 @pytest.mark.parametrize(
     "kill",
-    [
-        Kill(0.1),
-        Kill(1.5),
-        Kill(4.0),
-        Kill(0.0, publishing=True),
-        Kill(0.02, publishing=True, delivery=("--commit",)),
-        Kill(0.06, publishing=True, delivery=("--commit",)),
-        Kill(0.5, publishing=True, delivery=("--commit",), hooks=True),
-    ],
+    every(
+        3,
+        [
+            Kill(0.1),
+            Kill(1.5),
+            Kill(4.0),
+            Kill(0.0, publishing=True),
+            Kill(0.02, publishing=True, delivery=("--commit",)),
+            Kill(0.06, publishing=True, delivery=("--commit",)),
+            Kill(0.5, publishing=True, delivery=("--commit",), hooks=True),
+        ],
+    ),
     ids=["at the start", "baseline", "attempts", "writing", "committing", "commit made", "in a slow hook"],
 )
 def test_killed_and_nothing_lost(tmp_path: Path, kill: Kill) -> None:

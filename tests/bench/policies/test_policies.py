@@ -8,10 +8,11 @@ import pytest
 
 from coderefine.config import POLICIES
 from tests.bench.policies.run import Terms, compare, growth
+from tests.support.cases import every
 
 
-@pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("chance", [0.15, 0.6])
+@pytest.mark.parametrize("single", every(2, [False, True]))
+@pytest.mark.parametrize("chance", every(2, [0.15, 0.6]))
 def test_the_default_solves_at_least_as_much_as_any_other(chance: float, single: bool) -> None:
     scores = compare(Terms(8, 12_000, (chance,), single=single))
     solved = {score.policy: score.solved for score in scores}
@@ -23,7 +24,7 @@ def test_the_default_solves_at_least_as_much_as_any_other(chance: float, single:
 LEDGER_LINE = 380
 
 
-@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("single", every(2, [False, True]))
 def test_a_prompt_grows_by_a_ledger_line_per_round(single: bool) -> None:
     """What an attempt changed and what was found of it, never cut; not the attempt itself."""
     sizes = growth("coderefine", single=single)
