@@ -85,7 +85,7 @@ def start(
     )
 
 
-def end(process: subprocess.Popen[str], timeout: float = 120.0) -> Said:
+def end(process: subprocess.Popen[str], timeout: float = 300.0) -> Said:
     """Wait for it; what is still running after `timeout` seconds is killed and fails the test."""
     try:
         out, err = process.communicate(timeout=timeout)
@@ -103,9 +103,9 @@ def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap
     if server is None:
         return end(start(*args, cwd=cwd, env=env, wrap=wrap))
     try:
-        code, out, err = server.run(args, cwd, full, timeout=120.0)
+        code, out, err = server.run(args, cwd, full, timeout=300.0)
     except TimeoutError as error:
-        raise AssertionError(f"still running after 120 s: {error}") from None
+        raise AssertionError(f"still running after 300 s: {error}") from None
     return Said(code, *(text.decode().replace("\r\n", "\n") for text in (out, err)))
 
 
