@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,14 +12,6 @@ def pytest_configure() -> None:
     """Children of a shell's background job ignore SIGINT, those of nohup SIGHUP: ours have to hear both."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    _keep_to_one_processor(os.environ.get("PYTEST_XDIST_WORKER", ""))
-
-
-def _keep_to_one_processor(worker: str) -> None:
-    """Each worker of xdist to one of its own: the command starts a server per processor, which the others need."""
-    if worker.startswith("gw") and sys.platform == "linux":
-        allowed = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {allowed[int(worker.removeprefix("gw")) % len(allowed)]})
 
 
 @pytest.fixture(autouse=True)

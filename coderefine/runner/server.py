@@ -6,7 +6,6 @@ import base64
 import contextlib
 import os
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -127,5 +126,4 @@ def encoded(files: Mapping[str, bytes | None]) -> dict[str, str | None]:
 
 
 def usual_workers() -> int:
-    """As many as there are processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else max(1, os.cpu_count() or 1)
+    return max(1, os.cpu_count() or 1)
