@@ -108,7 +108,7 @@ def critics(parts: Setup) -> tuple[Critic, ...]:
 
     configured = build(parts.place, parts.interpreter, parts.config, parts.listen)
     if parts.task.wanted:
-        from coderefine.critics.judged import Judged
+        from coderefine.critics.task_gates import Judged
 
         configured = tuple(Judged(one, parts.task) if one.name == "pytest" else one for one in configured)
     return (*configured, *(critic for critic in _of_task(parts) if critic.gate))
@@ -118,8 +118,7 @@ def _of_task(parts: Setup) -> tuple[Critic, ...]:
     """Return the critics of the task, gates and advisers."""
     if parts.task is FIX:
         return ()
-    from coderefine.critics.asked import Asked
-    from coderefine.critics.functions import FunctionGate, Rewarded
+    from coderefine.critics.task_gates import Asked, FunctionGate, Rewarded
 
     task, place = parts.task, parts.place
     made: list[Critic] = [make(place, parts.interpreter, parts.config, parts.listen) for make in task.critics]
@@ -148,9 +147,9 @@ def advice(
     They are those of the task, and a review where criteria and a model are set. `original`: returns what a path held
     when the run began. `earlier`: attempts of a recorded run; their advice is used again.
     """
-    from coderefine.critics.recalled import recalled
+    from coderefine.critics.recorded import with_records
 
-    own = tuple(recalled(critic, earlier) for critic in _of_task(parts) if not critic.gate)
+    own = tuple(with_records(critic, earlier) for critic in _of_task(parts) if not critic.gate)
     if parts.task.drafts and client is not None:
         from coderefine.critics.drafted import Drafted
 

@@ -15,13 +15,13 @@ GATES = {
     "ruff": ("coderefine.critics.ruff", "Ruff"),
     "radon": ("coderefine.critics.radon", "Radon"),
 }
-"""Name of a gate (the config's word for it) -> module and class."""
+"""Name of a gate in the configuration -> module and class."""
 
 
 def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> tuple[Critic, ...]:
-    """The critics of `config.gates`, in its order; every [[tool.coderefine.commands]] named there is one.
+    """The critics of `config.gates`, in that order; every [[tool.coderefine.commands]] named there is one.
 
-    A configured command is a gate without being repeated in `gates` as long as those are the default ones.
+    With the default gates, every configured command is a gate without being repeated in `gates`.
     """
     return tuple(_one(name, place, interpreter, config, listen) for name in names(config))
 

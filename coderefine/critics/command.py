@@ -1,5 +1,7 @@
 """The command gate: any program whose output names files and lines is a critic.
 
+Its output is read by a regex line by line, as JSON of the usual shapes, or as SARIF 2.1.0.
+
     [[tool.coderefine.commands]]
     name = "mypy"
     run = ["mypy", "--no-error-summary", "--show-error-codes", "src"]
@@ -15,25 +17,27 @@
     run = ["bandit", "-q", "-r", "src", "-f", "sarif"]        # needs bandit[sarif]
     format = "sarif"
 
-A program is looked for in the project's own environment first, then on PATH. It runs what the project brings along
-(plug-ins of a type checker, a Makefile), so it is confined from the start, on the untouched tree too.
+A program is looked for in the project's own environment first, then on PATH. It may run code of the project (plug-ins
+of a type checker, a Makefile), so it is confined from the start, on the untouched tree too.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from coderefine.core import Ask, Check, Event, Finding, Finished, Listen, Severity, Span, View
-from coderefine.critics.confined import Run, Sandboxed
-from coderefine.critics.output import Said, readers
-from coderefine.critics.scope import weighed
-from coderefine.critics.texts import Texts
+from coderefine.critics.sandboxed import Run, Sandboxed, last_line_of
+from coderefine.critics.source_files import weighed
+from coderefine.critics.symbols import Texts
 from coderefine.errors import ConfigError, CriticError, ProcessError
 
 if TYPE_CHECKING:
@@ -44,9 +48,17 @@ if TYPE_CHECKING:
 NOT_STARTED = (126, 127)
 """Exit codes of a shell that cannot start a program."""
 
+LISTS = ("generalDiagnostics", "results", "issues", "diagnostics", "messages", "findings", "errors")
+"""Where JSON reports keep their remarks: pyright, bandit and semgrep, and others."""
+PATHS = ("path", "file", "filename", "file_path", "uri")
+LINES = ("line", "line_number", "lineno", "row", "startLine")
+RULES = ("rule", "code", "rule_id", "ruleId", "check_id", "test_id", "symbol", "message-id")
+MESSAGES = ("message", "text", "issue_text", "description")
+SOFT = frozenset({"note", "information", "info", "hint", "none"})
+
 
 class CommandGate:
-    """Runs one configured program over the whole project, in its root, and reads what it says."""
+    """Runs one configured program over the whole project, in its root, and reads what it reports."""
 
     gate = True
 
@@ -59,7 +71,7 @@ class CommandGate:
         self._interpreter = interpreter
         self._command = command
         self._listen = listen
-        self._read = readers(command)
+        self._read = _reader(command)
         self._box = Sandboxed(config)
 
     @property
@@ -75,20 +87,19 @@ class CommandGate:
         began = time.monotonic()
         self._listen(Event("critic", self.name))
         timeout = min(ask.timeout, self._command.timeout)
-        said = self._box.fitting(
-            lambda run: list(self._said(view, self._run(run, view, timeout))), loosen=ask.freedom is None
+        found = self._box.fitting(
+            lambda run: list(self._diagnostics(view, self._run(run, view, timeout))), loosen=ask.freedom is None
         )
         texts = Texts(view)
-        findings = weighed((self._finding(one, texts) for one in said), ask.scope)
+        findings = weighed((self._finding(one, texts) for one in found), ask.scope)
         seconds = time.monotonic() - began
         tool = Path(self._command.run[0]).name
         return Check(self.name, findings, seconds=seconds, tool=tool, confined=self._box.words)
 
     def _run(self, run: Run, view: View, timeout: float) -> Finished:
-        environment = {"PATH": os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))}
         argv = (self._program(), *self._command.run[1:])
         try:
-            result = run(view, argv, cwd=self._place.prefix, env=environment, timeout=timeout)
+            result = run(view, argv, cwd=self._place.prefix, env={"PATH": self._path()}, timeout=timeout)
         except ProcessError as error:
             raise CriticError(self._missing() or f"{self.name}: {error}") from error
         if result.timed_out:
@@ -96,18 +107,20 @@ class CommandGate:
         if result.returncode in NOT_STARTED and (missing := self._missing()):
             raise CriticError(missing)
         if result.returncode not in (0, *self._command.findings_exit):
-            raise CriticError(f"{self.name} exited {result.returncode}: {_complaint(result)}")
+            raise CriticError(f"{self.name} exited {result.returncode}: {last_line_of(result)}")
         return result
 
     def _missing(self) -> str:
         """Say how to install the program where there is none of that name; "" where there is one."""
         program = self._program()
-        path = os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))
-        if os.sep in program or shutil.which(program, path=path):
+        if os.sep in program or shutil.which(program, path=self._path()):
             return ""
         other = ", or choose pyright ([tool.pyright] in pyproject.toml)" if program == "mypy" else ""
         python = self._interpreter.path
         return f"{program} is not installed for {python}: {python} -m pip install {program}{other}"
+
+    def _path(self) -> str:
+        return os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))
 
     def _program(self) -> str:
         """The project's own program of that name if its environment has one; a path stays a path."""
@@ -115,17 +128,16 @@ class CommandGate:
         own = self._interpreter.path.parent / program
         return str(own) if os.sep not in program and own.is_file() else program
 
-    def _said(self, view: View, result: Finished) -> Iterator[Said]:
-        spoke = False
-        for said in self._read(result.stdout or result.stderr):
-            spoke = True
-            path = self._relative(view, said.path)
+    def _diagnostics(self, view: View, result: Finished) -> Iterator[Diagnostic]:
+        found = list(self._read(result.stdout or result.stderr))
+        for one in found:
+            path = self._relative(view, one.path)
             if path is not None:
-                yield replace(said, path=path)
-        if result.returncode != 0 and not spoke:
+                yield replace(one, path=path)
+        if result.returncode != 0 and not found:
             raise CriticError(
                 f"{self.name} exited {result.returncode} but none of its output could be read as a finding "
-                f"(check format and regex): {_complaint(result)}"
+                f"(check format and regex): {last_line_of(result)}"
             )
 
     def _relative(self, view: View, path: str) -> str | None:
@@ -136,19 +148,133 @@ class CommandGate:
                 return Path(full).relative_to(top).as_posix()
         return None
 
-    def _finding(self, said: Said, texts: Texts) -> Finding:
+    def _finding(self, found: Diagnostic, texts: Texts) -> Finding:
         return Finding(
             critic=self.name,
-            rule=said.rule or self.name,
-            path=said.path,
-            message=said.message,
-            span=Span(said.line, max(said.line, said.last)) if said.line else None,
-            symbol=texts.symbol(said.path, said.line),
-            evidence=texts.line(said.path, said.line),
-            severity=Severity.SOFT if said.soft else Severity.HARD,
+            rule=found.rule or self.name,
+            path=found.path,
+            message=found.message,
+            span=Span(found.line, max(found.line, found.last)) if found.line else None,
+            symbol=texts.symbol(found.path, found.line),
+            evidence=texts.line(found.path, found.line),
+            severity=Severity.SOFT if found.soft else Severity.HARD,
         )
 
 
-def _complaint(result: Finished) -> str:
-    said = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
-    return said.splitlines()[-1][:300] if said else "it printed nothing"
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding as printed; `path` as the program wrote it, `line` 1-based and 0 when unknown."""
+
+    path: str
+    line: int
+    message: str
+    rule: str = ""
+    last: int = 0
+    soft: bool = False
+
+
+Reader = Callable[[bytes], Iterable[Diagnostic]]
+
+
+def _reader(command: Command) -> Reader:
+    """The reader for `command.format`. Raises ConfigError for an unknown format or a regex that cannot work."""
+    if command.format == "lines":
+        return _lines(command)
+    if command.format == "json":
+        return lambda data: _json(_loaded(data, command.name))
+    if command.format == "sarif":
+        return lambda data: _sarif(_loaded(data, command.name), command.name)
+    raise ConfigError(f"command {command.name!r}: format must be lines, json or sarif, not {command.format!r}")
+
+
+def _lines(command: Command) -> Reader:
+    try:
+        pattern = re.compile(command.regex, re.MULTILINE)
+    except re.error as error:
+        raise ConfigError(f"command {command.name!r}: regex is broken: {error}") from error
+    missing = {"path", "message"} - set(pattern.groupindex)
+    if missing:
+        raise ConfigError(f"command {command.name!r}: regex has no group named {' or '.join(sorted(missing))}")
+    return lambda data: map(_matched, pattern.finditer(_text(data)))
+
+
+def _text(data: bytes) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", data.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def _matched(match: re.Match[str]) -> Diagnostic:
+    groups = {name: text or "" for name, text in match.groupdict().items()}
+    line = groups.get("line", "")
+    number = int(line) if line.isdecimal() else 0
+    return Diagnostic(groups["path"], number, groups["message"].strip(), groups.get("rule", ""))
+
+
+def _loaded(data: bytes, name: str) -> Any:
+    if not data.strip():
+        return []
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise CriticError(f"{name} printed no JSON: {error}") from error
+
+
+def _json(report: Any) -> Iterator[Diagnostic]:
+    """A list of objects, or an object that holds one (also by file, as eslint-like tools print it)."""
+    if isinstance(report, dict):
+        report = next((report[key] for key in LISTS if isinstance(report.get(key), list)), [])
+    for entry in report if isinstance(report, list) else ():
+        if isinstance(entry, dict):
+            yield from _entry(entry)
+
+
+def _entry(entry: dict[str, Any]) -> Iterator[Diagnostic]:
+    path = _first(entry, PATHS)
+    nested = next((entry[key] for key in LISTS if isinstance(entry.get(key), list)), None)
+    if nested is not None and path:
+        yield from _json([{**item, "path": path} for item in nested if isinstance(item, dict)])
+    elif path:
+        level = str(entry.get("severity", entry.get("type", ""))).lower()
+        yield Diagnostic(path, _line(entry), _first(entry, MESSAGES), _first(entry, RULES), soft=level in SOFT)
+
+
+def _first(entry: dict[str, Any], keys: Iterable[str]) -> str:
+    return next((str(entry[key]) for key in keys if isinstance(entry.get(key), str | int)), "")
+
+
+def _line(entry: dict[str, Any]) -> int:
+    """A line number of its own, or pyright's zero-based, language-server-like range."""
+    for key in LINES:
+        if isinstance(entry.get(key), int):
+            return int(entry[key])
+    start = entry.get("range", {})
+    start = start.get("start", {}) if isinstance(start, dict) else {}
+    if isinstance(start, dict) and isinstance(start.get("line"), int):
+        return int(start["line"]) + 1
+    location = entry.get("location", entry.get("start"))
+    return _line(location) if isinstance(location, dict) else 0
+
+
+def _sarif(report: Any, name: str) -> Iterator[Diagnostic]:
+    try:
+        for run in report["runs"] if report else ():
+            for result in run.get("results") or ():
+                yield from _result(result)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CriticError(f"{name} printed no SARIF 2.1.0: {error!r}") from error
+
+
+def _result(result: dict[str, Any]) -> Iterator[Diagnostic]:
+    if result.get("suppressions"):
+        return
+    for location in (result.get("locations") or [])[:1]:
+        physical = location["physicalLocation"]
+        region = physical.get("region", {})
+        line = int(region.get("startLine", 0))
+        yield Diagnostic(
+            unquote(physical["artifactLocation"]["uri"]),
+            line,
+            result["message"].get("text", ""),
+            result.get("ruleId", ""),
+            int(region.get("endLine", line)),
+            soft=result.get("level") in SOFT,
+        )

@@ -1,22 +1,39 @@
 """radon's figures for one source text: cyclomatic complexity per function, maintainability index of the file.
 
 radon's visitors are slow (7.3 s for 436,000 lines, 3.2 s of them parsing), and nearly all code is within its
-limits. So a cheap bound comes first, and radon itself measures only what that cannot clear:
+limits. So cheap bounds come first, and radon itself measures only what they cannot clear.
 
-* Every decision point radon counts (`if`, `elif`, loop, its `else`, `and`/`or`, comprehension and its `if`, `except`,
-  `try … else`, `case`, `assert`) is written with a keyword of its own. So 1 + the keywords in a function's lines
-  is at least its complexity; words in strings and comments only raise the bound.
-* For the index see maintainability.py.
+Complexity: every decision point that radon counts (`if`, `elif`, loop, its `else`, `and`/`or`, comprehension and its
+`if`, `except`, `try … else`, `case`, `assert`) is written with a keyword of its own. So 1 + the keywords in a
+function's lines is at least its complexity; words in strings and comments only raise the bound.
+
+index = 100/171 · (171 − 5.2 ln V − 0.23 G − 16.2 ln L + 50 sin √(2.46 · radians(C))), with V Halstead's volume, G the
+complexity, L the logical lines, C the percentage of comments. Its lower bound is computed from these:
+
+* V = N log₂ n ≤ N log₂ N, and each of the operations counted in N is written with an operator and adds at most three.
+* G ≤ 2 + decision keywords + functions and classes.
+* L: each statement, `else`, `finally`, decorator and handler begins at most one logical line, and radon counts a
+  second one only where a colon stands in it that does not end it, and for what follows a semicolon.
+* The sine is concave up to π, so over a range of C it is least at one of the range's ends.
 """
 
 from __future__ import annotations
 
 import ast
+import math
+import re
 from dataclasses import dataclass
+from itertools import accumulate
 
-from coderefine.bounds import decisions, surely_maintainable, surely_simple
-from coderefine.critics.maintainability import index_below
-from coderefine.critics.symbols import Function, definitions, parse, rows
+from coderefine.bounds import bound, decisions, formula, surely_maintainable, surely_simple
+from coderefine.critics.symbols import Definition, Function, blocks, definitions, first_line, last_line, rows
+from coderefine.source import syntax
+
+ONE_TOKEN = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
+"""A triple-quoted string that is one token beyond doubt."""
+LONGEST = 200
+"""Rows of one statement above which a file gets no index: radon reads such tables in quadratic time (10,000 rows
+took more than ten minutes), and a table is data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +59,156 @@ def measure(text: str, limit: int, floor: float) -> Measured:
 
     `limit`: the highest complexity allowed. `floor`: the lowest maintainability index allowed (0 to 100).
     """
-    few = surely_simple(text, limit)
-    short = surely_maintainable(text, floor)
-    if few and short:
-        return Measured()
-    tree = parse(text)
+    simple = surely_simple(text, limit)
+    maintainable = surely_maintainable(text, floor)
+    tree = None if simple and maintainable else syntax(text)
     if tree is None:
         return Measured()
-    return Measured(() if few else _functions(tree, text, limit), None if short else index_below(tree, text, floor))
+    found = () if simple else _over_limit(tree, text, limit)
+    return Measured(found, None if maintainable else index_below(tree, text, floor))
 
 
-def _functions(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
-    running = [0]
-    for line in rows(text):
-        running.append(running[-1] + decisions(line))
+def _over_limit(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
+    running = [0, *accumulate(map(decisions, rows(text)))]
     found = []
     for name, node in definitions(tree):
-        last = node.end_lineno or node.lineno
-        if not isinstance(node, Function) or running[last] - running[node.lineno - 1] < limit:
-            continue
-        value = _complexity(node)
-        if value > limit:
-            found.append(Complex(name, node.lineno, last, value))
+        last = last_line(node)
+        if isinstance(node, Function) and running[last] - running[node.lineno - 1] >= limit:
+            from radon.complexity import cc_visit_ast
+
+            # The first block is the function; closures inside it are counted by themselves.
+            value = int(cc_visit_ast(node)[0].complexity)
+            if value > limit:
+                found.append(Complex(name, node.lineno, last, value))
     return tuple(found)
 
 
-def _complexity(node: ast.AST) -> int:
-    """radon's number for one function: closures inside it are counted by themselves."""
-    from radon.complexity import cc_visit_ast
+def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
+    """The index of `text`, parsed as `tree`, when it is below `floor`; None too where radon could not compute it.
 
-    return int(cc_visit_ast(node)[0].complexity)
+    In three steps, each slower than the one before: bounds of everything; radon's volume and complexity with bounds of
+    the lines; all of radon.
+    """
+    anatomy = _Anatomy.of(tree, rows(text))
+    if anatomy.longest > LONGEST or bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
+        return None
+    from radon.complexity import ComplexityVisitor
+    from radon.metrics import h_visit_ast, mi_compute
+    from radon.raw import analyze
+
+    volume, complexity = h_visit_ast(tree).total.volume, ComplexityVisitor.from_ast(tree).total_complexity
+    if formula(volume, complexity, anatomy.logical, anatomy.sine) >= floor:
+        return None
+    try:
+        raw = analyze(text)
+    except SyntaxError:
+        # radon reads line by line and fails on some legal texts (a form feed inside a statement, for example).
+        return None
+    share = (raw.comments + raw.multi) / raw.sloc * 100 if raw.sloc else 0.0
+    index = float(mi_compute(volume, complexity, raw.lloc, share))
+    return index if index < floor else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A simple statement, or the header of a compound one: `first` to `last` line."""
+
+    node: ast.AST
+    first: int
+    last: int
+
+    @property
+    def string(self) -> bool:
+        """A docstring, or another string that stands by itself."""
+        return isinstance(self.node, ast.Expr) and isinstance(self.node.value, ast.Constant | ast.JoinedStr)
+
+    @property
+    def simple(self) -> bool:
+        return not hasattr(self.node, "body") and not hasattr(self.node, "cases")
+
+    @property
+    def rows(self) -> range:
+        return range(self.first, self.last + 1)
+
+    @property
+    def logical(self) -> int:
+        """Logical lines that the node itself begins, colons and semicolons aside."""
+        blocks = [bool(getattr(self.node, name, 0)) for name in ("orelse", "finalbody")]
+        return 1 + len(getattr(self.node, "decorator_list", ())) + sum(blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Anatomy:
+    """`code`: the text without what is surely a string or comment. `logical`: an upper bound of the logical lines.
+
+    `sine`: the least the comments' sine can be. `longest`: rows of the longest statement that is no string.
+    """
+
+    code: str
+    logical: int
+    sine: float
+    longest: int
+
+    @classmethod
+    def of(cls, tree: ast.Module, lines: list[str]) -> _Anatomy:
+        parts = [_Part(node, *_extent(node)) for node in _statements(tree)]
+        remarks = _comment_rows(parts, lines)
+        kept = {number: line for number, line in enumerate(lines, 1) if number not in remarks}
+        code = "\n".join(kept.values())
+        logical = sum(part.logical for part in parts) + _colons(parts, kept) + 2 * code.count(";")
+        longest = max((len(part.rows) for part in parts if not part.string and part.simple), default=0)
+        return cls(code, logical, _sine(parts, lines, remarks), longest)
+
+
+def _comment_rows(parts: list[_Part], lines: list[str]) -> set[int]:
+    """Rows that radon surely counts as a multi-line string, and comments outside of every statement."""
+    inside = {row for part in parts for row in part.rows}
+    found = {row for row, line in enumerate(lines, 1) if line.lstrip().startswith("#") and row not in inside}
+    for part in parts:
+        if part.string and part.last > part.first:
+            text = "\n".join(lines[part.first - 1 : part.last]).strip()
+            found |= set(part.rows) if ONE_TOKEN.fullmatch(text) else set()
+    return found
+
+
+def _colons(parts: list[_Part], kept: dict[int, str]) -> int:
+    """Rows whose colon may make radon count a second logical line: not the plain end of a one-row header."""
+    headers = {part.first for part in parts if not part.simple and part.first == part.last}
+    plain = {row for row in headers & kept.keys() if kept[row].find(":") == len(kept[row]) - 1}
+    return sum(":" in line for row, line in kept.items() if row not in plain)
+
+
+def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
+    """The least sine over all shares of comments that radon may see."""
+    # The least share: comments that are surely there, among as much code as possible.
+    written = {row for row, line in enumerate(lines, 1) if line.strip()}
+    low = _angle(len(remarks & written), len(written - remarks))
+    # The greatest: everything that could be a comment, among the rows where other statements surely begin.
+    strings = [part for part in parts if part.string]
+    begins = {part.first for part in parts} - {part.first for part in strings}
+    high = _angle(sum("#" in line for line in lines) + sum(len(part.rows) for part in strings), len(begins))
+    return min(math.sin(low), math.sin(high)) if high <= math.pi else -1.0
+
+
+def _angle(comments: int, code: int) -> float:
+    """What radon takes the sine of; infinite without code."""
+    return math.sqrt(2.46 * math.radians(100 * comments / code)) if code else math.inf
+
+
+def _statements(tree: ast.Module) -> list[ast.AST]:
+    """All statements, handlers and cases; no expressions."""
+    found: list[ast.AST] = [tree]
+    for node in found:
+        found.extend(blocks(node))
+    return found[1:]
+
+
+def _extent(node: ast.AST) -> tuple[int, int]:
+    """First and last line of a simple statement, or of a compound one's header."""
+    first = node.pattern.lineno if isinstance(node, ast.match_case) else getattr(node, "lineno", 1)
+    if isinstance(node, Definition):
+        first = first_line(node)
+    body = getattr(node, "body", None) or getattr(node, "cases", None)
+    if not body:
+        return first, getattr(node, "end_lineno", None) or first
+    return first, max(first, _extent(body[0])[0] - 1)

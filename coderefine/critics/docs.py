@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Finding, Listen, Span, View
-from coderefine.critics.sources import sources
-from coderefine.critics.symbols import Definition, Function, definitions, parse
+from coderefine.critics.source_files import sources
+from coderefine.critics.symbols import Definition, Function, definitions, last_line
+from coderefine.source import syntax
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -43,7 +44,7 @@ class Docs:
 
 
 def _findings(path: str, text: str) -> Iterator[Finding]:
-    tree = parse(text)
+    tree = syntax(text)
     if tree is None:
         return
     if tree.body and not ast.get_docstring(tree):
@@ -52,34 +53,28 @@ def _findings(path: str, text: str) -> Iterator[Finding]:
     for name, node in definitions(tree):
         if isinstance(node, Function):
             functions.add(name)
-        if _public(name) and name.rpartition(".")[0] not in functions:
+        private = any(part.startswith("_") for part in name.split("."))
+        if not private and name.rpartition(".")[0] not in functions:
             yield from _of(path, name, node)
 
 
-def _public(name: str) -> bool:
-    return not any(part.startswith("_") for part in name.split("."))
-
-
 def _of(path: str, name: str, node: Definition) -> Iterator[Finding]:
-    span = Span(node.lineno, node.end_lineno or node.lineno)
+    span = Span(node.lineno, last_line(node))
     text = ast.get_docstring(node)
+    # Overloads, setters and overrides are documented at the definition they belong to.
+    decorators = " ".join(map(ast.unparse, node.decorator_list))
     if text is None:
-        if not _obvious(node):
+        if not any(word in decorators for word in ("overload", ".setter", ".deleter", "override")):
             yield _finding("missing-docstring", path, f"{name} has no docstring", span, name)
-        return
-    if isinstance(node, Function):
-        for argument in sorted(described(text) - _arguments(node)):
+    elif isinstance(node, Function):
+        args = node.args
+        taken = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+        for argument in sorted(described(text) - {item.arg for item in taken if item}):
             yield _finding("unknown-argument", path, f"{name} describes {argument}, which it does not take", span, name)
 
 
-def _obvious(node: Definition) -> bool:
-    """Overloads, setters and overrides are documented where they belong."""
-    marks = " ".join(ast.unparse(item) for item in node.decorator_list)
-    return any(word in marks for word in ("overload", ".setter", ".deleter", "override"))
-
-
 def described(text: str) -> set[str]:
-    """The arguments that a docstring describes, in Sphinx's or Google's way."""
+    """The arguments that a docstring describes, in the style of Sphinx or Google."""
     found = set(PARAMETER.findall(text))
     for section in SECTION.finditer(f"{text}\n"):
         entries = ENTRY.findall(section[2])
@@ -88,12 +83,6 @@ def described(text: str) -> set[str]:
     return found
 
 
-def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    told = node.args
-    plain = {item.arg for item in (*told.posonlyargs, *told.args, *told.kwonlyargs)}
-    return plain | {item.arg for item in (told.vararg, told.kwarg) if item}
-
-
 def _finding(rule: str, path: str, message: str, span: Span, symbol: str) -> Finding:
-    told = "write a docstring" if rule == "missing-docstring" else "describe the arguments that there are"
-    return Finding("docs", rule, path, message, span, symbol, instruction=told)
+    instruction = "write a docstring" if rule == "missing-docstring" else "describe the arguments that there are"
+    return Finding("docs", rule, path, message, span, symbol, instruction=instruction)

@@ -1,14 +1,14 @@
 """Tests that the model drafted, as advice: they guide what is written and prove nothing.
 
-They stay out of the tree unless the task names a file for them; then those that pass are handed over beside the patch,
-marked as what they are.
+They stay out of the tree unless the task names a file for them; then those that pass are delivered with the patch,
+marked as drafts.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -17,7 +17,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Attempt, Case, Check, Event, Failure, Finding, Freedom, Listen, Severity, Task, View
 from coderefine.core.plurals import counted
 from coderefine.critics.pytest import evidence
-from coderefine.critics.texts import Texts
+from coderefine.critics.symbols import Texts
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.client import Client
 from coderefine.llm.context import text_of
@@ -34,12 +34,12 @@ WRITE = (
 REMOVE = "import os, sys; os.remove(sys.argv[1])"
 BEST = 5.0
 MARK = "# Drafted by "
-"""How a file of drafted tests begins, until somebody has looked at them."""
+"""How a file of drafted tests begins, until a person has reviewed them."""
 INSTRUCTION = "a drafted test may be wrong: change the code only if the test holds it to what is asked for"
 
 
 class Drafted:
-    """Drafts once, from the first tree it sees without the patch, and runs the tests in the view they are laid into."""
+    """Drafts once, from the files as they were before the patch, and runs the tests in each view it is given."""
 
     name = "drafted"
     gate = False
@@ -70,7 +70,8 @@ class Drafted:
         """`total` is the share that passes, of 5. Raises CriticError when pytest gave no verdict."""
         began = time.monotonic()
         if self._text is None:
-            self._text = draft(self._client, self._task, self._place.prefix, self._before)
+            # From the user's files: the draft must not be derived from the answer.
+            self._text = draft(self._client, self._task, self._place.prefix, lambda path: text_of(self._original(path)))
         if not self._text:
             return Check(self.name, gate=False, notes=("the model drafted no tests",))
         ran = self._run(view, ask)
@@ -88,16 +89,17 @@ class Drafted:
 
     def beside(self, attempt: Attempt) -> Mapping[str, bytes]:
         """The file that goes with `attempt`, when the task names one and any drafted test passes."""
-        said = attempt.check(self.name)
-        if not self._task.drafted or not self._text or said is None:
+        check = attempt.check(self.name)
+        if not self._task.drafted or not self._text or check is None:
             return {}
-        failing = {finding.symbol.partition("[")[0] for finding in said.findings}
+        failing = {finding.symbol.partition("[")[0] for finding in check.findings}
         text = without(self._text, failing)
-        return {self._task.drafted: f"{_head(self._model, failing)}{text}".encode()} if tests_in(text) else {}
-
-    def _before(self, path: str) -> str | None:
-        """The user's file: the draft must not be made after the answer."""
-        return text_of(self._original(path))
+        if not tests_in(text):
+            return {}
+        head = f"{MARK}{self._model} for coderefine write, checked by nobody. Does each test say what you mean?\n"
+        head += "# Then delete this head: until that is gone, these tests judge nothing that is written.\n"
+        head += f"# Left out, because they fail: {', '.join(sorted(failing))}.\n" if failing else ""
+        return {self._task.drafted: f"{head}\n{text}".encode()}
 
     def _run(self, view: View, ask: Ask) -> Check:
         """The drafted tests alone, confined as tightly as an attempt's tests can be."""
@@ -114,11 +116,11 @@ class Drafted:
 
     def _finding(self, case: Case, texts: Texts) -> Finding:
         failure = case.failure or Failure("failed without a reason")
-        told = f"{excerpt(self._text or '', (case.id,))}\n{evidence(failure, texts)}".strip()
+        shown = f"{excerpt(self._text or '', (case.id,))}\n{evidence(failure, texts)}".strip()
         name = case.id.rsplit("::", 1)[-1]
         message = f"drafted test {name}: {failure.message}"
         path = self._task.wanted[0]
-        return Finding(self.name, "draft", path, message, None, name, told, INSTRUCTION, Severity.SOFT)
+        return Finding(self.name, "draft", path, message, None, name, shown, INSTRUCTION, Severity.SOFT)
 
     def _note(self, ran: int, bad: int) -> str:
         where = f"; they are kept in {kept}" if (kept := self._kept()) else ""
@@ -127,37 +129,26 @@ class Drafted:
         return f"{ran - bad} of {drafts} drafted by the model pass, which proves nothing{where}{put}"
 
     def _kept(self) -> str:
-        """The draft in a file of its own in the git directory, by its content; where that is, from the top."""
+        """Write the draft to a file in the git directory, named by its content; return its path from the top."""
         if self._place.git_dir is None or not self._text:
             return ""
         digest = hashlib.sha256(self._text.encode()).hexdigest()[:12]
         file = self._place.git_dir / "coderefine" / "drafts" / digest / PurePosixPath(self._name).name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self._text, "utf-8")
-        return _short(file, self._place.top)
+        top = self._place.top
+        return file.relative_to(top).as_posix() if file.is_relative_to(top) else str(file)
 
 
 def inner(path: str, place: Place) -> str:
-    """`path` as it is called in the project's root."""
+    """`path` relative to the project's root."""
     return path.removeprefix(f"{place.prefix}/")
 
 
-def _head(model: str, failing: Iterable[str]) -> str:
-    left_out = f"# Left out, because they fail: {', '.join(sorted(failing))}.\n" if failing else ""
-    told = f"{MARK}{model} for coderefine write, checked by nobody. Does each test say what you mean?\n"
-    return (
-        f"{told}# Then delete this head: until that is gone, these tests judge nothing that is written.\n{left_out}\n"
-    )
-
-
 def is_draft(file: Path) -> bool:
-    """Whether `file` holds drafted tests that nobody has looked at."""
+    """Whether `file` holds drafted tests that no person has reviewed."""
     try:
         with file.open("rb") as opened:
             return opened.readline().startswith(MARK.encode())
     except OSError:
         return False
-
-
-def _short(file: Path, top: Path) -> str:
-    return file.relative_to(top).as_posix() if file.is_relative_to(top) else str(file)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from coderefine import proc
 from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Listen, Severity, Span, Status, View
-from coderefine.critics.denied import denied
-from coderefine.critics.scope import inside
-from coderefine.critics.texts import Texts
+from coderefine.critics.source_files import inside
+from coderefine.critics.symbols import Texts
 from coderefine.errors import CriticError, RunnerError, VoidError
 from coderefine.runner.cold import HANG, run_tests
 from coderefine.sensitive import ends
@@ -26,6 +28,13 @@ EXPLANATION = 500
 OUTPUT = 300
 SHOWN_FRAMES = 6
 SHOWN_LOCALS = 6
+
+NETWORK = re.compile(
+    r"Network is unreachable|Connection ?refused|ConnectionRefusedError|getaddrinfo failed|Failed to resolve|"
+    r"name resolution|Name or service not known|nodename nor servname|No route to host",
+    re.IGNORECASE,
+)
+"""Messages of an absent network (errno(3), gai_strerror(3), urllib3)."""
 
 INSTRUCTIONS = {
     "failed": "Change the code under test so that this test passes; the test says what is wanted and stays as it is.",
@@ -50,25 +59,27 @@ class Pytest:
         self._slowest = 0.0
         self._doubted: tuple[str, ...] = ()
         self._canary = ""
-        """Why no tests of ours run beside the project's; "" where they do."""
+        """Why no canary tests run with the project's; "" where they do."""
         self.spent = 0.0
         """Seconds that the runs have taken so far."""
 
     def check(self, view: View, ask: Ask) -> Check:
         """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
         self._listen(Event("critic", self.name))
-        check = self._known(view, ask)
+        check = self._with_canary(view, ask)
         self.spent += check.seconds
         if check.complete and not self._paced:
-            self._slowest, self._paced = _slowest(check), True
+            # A test that hangs says nothing about how long tests take.
+            ended = (one.seconds for one in check.cases.values() if not one.failure or one.failure.exception != HANG)
+            self._slowest, self._paced = max(ended, default=0.0), True
             self._doubted = tuple(name for name in check.failing if "::" in name)
             self._limit = min(self._limit, max(10.0, 20 * self._slowest))
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
-        return replace(check, findings=findings, notes=(*check.notes, *denied(check, view, self._config)))
+        return replace(check, findings=findings, notes=(*check.notes, *_denied(check, view, self._config)))
 
-    def _known(self, view: View, ask: Ask) -> Check:
-        """The check of `ask`. Where tests of ours do not work even at the start, it goes on without, and says so."""
+    def _with_canary(self, view: View, ask: Ask) -> Check:
+        """Run the tests. Where the canary tests do not work even at the start, go on without them and note why."""
         try:
             check = self._run(view, ask)
         except VoidError as error:
@@ -79,16 +90,17 @@ class Pytest:
         return replace(check, notes=(*check.notes, self._canary)) if self._canary else check
 
     def _run(self, view: View, ask: Ask) -> Check:
-        place, interpreter, config = self._place, self._interpreter, self._config
+        # Wall seconds of one test: much more than its CPU seconds, for it may have to wait for a processor.
+        limit = max(self._limit, WAITING * (ask.computing or 0.0))
         try:
             return run_tests(
                 view,
-                place,
-                interpreter,
-                config,
+                self._place,
+                self._interpreter,
+                self._config,
                 ask,
                 self._listen,
-                limit=self._wall(ask),
+                limit=limit,
                 slowest=self._slowest,
                 doubted=self._doubted,
                 canary=not self._canary,
@@ -96,43 +108,35 @@ class Pytest:
         except RunnerError as error:
             raise CriticError(f"no verdict from pytest: {error}") from error
 
-    def _wall(self, ask: Ask) -> float:
-        """Wall seconds of one test: much more than its CPU seconds, for it may have to wait for a processor."""
-        return max(self._limit, WAITING * (ask.computing or 0.0))
 
-
-def _slowest(check: Check) -> float:
-    """Seconds of the slowest test that came to an end by itself."""
-    ended = (case.seconds for case in check.cases.values() if not case.failure or case.failure.exception != HANG)
-    return max(ended, default=0.0)
+def _denied(check: Check, view: View, config: Config) -> Iterator[str]:
+    """One sentence for each thing that a failing test needs and the view withholds: the network, a secret variable."""
+    failures = [case.failure for case in check.cases.values() if case.failure and case.status.bad]
+    texts = ["\n".join((one.exception, one.message, one.assertion, one.output)) for one in failures]
+    if "network off" in view.isolation and any(map(NETWORK.search, texts)):
+        yield "a failing test wants the network, which is off: `--network` (network = true) lets tests use it"
+    for name in sorted(proc.withheld(os.environ, config.pass_env) - {config.api_key_env}):
+        if any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts):
+            yield f'a failing test wants {name}, kept from tests as a secret: pass-env = ["{name}"] lets them see it'
 
 
 def _finding(case: Case, texts: Texts, scope: tuple[str, ...]) -> Finding:
     failure = case.failure or Failure("failed without a reason")
     rule = "collection" if "::" not in case.id else "error" if case.status is Status.ERROR else "failed"
     line = next((frame.line for frame in reversed(failure.frames) if frame.path == case.path), case.line)
-    return Finding(
-        critic=Pytest.name,
-        rule=rule,
-        path=case.path,
-        message=failure.message,
-        span=Span(line, line) if line else None,
-        symbol=case.id,
-        evidence=evidence(failure, texts),
-        instruction=INSTRUCTIONS[rule],
-        severity=_severity(case.path, failure, scope),
-    )
+    span, shown = Span(line, line) if line else None, evidence(failure, texts)
+    severity = Severity.SOFT if _fails_elsewhere(case.path, failure, scope) else Severity.HARD
+    return Finding(Pytest.name, rule, case.path, failure.message, span, case.id, shown, INSTRUCTIONS[rule], severity)
 
 
-def _severity(path: str, failure: Failure, scope: tuple[str, ...]) -> Severity:
-    """Soft only when the traceback shows that other code than the asked one is to blame."""
+def _fails_elsewhere(path: str, failure: Failure, scope: tuple[str, ...]) -> bool:
+    """Whether the traceback shows that the fault is in code outside the asked paths."""
     code = [frame.path for frame in failure.frames if frame.path != path and not frame.path.startswith("/")]
-    elsewhere = bool(code) and not any(inside(item, scope) for item in (path, *code))
-    return Severity.SOFT if elsewhere else Severity.HARD
+    return bool(code) and not any(inside(item, scope) for item in (path, *code))
 
 
 def evidence(failure: Failure, texts: Texts) -> str:
-    """What a person or a model needs to see: the explanation, the frames with their values, the output."""
+    """What a reader needs to see of a failure: the explanation, the frames with their values, the output."""
     parts = [_cut(failure.assertion, EXPLANATION)] if failure.assertion else []
     output = _cut(failure.output.strip(), OUTPUT)
     room = EVIDENCE - len(output) - sum(map(len, parts)) - 4
@@ -142,22 +146,18 @@ def evidence(failure: Failure, texts: Texts) -> str:
 
 
 def _frames(frames: tuple[Frame, ...], texts: Texts, room: int) -> str:
-    """As many frames as fit, the innermost being the most telling; shown outermost first."""
+    """As many frames as fit, from the innermost outwards, which tells most; shown outermost first."""
     shown: list[str] = []
     for frame in reversed(frames[-SHOWN_FRAMES:]):
-        text = "\n".join(_frame(frame, texts))
+        source = "" if frame.path.startswith("/") else texts.line(frame.path, frame.line)
+        head = f"{frame.path}:{frame.line} in {frame.function}" + (f": {source}" if source else "")
+        values = [f"    {name} = {value}" for name, value in list(frame.locals.items())[:SHOWN_LOCALS]]
+        text = "\n".join((head, *values))
         if shown and len(text) > room:
             break
         shown.append(_cut(text, max(room, 200)))
         room -= len(text) + 1
     return "\n".join(reversed(shown))
-
-
-def _frame(frame: Frame, texts: Texts) -> Iterator[str]:
-    source = "" if frame.path.startswith("/") else texts.line(frame.path, frame.line)
-    yield f"{frame.path}:{frame.line} in {frame.function}" + (f": {source}" if source else "")
-    for name, value in list(frame.locals.items())[:SHOWN_LOCALS]:
-        yield f"    {name} = {value}"
 
 
 def _cut(text: str, limit: int) -> str:

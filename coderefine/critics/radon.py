@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Event, Finding, Listen, Severity, Span, View
-from coderefine.critics.complexity import Complex, Measured, measure
-from coderefine.critics.files import foreign, python_files
-from coderefine.critics.scope import weighed
+from coderefine.critics.complexity import Measured, measure
+from coderefine.critics.source_files import is_excluded, python_files, weighed
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -39,33 +38,33 @@ class Radon:
         self._known: dict[bytes, Measured] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Findings in tests are soft: tests are protected, so nobody may split them. Never raises for a source."""
+        """Findings in tests are soft: tests are protected, so they cannot be split. Never raises for a source."""
         from radon import __version__
 
         began = time.monotonic()
         self._listen(Event("critic", self.name))
-        findings = weighed(self._examine(view, ask), ask.scope)
-        return Check(
-            self.name,
-            findings,
-            seconds=time.monotonic() - began,
-            complete=ask.changed is None,
-            tool=f"radon {__version__}",
-        )
-
-    def _examine(self, view: View, ask: Ask) -> Iterator[Finding]:
-        for path in self._paths(view, ask):
-            data = view.read(path)
-            if data is None:
-                continue
-            soft = self._protection.is_test(path)
-            for finding in self._findings(path, self._measured(data)):
-                yield replace(finding, severity=Severity.SOFT) if soft else finding
-
-    def _paths(self, view: View, ask: Ask) -> list[str]:
         if ask.changed is None:
-            return python_files(view, self._place)
-        return sorted(path for path in ask.changed if path.endswith(".py") and not foreign(path))
+            paths = python_files(view, self._place)
+        else:
+            paths = sorted(path for path in ask.changed if path.endswith(".py") and not is_excluded(path))
+        findings = weighed((finding for path in paths for finding in self._findings(view, path)), ask.scope)
+        seconds, tool = time.monotonic() - began, f"radon {__version__}"
+        return Check(self.name, findings, seconds=seconds, complete=ask.changed is None, tool=tool)
+
+    def _findings(self, view: View, path: str) -> Iterator[Finding]:
+        data = view.read(path)
+        if data is None:
+            return
+        severity = Severity.SOFT if self._protection.is_test(path) else Severity.HARD
+        measured = self._measured(data)
+        for one in measured.functions:
+            message = f"{one.symbol} has complexity {one.value} (limit {self._limit})"
+            found = Finding(self.name, "CC", path, message, Span(one.first, one.last), one.symbol, instruction=SPLIT)
+            yield replace(found, severity=severity, weight=float(one.value))
+        if measured.index is not None:
+            message = f"maintainability index {measured.index:.1f} (at least {self._floor:g})"
+            found = Finding(self.name, "MI", path, message, instruction=SHORTEN)
+            yield replace(found, severity=severity, weight=round(100 - measured.index, 1))
 
     def _measured(self, data: bytes) -> Measured:
         key = hashlib.blake2b(data, digest_size=16).digest()
@@ -73,27 +72,3 @@ class Radon:
             source = decode(data)
             self._known[key] = measure(source.text, self._limit, self._floor) if source else Measured()
         return self._known[key]
-
-    def _findings(self, path: str, measured: Measured) -> Iterator[Finding]:
-        yield from (self._complex(path, function) for function in measured.functions)
-        if measured.index is not None:
-            yield Finding(
-                critic=self.name,
-                rule="MI",
-                path=path,
-                message=f"maintainability index {measured.index:.1f} (at least {self._floor:g})",
-                instruction=SHORTEN,
-                weight=round(100 - measured.index, 1),
-            )
-
-    def _complex(self, path: str, function: Complex) -> Finding:
-        return Finding(
-            critic=self.name,
-            rule="CC",
-            path=path,
-            message=f"{function.symbol} has complexity {function.value} (limit {self._limit})",
-            span=Span(function.first, function.last),
-            symbol=function.symbol,
-            instruction=SPLIT,
-            weight=float(function.value),
-        )

@@ -1,8 +1,8 @@
-"""How well code reads, as far as that can be measured: names, comments, size, and pieces split off for nothing.
+"""Readability, as far as it can be measured: names, comments, size, and functions split off without a reason.
 
-Advice: it weighs attempts and is refined on, and blocks nothing. The measures are those by which readability was
-judged for Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code), with the price of splitting
-added, because counting units alone rewards shredding.
+Advice: its score decides between attempts and its remarks lead to further ones, but it blocks nothing. The measures are
+those by which readability was judged for Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code),
+with a cost for splitting added, because counting units alone rewards too many small functions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, View
-from coderefine.critics.sources import sources
-from coderefine.critics.symbols import Function, definitions, parse
+from coderefine.critics.source_files import sources
+from coderefine.critics.symbols import Function, definitions, last_line
+from coderefine.source import syntax
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -29,12 +30,12 @@ FRAGMENT = 2
 """Statements up to which a private function that is called once is a fragment."""
 USUAL = frozenset("ijkxyzn_") | {"fn", "id", "db", "os", "re", "io", "ok", "to", "by", "at", "up", "is", "in", "go"}
 BEST, COST = 5.0, {"name": 0.25, "long": 0.5, "deep": 0.5, "wide": 0.25, "silent": 0.25, "fragment": 0.5}
-"""Points of code that leaves nothing to say, and what a remark takes off."""
+"""Points of code without remarks, and what each remark takes off."""
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 
 
 class Reading:
-    """Looks at the files in scope that are no tests."""
+    """Reads the files in scope that are no tests and not protected."""
 
     name = "reading"
     gate = False
@@ -52,47 +53,45 @@ class Reading:
         findings = tuple(remark for path, text in texts for remark in remarks(path, text))
         total = max(1.0, BEST - sum(COST[finding.rule] for finding in findings))
         seconds = time.monotonic() - began
-        return Check(self.name, findings, seconds=seconds, gate=False, total=total, notes=(_audit(findings, total),))
+        counted = Counter(finding.rule for finding in findings)
+        note = f"{total:g} of 5" + (f": {', '.join(f'{rule} ×{n}' for rule, n in counted.items())}" if counted else "")
+        return Check(self.name, findings, seconds=seconds, gate=False, total=total, notes=(note,))
 
     def _fixed(self, path: str) -> bool:
         return self._protection.is_test(path) or self._protection.reason(path) is not None
 
 
-def _audit(findings: tuple[Finding, ...], total: float) -> str:
-    counted = Counter(finding.rule for finding in findings)
-    return f"{total:g} of 5" + (f": {', '.join(f'{rule} ×{n}' for rule, n in counted.items())}" if counted else "")
-
-
 def remarks(path: str, text: str) -> Iterator[Finding]:
     """What makes the code at `path` hard to read, function by function; nothing for what does not parse."""
-    tree = parse(text)
+    tree = syntax(text)
     lines = text.splitlines()
-    called = _calls(tree) if tree else {}
+    uses = _uses(tree) if tree else {}
     for name, node in definitions(tree) if tree else ():
         if isinstance(node, Function):
-            span = Span(node.lineno, node.end_lineno or node.lineno)
-            for rule, message, told in _said(name, node, lines, called):
-                yield Finding("reading", rule, path, message, span, name, "", told, Severity.SOFT)
+            span = Span(node.lineno, last_line(node))
+            for rule, message, instruction in _remarks(name, node, lines, uses):
+                yield Finding("reading", rule, path, message, span, name, "", instruction, Severity.SOFT)
 
 
-Said = tuple[str, str, str]
+Remark = tuple[str, str, str]
 """Rule, message, instruction."""
 
 
-def _said(
-    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], called: Mapping[str, int]
-) -> Iterator[Said]:
-    length = (node.end_lineno or node.lineno) - node.lineno + 1
+def _remarks(
+    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], uses: Mapping[str, int]
+) -> Iterator[Remark]:
+    length = last_line(node) - node.lineno + 1
     yield from _sizes(name, node, length)
     if short := _short(node):
         yield "name", f"{name} uses {', '.join(short)}", "name them for what they hold"
-    if length > SILENT and not ast.get_docstring(node) and not _commented(node, lines):
+    commented = any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
+    if length > SILENT and not ast.get_docstring(node) and not commented:
         yield "silent", f"{name}: {length} lines and not a word why", "say what it is for, or why it does it so"
-    if _fragment(node) and called.get(node.name) == 1:
+    if _fragment(node) and uses.get(node.name) == 1:
         yield "fragment", f"{name} is called once and says little", "put it back where it is called"
 
 
-def _sizes(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, length: int) -> Iterator[Said]:
+def _sizes(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, length: int) -> Iterator[Remark]:
     if length > LONGEST:
         yield "long", f"{name} has {length} lines", "give a part that stands for itself a name of its own"
     if (depth := _depth(node)) > DEEPEST:
@@ -108,7 +107,7 @@ def _depth(node: ast.AST) -> int:
 
 def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """Names too short to mean anything that are bound here and live longer than a line or two."""
-    if (node.end_lineno or node.lineno) - node.lineno <= 2:
+    if last_line(node) - node.lineno <= 2:
         return []
     inner = [item for statement in node.body for item in ast.walk(statement)]
     bound = {item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
@@ -126,10 +125,6 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
-def _commented(node: ast.stmt, lines: list[str]) -> bool:
-    return any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
-
-
 def _fragment(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether it is private, small, and without a decision or a loop of its own."""
     body = node.body[1:] if ast.get_docstring(node) else node.body
@@ -137,8 +132,8 @@ def _fragment(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return node.name.startswith("_") and not node.name.startswith("__") and simple and len(body) <= FRAGMENT
 
 
-def _calls(tree: ast.Module) -> Mapping[str, int]:
-    """How often each name is used, calls and references alike; a function handed over is no fragment."""
+def _uses(tree: ast.Module) -> Mapping[str, int]:
+    """How often each name is used, calls and references alike."""
     names: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from coderefine.config import Config, Criterion
 from coderefine.core import FIX, Ask, Check, Finding, Read, Severity, Span, Task, View
 from coderefine.core.plurals import counted
-from coderefine.critics.files import python_files
-from coderefine.critics.scope import inside
+from coderefine.critics.source_files import inside, python_files
 from coderefine.critics.symbols import Symbols
 from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
@@ -23,13 +22,13 @@ from coderefine.llm.task import given, told
 from coderefine.project import Place, Protection
 
 MOST, LEAST = 30_000, 3_000
-"""Characters of code that one review reads; files beyond it are left out, and said to be. Fewer when the model
+"""Characters of code that one review reads; files beyond them are left out, and a note says so. Fewer when the model
 cannot read so many, down to `LEAST`."""
 
 
 class Review:
-    """Asks the critic model about the files in scope. What it read first it reads again in the same run, so that
-    two reviews can be compared."""
+    """Asks the critic model about the files in scope. All reviews of a run read the same files first, so that they can
+    be compared."""
 
     name = "review"
     gate = False
@@ -47,7 +46,7 @@ class Review:
     def check(self, view: View, ask: Ask) -> Check:
         """Soft findings, a score by criterion and their total.
 
-        Raises CriticError when the answer is none, and what `Client.ask` raises.
+        Raises CriticError when the answer is no review, and what `Client.ask` raises.
         """
         try:
             return self._checked(view, ask)
@@ -65,10 +64,10 @@ class Review:
         if not criteria:
             return Check(self.name, gate=False, notes=("no criterion is about any of the files",))
         try:
-            said = ask_json(self._client, self._request(criteria, texts, lambda path: text_of(view.read(path))))
+            reply = ask_json(self._client, self._request(criteria, texts, lambda path: text_of(view.read(path))))
         except ReplyError as error:
             raise CriticError(f"the review cannot be read: {error}") from error
-        found = opinion(said, criteria, texts)
+        found = opinion(reply, criteria, texts)
         return Check(
             self.name,
             tuple(_findings(found, texts)),
@@ -106,7 +105,7 @@ class Review:
     def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str], read: Read) -> Request:
         sign = mark(texts.values())
         code = "\n".join(fenced("file", path, text, sign) for path, text in texts.items())
-        asked = "\n".join(_told(criterion) for criterion in criteria)
+        asked = "\n".join(_described(criterion) for criterion in criteria)
         shown = "\n".join(part for part in (given(self._task, read), code) if part)
         subject = "text" if self._task.files else "Python code"
         system = render("reviewer", subject=subject, task=told(self._task))
@@ -116,7 +115,7 @@ class Review:
         return Request("review", messages, 0.0, self._model, SCHEMA, reply_tokens=4096, parts=sizes)
 
     def _notes(self, found: Opinion, criteria: Sequence[Criterion], left_out: int) -> Iterator[str]:
-        """The audit line: whose criteria decided, what came out, and what was not counted."""
+        """For the audit: which criteria decided, the score, and what was not counted."""
         whose = dict.fromkeys(f"{one.name.split('/')[0]} ({one.source})" for one in criteria)
         total = found.total(criteria)
         score = f"{total:.1f} of {HIGHEST:g}" if total is not None else "no score"
@@ -130,12 +129,12 @@ class Review:
 
 
 def _artefacts(view: View, task: Task) -> list[str]:
-    """The files a task is about that are no Python."""
+    """The files a task is about that are not Python."""
     found = (path for pattern in task.files for path in view.door.glob(pattern) if path.is_file())
     return sorted(path.relative_to(view.door).as_posix() for path in found)
 
 
-def _told(criterion: Criterion) -> str:
+def _described(criterion: Criterion) -> str:
     only = f" (only in {', '.join(criterion.paths)})" if criterion.paths else ""
     return f"- {criterion.name}: {criterion.text}{only}"
 

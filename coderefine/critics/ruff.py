@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
-from coderefine.critics.scope import weighed
-from coderefine.critics.texts import Texts
+from coderefine.critics.source_files import weighed
+from coderefine.critics.symbols import Texts
 from coderefine.lint import Linter, Remark
 
 if TYPE_CHECKING:
@@ -32,33 +31,23 @@ class Ruff:
         """Raises CriticError when ruff gave no verdict: broken configuration, unknown rule, crash, timeout."""
         began = time.monotonic()
         self._listen(Event("critic", self.name))
-        skipped: set[str] = set()
-        findings = weighed(self._examine(view, ask, skipped), ask.scope)
+        paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
+        texts = Texts(view)
+        remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
+        findings = weighed((_finding(one, texts) for one in remarks if not one.path.endswith(NOTEBOOK)), ask.scope)
+        skipped = sorted({one.path for one in remarks if one.path.endswith(NOTEBOOK)})
         return Check(
             self.name,
             findings,
             seconds=time.monotonic() - began,
             complete=ask.changed is None,
             tool=f"ruff {self._linter.version}".strip(),
-            notes=_notes(skipped),
+            notes=(f"notebooks are not judged: {', '.join(skipped[:3])}",) if skipped else (),
         )
-
-    def _examine(self, view: View, ask: Ask, skipped: set[str]) -> Iterator[Finding]:
-        paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
-        texts = Texts(view)
-        for remark in self._linter.remarks(view, paths, timeout=ask.timeout):
-            if remark.path.endswith(NOTEBOOK):
-                skipped.add(remark.path)
-            else:
-                yield _finding(remark, texts)
-
-
-def _notes(skipped: set[str]) -> tuple[str, ...]:
-    return (f"notebooks are not judged: {', '.join(sorted(skipped)[:3])}",) if skipped else ()
 
 
 def _lintable(view: View, path: str) -> bool:
-    """Python that is still there; a deleted file would be reported as an input error."""
+    """Whether it is Python that still exists; ruff would report a deleted file as an input error."""
     return path.endswith((".py", ".pyi")) and view.read(path) is not None
 
 

@@ -1,13 +1,17 @@
-"""Which function or class a line belongs to, by its qualified name."""
+"""Lines and definitions of source texts: which function or class a line belongs to, by its qualified name."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from coderefine.source import syntax
+from coderefine.source import decode, syntax
+
+if TYPE_CHECKING:
+    from coderefine.core import View
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -22,15 +26,10 @@ class Symbols:
     @classmethod
     def of(cls, text: str) -> Symbols:
         """Symbols of `text`; none at all when it does not parse."""
-        tree = parse(text)
-        return cls() if tree is None else cls.of_tree(tree)
-
-    @classmethod
-    def of_tree(cls, tree: ast.Module) -> Symbols:
-        """Paints each definition over its lines: inner ones come later and cover."""
-        spans = [(first_line(node), node.end_lineno or node.lineno, name) for name, node in definitions(tree)]
+        tree = syntax(text)
+        spans = [(first_line(node), last_line(node), name) for name, node in definitions(tree)] if tree else []
         owners = [""] * (max((last for _, last, _ in spans), default=0) + 1)
-        for first, last, name in spans:
+        for first, last, name in spans:  # inner definitions come later and overwrite outer ones
             owners[first : last + 1] = [name] * (last + 1 - first)
         return cls(tuple(owners))
 
@@ -39,13 +38,40 @@ class Symbols:
         return self.owners[line] if 0 < line < len(self.owners) else ""
 
 
-def parse(text: str) -> ast.Module | None:
-    """The tree of `text`, or None when it is no Python (ruff says why)."""
-    return syntax(text)
+@dataclass(slots=True)
+class Texts:
+    """Lines and symbols of the files of `view`, by repo-relative path, each file read at most once per check.
+
+    A file that cannot be decoded has neither.
+    """
+
+    view: View
+    _lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _symbols: dict[str, Symbols] = field(default_factory=dict)
+
+    def line(self, path: str, number: int) -> str:
+        """Line `number` (1-based) of `path` without its indentation, at most 200 characters; "" if there is none."""
+        lines = self._of(path)
+        return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
+
+    def symbol(self, path: str, number: int) -> str:
+        """The qualified name of the definition around line `number`; "" at module level or outside Python."""
+        if not path.endswith((".py", ".pyi")):
+            return ""
+        if path not in self._symbols:
+            self._symbols[path] = Symbols.of("\n".join(self._of(path)))
+        return self._symbols[path].at(number)
+
+    def _of(self, path: str) -> tuple[str, ...]:
+        if path not in self._lines:
+            data = self.view.read(path)
+            source = decode(data) if data is not None else None
+            self._lines[path] = tuple(rows(source.text)) if source else ()
+        return self._lines[path]
 
 
 def rows(text: str) -> list[str]:
-    """The lines of `text` as Python counts them: other separators that `str.splitlines` knows end no line."""
+    """The lines of `text` as Python counts them; `str.splitlines` knows more line ends."""
     return re.split(r"\r\n|\r|\n", text)
 
 
@@ -68,6 +94,10 @@ def first_line(node: Definition) -> int:
     return min((node.lineno, *(decorator.lineno for decorator in node.decorator_list)))
 
 
+def last_line(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
 def blocks(node: ast.AST) -> Iterator[ast.AST]:
     """The statements (and handlers, cases) directly below `node`, in order."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
@@ -77,7 +107,7 @@ def blocks(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
-    """`tree`, which is changed, with its docstrings taken out: what is left is code."""
+    """Remove the docstrings from `tree`, which is changed: what is left is code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | Definition) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]

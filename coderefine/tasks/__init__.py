@@ -1,6 +1,6 @@
-"""What "done" means: one module per built-in task, TOML files, and tasks of other packages.
+"""What "done" means: the built-in tasks, TOML files, and tasks of other packages.
 
-A task of one's own is a TOML file (see `own`), or a `coderefine.core.Task`, or a function that makes one of a
+A task of one's own is a TOML file (see `toml_file`), or a `coderefine.core.Task`, or a function that makes one of a
 `Place`, named under the entry point group `coderefine.tasks`:
 
     [project.entry-points."coderefine.tasks"]
@@ -10,7 +10,6 @@ A task of one's own is a TOML file (see `own`), or a `coderefine.core.Task`, or 
 from __future__ import annotations
 
 import difflib
-import importlib
 from typing import TYPE_CHECKING
 
 from coderefine.core import Task
@@ -19,14 +18,8 @@ from coderefine.errors import ConfigError
 if TYPE_CHECKING:
     from coderefine.project import Place
 
-BUILT_IN = {
-    "fix": "coderefine.tasks.fix",
-    "readability": "coderefine.tasks.readability",
-    "performance": "coderefine.tasks.performance",
-    "types": "coderefine.tasks.types",
-    "docs": "coderefine.tasks.docs",
-}
-"""Name of a task -> the module whose TASK it is."""
+BUILT_IN = ("fix", "readability", "performance", "types", "docs")
+"""Names of tasks: functions of `built_in`."""
 GROUP = "coderefine.tasks"
 """The entry point group."""
 
@@ -34,14 +27,16 @@ GROUP = "coderefine.tasks"
 def find(name: str, place: Place) -> Task:
     """The task `name`: a TOML file (from the project's root), a built-in one, or another package's.
 
-    Raises ConfigError for one that is not there or is none.
+    Raises ConfigError for one that does not exist or is no task.
     """
     if name.endswith(".toml"):
-        from coderefine.tasks.own import read
+        from coderefine.tasks.toml_file import read
 
         return read(place.root / name)
     if name in BUILT_IN:
-        return _made(importlib.import_module(BUILT_IN[name]).TASK, name, place)
+        from coderefine.tasks import built_in
+
+        return _made(getattr(built_in, name), name, place)
     return _foreign(name, place)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.core import Ask, Task
-from coderefine.critics.asked import Asked
+from coderefine.critics.task_gates import Asked
 from tests.support.repo import write
 from tests.support.view import DirectView
 

@@ -13,8 +13,7 @@ import radon
 
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Severity, Span
-from coderefine.critics.complexity import Complex, measure
-from coderefine.critics.maintainability import index_below
+from coderefine.critics.complexity import Complex, index_below, measure
 from coderefine.critics.radon import Radon
 from coderefine.project import Interpreter, locate
 from tests.support.repo import make_repo

@@ -13,10 +13,9 @@ import pytest
 from coderefine import sandbox
 from coderefine.config import Config, Performance, load
 from coderefine.core import Ask, View
-from coderefine.critics.confined import Sandboxed
-from coderefine.critics.speed import How, Speed, measure
-from coderefine.critics.speed.spots import shown
-from coderefine.critics.speed.watches import Benchmarks, CommandWatch
+from coderefine.critics.sandboxed import Sandboxed
+from coderefine.critics.speed import MeasureOptions, Speed, measure
+from coderefine.critics.speed.benchmarks import CommandBenchmark, PytestBenchmarks, profiled
 from coderefine.errors import ConfigError, CriticError, SurroundingsError
 from coderefine.project import Interpreter, Place, interpreter, locate
 from tests.support.repo import make_repo
@@ -63,7 +62,7 @@ def whereabouts(tmp_path: Path, files: Mapping[str, str]) -> tuple[Place, Interp
 
 def test_runs_alternate_share_a_seed_by_pair_and_the_first_are_dropped(tmp_path: Path) -> None:
     watch = Scripted({"a": {"t": 2.0}, "b": {"t": 1.0}})
-    found = measure(*trees(tmp_path), How(watch))
+    found = measure(*trees(tmp_path), MeasureOptions(watch))
     assert found.speedup.pairs == 10
     assert found.speedup.low == pytest.approx(2.0)
     assert found.speedup.enough
@@ -72,21 +71,21 @@ def test_runs_alternate_share_a_seed_by_pair_and_the_first_are_dropped(tmp_path:
 
 
 def test_time_that_is_up_ends_it_without_a_yes(tmp_path: Path) -> None:
-    found = measure(*trees(tmp_path), How(Scripted({"a": {"t": 9.0}, "b": {"t": 1.0}}), seconds=0.0))
+    found = measure(*trees(tmp_path), MeasureOptions(Scripted({"a": {"t": 9.0}, "b": {"t": 1.0}}), seconds=0.0))
     assert found.speedup.pairs == 1
     assert not found.speedup.enough
 
 
 def test_both_versions_run_the_same_benchmarks(tmp_path: Path) -> None:
     with pytest.raises(CriticError, match="one did not run u"):
-        measure(*trees(tmp_path), How(Scripted({"a": {"t": 1.0, "u": 1.0}, "b": {"t": 1.0}})))
+        measure(*trees(tmp_path), MeasureOptions(Scripted({"a": {"t": 1.0, "u": 1.0}, "b": {"t": 1.0}})))
 
 
 def test_the_wall_clock_and_the_processor_are_told_apart(tmp_path: Path) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": "import time\nprint('noise')\ntime.sleep(0.3)\n"})
     command = ("python", "bench.py")
-    assert CommandWatch(place, python, BOX, command).read(view, 0, 30.0)["wall"] >= 0.3
-    assert CommandWatch(place, python, BOX, command, "cpu").read(view, 0, 30.0)["cpu"] < 0.3
+    assert CommandBenchmark(place, python, BOX, command).read(view, 0, 30.0)["wall"] >= 0.3
+    assert CommandBenchmark(place, python, BOX, command, "cpu").read(view, 0, 30.0)["cpu"] < 0.3
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_the_wall_clock_and_the_processor_are_told_apart(tmp_path: Path) -> None
 def test_a_benchmark_that_fails_is_no_reading(tmp_path: Path, bench: str, seconds: float, said: str) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": bench + "\n"})
     with pytest.raises(CriticError, match=said):
-        CommandWatch(place, python, BOX, ("python", "bench.py")).read(view, 0, seconds)
+        CommandBenchmark(place, python, BOX, ("python", "bench.py")).read(view, 0, seconds)
 
 
 def test_the_dearest_function_is_named_with_its_lines(tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ def test_a_comprehension_is_charged_to_the_function_it_is_in(tmp_path: Path) -> 
     code = "def counts(words):\n    return {word: words.count(word) for word in words}\n"
     bench = "from work import counts\n\ncounts(list(range(700)))\n"
     place, python, view = whereabouts(tmp_path, {"work.py": code, "bench.py": bench})
-    found = CommandWatch(place, python, BOX, ("python", "bench.py")).spots(view, 30.0)
+    found = CommandBenchmark(place, python, BOX, ("python", "bench.py")).hotspots(view, 30.0)
     assert found
     assert (found[0].path, found[0].line) == ("work.py", 1)
     assert 0.3 < found[0].share <= 1
@@ -135,7 +134,7 @@ def test_without_command_and_plugin_it_says_what_to_do(tmp_path: Path) -> None:
     if view.run((str(python.path), "-c", "import pytest_benchmark")).returncode == 0:
         pytest.skip("the plug-in is installed here")
     with pytest.raises(CriticError, match=r"name a command .* under"):
-        Benchmarks(place, python, BOX).read(view, 0, 60.0)
+        PytestBenchmarks(place, python, BOX).read(view, 0, 60.0)
 
 
 def test_functions_that_pytest_benchmark_prints_are_found_again(tmp_path: Path) -> None:
@@ -147,7 +146,7 @@ def test_functions_that_pytest_benchmark_prints_are_found_again(tmp_path: Path) 
         {"function_name": "pkg/distinct.py:4(distinct)", "ncalls": 1, "cumtime": 0.1},
         {"function_name": "~:0(<method 'append' of 'list' objects>)", "ncalls": 9, "cumtime": 0.1},
     ]
-    found = [(one.path, one.line, one.share, one.calls) for one in shown(rows, view)]
+    found = [(one.path, one.line, one.share, one.calls) for one in profiled(rows, view)]
     assert found == [("distinct.py", 4, 1.0, 5), ("pkg/distinct.py", 4, 0.25, 1)]
 
 
@@ -190,7 +189,7 @@ def test_a_benchmark_cannot_read_keys_or_write_outside(
         place = locate([], top)
         python = interpreter(place, load(top, {}), {"PATH": os.environ["PATH"]})
         for box, fails in ((Sandboxed(Config()), True), (Sandboxed(Config(sandbox="off")), False)):
-            watch = CommandWatch(place, python, box, ("python", "bench.py"))
+            watch = CommandBenchmark(place, python, box, ("python", "bench.py"))
             with pytest.raises(CriticError, match="exited 1") if fails else contextlib.nullcontext():
                 watch.read(DirectView(top), 0, 60.0)
             assert canary.exists() is (not fails and "canary" in line)

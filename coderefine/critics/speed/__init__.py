@@ -1,6 +1,6 @@
-"""Speed as an adviser: a patch is measured beside the tree it has to beat."""
+"""Speed as an adviser: a patch is measured against the tree it has to beat."""
 
 from coderefine.critics.speed.critic import Speed
-from coderefine.critics.speed.measure import How, Measured, measure
+from coderefine.critics.speed.speedup import Comparison, MeasureOptions, measure
 
-__all__ = ["How", "Measured", "Speed", "measure"]
+__all__ = ["Comparison", "MeasureOptions", "Speed", "measure"]

@@ -1,23 +1,28 @@
-"""Is it really faster? Paired readings in, a speed-up with an interval out.
+"""Whether one tree is faster than another: paired readings, and from them a speed-up with a confidence interval.
 
-Readings are taken in pairs, one of each version, back to back. What they say is the ratio of a pair; its logarithm is
-judged by the signed-rank test (Wilcoxon 1945), whose only assumption is that a pair could as well have come out the
-other way round when both versions are the same. The estimate is the median of the pairwise means (Hodges and Lehmann
+Readings are taken in pairs, one of each version, back to back. The ratio of each pair counts; its logarithm is
+tested by the signed-rank test (Wilcoxon 1945), whose only assumption is that the two readings of a pair could as well
+be exchanged when both versions are the same. The estimate is the median of the pairwise means (Hodges and Lehmann
 1963), the interval the one that belongs to the test.
 
-The pairs are looked at several times, so as to stop early. The error that is allowed in all is shared out equally
-between the looks (Bonferroni): whenever one stops, the interval holds with `CONFIDENCE`.
+The pairs are evaluated several times, so as to stop early. The error that is allowed in all is divided equally
+between these looks (Bonferroni): whenever one stops, the interval holds with `CONFIDENCE`.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, combinations_with_replacement
+from itertools import accumulate, combinations_with_replacement, takewhile
 from statistics import fmean, median
+from typing import Protocol
+
+from coderefine.core import View
+from coderefine.errors import CriticError
 
 CONFIDENCE = 0.99
 """Of the interval, both sides together, over all looks."""
@@ -44,6 +49,62 @@ class Speedup:
     def __str__(self) -> str:
         between = f"{self.low:.2f} to {self.high:.2f}" if self.low > 0 else "no interval yet"
         return f"{self.ratio:.2f}× as fast ({CONFIDENCE:.0%}: {between}, {self.pairs} pairs)"
+
+
+class Benchmark(Protocol):
+    """Reads how long the benchmarks of a tree take."""
+
+    def read(self, view: View, seed: int, timeout: float) -> Reading:
+        """Seconds by benchmark of one run, PYTHONHASHSEED being `seed`. Raises CriticError when it fails."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """`target`: what the lower end of the interval has to be above. `seconds`: time for measuring in all."""
+
+    benchmark: Benchmark
+    target: float = 1.05
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The speed-up over all benchmarks, and those of them that became slower. `several`: there is more than one."""
+
+    speedup: Speedup
+    slower: tuple[str, ...] = ()
+    several: bool = False
+
+
+def measure(before: View, after: View, options: MeasureOptions) -> Comparison:
+    """How many times faster `after` is than `before`.
+
+    One run of each is dropped: it compiles and fills caches. Then pairs in the order AB BA AB BA, so that neither a
+    drift of the machine nor being the second favours one; both runs of a pair share a hash seed, no two pairs do.
+    Raises CriticError when a run fails.
+    """
+    began = time.monotonic()
+    pairs: list[Pair] = []
+    _pair(before, after, options, 0)
+    while True:
+        pairs.append(_pair(before, after, options, len(pairs) + 1))
+        late = time.monotonic() - began > options.seconds
+        if late or len(pairs) in LOOKS:
+            found = speedup(ratios(pairs), options.target)
+            if late or len(pairs) == LOOKS[-1] or settled(found, options.target):
+                return Comparison(found, slower(pairs, options.target), several=len(pairs[0][0]) > 1)
+
+
+def _pair(before: View, after: View, options: MeasureOptions, number: int) -> Pair:
+    first, second = (before, after) if number % 2 else (after, before)
+    one = options.benchmark.read(first, number, options.seconds)
+    other = options.benchmark.read(second, number, options.seconds)
+    pair = (one, other) if number % 2 else (other, one)
+    if pair[0].keys() != pair[1].keys():
+        odd = ", ".join(sorted(pair[0].keys() ^ pair[1].keys()))
+        raise CriticError(f"speed: both versions must run the same benchmarks, and one did not run {odd}")
+    return pair
 
 
 def speedup(ratios: Sequence[float], target: float = 1.0) -> Speedup:
@@ -90,17 +151,8 @@ def _rank(pairs: int, error: float) -> int:
 
     The largest k for which a sum of signed ranks below k is as rare as `error` / 2 when there is no difference.
     """
-    below = accumulate(_ways(pairs))
-    return sum(1 for _ in _while_rare(below, 2**pairs * error / 2))
-
-
-def _while_rare(counts: accumulate[int], most: float) -> list[int]:
-    found = []
-    for count in counts:
-        if count > most:
-            break
-        found.append(count)
-    return found
+    most = 2**pairs * error / 2
+    return sum(1 for _ in takewhile(lambda count: count <= most, accumulate(_ways(pairs))))
 
 
 def _ways(pairs: int) -> list[int]:

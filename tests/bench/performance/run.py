@@ -20,9 +20,9 @@ from pathlib import Path
 
 from coderefine.config import Config, Performance
 from coderefine.core import Attempt, Patch, View
-from coderefine.critics.confined import Sandboxed
-from coderefine.critics.speed import How, Speed, measure
-from coderefine.critics.speed.watches import CommandWatch
+from coderefine.critics.sandboxed import Sandboxed
+from coderefine.critics.speed import MeasureOptions, Speed, measure
+from coderefine.critics.speed.benchmarks import CommandBenchmark
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.bench.performance.cases import CASES, Case
@@ -79,13 +79,13 @@ NOTHING: tuple[str, ...] = ("_VERSION = {n}\n", "# Reviewed {n} times.\n", "\n\n
 
 
 @contextmanager
-def beside(case: Case, more: str) -> Iterator[tuple[View, View, CommandWatch]]:
+def beside(case: Case, more: str) -> Iterator[tuple[View, View, CommandBenchmark]]:
     """The start and the same with `more` code at its end."""
     with tempfile.TemporaryDirectory() as folder:
         top = make_repo(Path(folder) / "repo", case.files())
         place = locate([top], top)
         files: Mapping[str, bytes | None] = {"work.py": (case.module(case.slow) + more).encode()}
-        watch = CommandWatch(place, interpreter(place, CONFIG, os.environ), Sandboxed(CONFIG), COMMAND)
+        watch = CommandBenchmark(place, interpreter(place, CONFIG, os.environ), Sandboxed(CONFIG), COMMAND)
         with open_views(place) as views, views.open() as start, views.open(Patch(files)) as view:
             yield start, view, watch
 
@@ -103,7 +103,7 @@ def noop(first: int, trials: int, seconds: float, *, light: bool) -> None:
             view,
             watch,
         ):
-            found = measure(start, view, How(watch)).speedup
+            found = measure(start, view, MeasureOptions(watch)).speedup
         done, pairs, accepted = done + 1, pairs + found.pairs, accepted + found.enough
         bare += found.low > 1.0
         widths.append(found.ratio)

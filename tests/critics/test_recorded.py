@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.core import Ask, Attempt, Check, Comparer, Patch, Verdict, View
-from coderefine.critics.recalled import recalled
+from coderefine.critics.recorded import with_records
 from coderefine.project import locate
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -49,7 +49,7 @@ EARLIER = (
 def test_each_attempt_is_known_by_what_it_changes(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "a", {"a.py": "zero = 0\n"})
     clock = Clock()
-    critic = recalled(clock, EARLIER)
+    critic = with_records(clock, EARLIER)
     assert isinstance(critic, Comparer)
     with open_views(locate([top], top)) as views:
         with views.open() as view:
@@ -68,4 +68,4 @@ def test_each_attempt_is_known_by_what_it_changes(tmp_path: Path) -> None:
 
 def test_a_run_without_a_record_hears_the_adviser_itself() -> None:
     clock = Clock()
-    assert recalled(clock, ()) is clock
+    assert with_records(clock, ()) is clock

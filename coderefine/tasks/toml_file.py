@@ -28,11 +28,11 @@ KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(("rules", "given", "files", "wanted", "judged"), ((list,), "a list of strings")),
     "enough": ((int, float), "a number"),
 }
-"""A task's own keys: their types in TOML, and what they are called."""
+"""A task's own keys: their types in TOML, and the name of the type in messages."""
 
 
 def read(path: Path) -> Task:
-    """The task in the file at `path`. Raises ConfigError for what it cannot be."""
+    """Read the task in the file at `path`. Raises ConfigError for what is no task."""
     if not path.is_file():
         raise ConfigError(f"there is no task {path}")
     table = toml(path)
@@ -41,19 +41,15 @@ def read(path: Path) -> Task:
 
 def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
     """The task that `table` describes; `name` is its name unless it gives one. Raises ConfigError, naming `where`."""
-    own: dict[str, Any] = {"name": name}
-    settings: dict[str, Any] = {}
-    for key, value in table.items():
-        if key in KEYS:
-            own[key] = _checked(key, value, where)
-        else:
-            settings[key] = value
+    own = {key: _checked(key, value, where) for key, value in table.items() if key in KEYS}
+    settings = {key: value for key, value in table.items() if key not in KEYS}
     typed(settings, f"{where}: a task", KEYS)
-    return Task(**own, settings=settings)
+    found: dict[str, Any] = {"name": name, **own, "settings": settings}
+    return Task(**found)
 
 
 def _checked(key: str, value: object, where: str) -> object:
-    """`value` as a Task has it. Raises ConfigError for another type; a bool is no number here."""
+    """`value` as a Task has it. Raises ConfigError for another type; a bool does not count as a number."""
     types, called = KEYS[key]
     if type(value) not in types or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
         raise ConfigError(f"{where}: {key} must be {called}, not {value!r}")

@@ -1,4 +1,4 @@
-"""What an adviser said in a recorded run, said again: a time that was measured does not come out the same twice."""
+"""Recorded advice: measured times differ from run to run, so a replay reuses what an adviser said in the first run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from coderefine.core import Ask, Attempt, Check, Comparer, Critic, Verdict, View
 
 
-def recalled(critic: Critic, attempts: Sequence[Attempt]) -> Critic:
-    """`critic`, which itself speaks of nothing that `attempts` hold its word on."""
+def with_records(critic: Critic, attempts: Sequence[Attempt]) -> Critic:
+    """Reuse recorded results; call the critic only for patches that `attempts` hold no result for."""
     if not attempts:
         return critic
-    return RecalledComparer(critic, attempts) if isinstance(critic, Comparer) else Recalled(critic, attempts)
+    return RecordedComparer(critic, attempts) if isinstance(critic, Comparer) else Recorded(critic, attempts)
 
 
-class Recalled:
-    """Knows an attempt by what it changes."""
+class Recorded:
+    """Recognises an attempt by the content of the files it changes."""
 
     def __init__(self, critic: Critic, attempts: Sequence[Attempt]) -> None:
         self._critic = critic
@@ -34,8 +34,8 @@ class Recalled:
         return next((one for one in alike if all(view.read(path) == one.patch.files[path] for path in changed)), None)
 
 
-class RecalledComparer(Recalled):
-    """The same for an adviser that compares; a no of his ended the attempt."""
+class RecordedComparer(Recorded):
+    """The same for an adviser that compares; where it refused, the attempt ended with its verdict."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
         """Raises what the critic raises."""

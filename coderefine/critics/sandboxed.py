@@ -1,4 +1,4 @@
-"""Programs of the project that critics run: confined, and loosened only as far as the untouched tree needs."""
+"""Programs of the project that critics run: confined, with looser bounds only if the untouched tree needs them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from coderefine import sandbox
 from coderefine.config import Config
 from coderefine.core import Finished, View
 from coderefine.errors import CriticError
-from coderefine.sandbox import Bounds
 
 T = TypeVar("T")
 HINT = 'it runs confined: `sandbox = "off"` lets it do what you may'
 DENIED = re.compile(r"Permission denied|Read-only file system|Network is unreachable|EACCES|EROFS", re.IGNORECASE)
-"""How a program sounds that may have missed what the sandbox withholds."""
+"""Messages of a program that may need what the sandbox withholds."""
 
 
 class Run(Protocol):
@@ -31,7 +30,11 @@ class Sandboxed:
 
     def __init__(self, config: Config) -> None:
         first, *looser = sandbox.steps(config)
-        self._steps = [first, *(one for one in looser if one is None or _is_harmless(one, config))]
+        self._steps = [first]
+        for one in looser:
+            # HOME, secrets and a network that is not configured are never granted.
+            if one is None or (one.name and not (one.home or one.secrets or one.network > config.network)):
+                self._steps.append(one)
         if len(self._steps) > 1:
             self._steps.remove(None)
         self._strict = config.sandbox == "strict"
@@ -52,10 +55,10 @@ class Sandboxed:
         return result
 
     def fitting(self, attempt: Callable[[Run], T], *, loosen: bool) -> T:
-        """What `attempt` makes of `run`; with `loosen` (the tree is untouched) under looser bounds while it fails.
+        """Return what `attempt` makes of `run`; with `loosen` (the tree is untouched), try looser bounds if it fails.
 
-        Temporary folders, Unix sockets of its own and caches may be granted; HOME, secrets and the network never are.
-        Where it fails under all of them nothing is loosened, and the first failure is raised. Raises CriticError.
+        Temporary folders, Unix sockets of its own and caches may be granted. Where it fails under all bounds, none is
+        loosened and the first failure is raised. Raises CriticError.
         """
         every = self._steps
         try:
@@ -72,5 +75,7 @@ class Sandboxed:
             raise
 
 
-def _is_harmless(bounds: Bounds, config: Config) -> bool:
-    return bool(bounds.name) and not (bounds.home or bounds.secrets or bounds.network > config.network)
+def last_line_of(result: Finished) -> str:
+    """The last line that a program printed, to be quoted in a message."""
+    text = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
+    return text.splitlines()[-1][:300] if text else "it printed nothing"

@@ -1,0 +1,199 @@
+"""What is timed: a command of the project, or its pytest-benchmark tests; and where a profiler says the time goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coderefine.core import Finished, View
+from coderefine.critics.sandboxed import Sandboxed, last_line_of
+from coderefine.critics.speed.speedup import Reading
+from coderefine.errors import CriticError, ProcessError
+from coderefine.project import Interpreter, Place
+
+SCRIPTS = Path(__file__).parents[2] / "runner" / "inside"
+LEAST = 1e-9
+"""Seconds: a reading of zero would have no ratio."""
+PYTHONS = ("python", "python3")
+QUICK = (
+    "--benchmark-only",
+    "--benchmark-max-time=0.1",
+    "--benchmark-min-rounds=3",
+    "--benchmark-warmup=off",
+    "--benchmark-columns=median",
+)
+"""Short runs: precision comes from many pairs, which also see what differs between processes."""
+SHOWN = re.compile(r"(?P<file>.+\.py):(?P<line>\d+)\((?P<name>[^<].*)\)")
+"""A function as pstats and pytest-benchmark print it: the last parts of its path, first line, name."""
+PROBE = "import importlib.util as u; print(*(n for n in ('pytest_benchmark', 'xdist') if u.find_spec(n)))"
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """A function by repo-relative path and first line, with its share (0 to 1) of the time and its calls."""
+
+    path: str
+    line: int
+    share: float
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkContext:
+    """Where benchmarks run: in the project's root, with its interpreter."""
+
+    place: Place
+    python: Path
+    box: Sandboxed
+
+    def run(self, view: View, argv: Sequence[str], timeout: float, *, seed: int = 0) -> Finished:
+        """Run `argv`; its exit code is for the caller to judge. Raises CriticError if it does not start or end."""
+        path = os.pathsep.join((str(self.python.parent), os.environ.get("PATH", "")))
+        environment = {"PATH": path, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": ""}
+        try:
+            result = self.box.run(view, argv, cwd=self.place.prefix, env=environment, timeout=timeout)
+        except ProcessError as error:
+            raise CriticError(f"speed: {error}") from error
+        if result.timed_out:
+            raise CriticError(f"speed: one run of the benchmark did not end within {timeout:g} s")
+        return result
+
+
+class CommandBenchmark:
+    """Times a whole command, in wall or CPU time."""
+
+    def __init__(
+        self, place: Place, interpreter: Interpreter, box: Sandboxed, command: Sequence[str], clock: str = "wall"
+    ) -> None:
+        self._context = BenchmarkContext(place, interpreter.path, box)
+        self._command = tuple(command)
+        self._clock = clock
+
+    def __str__(self) -> str:
+        return f"{shlex.join(self._command)} ({self._clock} time)"
+
+    def read(self, view: View, seed: int, timeout: float) -> Reading:
+        """The seconds of one run, by the name of its clock."""
+        program, *rest = self._command
+        command = (str(self._context.python) if program in PYTHONS else program, *rest)
+        argv = (str(self._context.python), str(SCRIPTS / "timed.py"), *command)
+        result = self._context.run(view, argv, timeout, seed=seed)
+        times = _object(result.stdout.rpartition(b"\n{")[2] if b"\n{" in result.stdout else result.stdout)
+        if times.get("code") != 0:
+            raise CriticError(f"speed: {shlex.join(self._command)} exited {times.get('code')}: {last_line_of(result)}")
+        return {self._clock: max(float(times[self._clock]), LEAST)}
+
+    def hotspots(self, view: View, timeout: float) -> tuple[Hotspot, ...] | None:
+        """Where a Python command spends its time; None for other programs. Raises CriticError."""
+        if Path(self._command[0]).name not in (*PYTHONS, self._context.python.name):
+            return None
+        report = view.temp / "hotspots.json"
+        report.unlink(missing_ok=True)
+        script = (str(SCRIPTS / "hotspots.py"), str(view.top), str(report), *self._command[1:])
+        self._context.run(view, (str(self._context.python), *script), timeout)
+        found = ((_relative(row["file"], view), row) for row in _read(report))
+        return tuple(Hotspot(path, row["line"], row["share"], row["calls"]) for path, row in found if path)
+
+
+class PytestBenchmarks:
+    """The median of every pytest-benchmark test of the project."""
+
+    def __init__(self, place: Place, interpreter: Interpreter, box: Sandboxed) -> None:
+        self._context = BenchmarkContext(place, interpreter.path, box)
+        self._alone: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        return "the pytest-benchmark tests"
+
+    def read(self, view: View, seed: int, timeout: float) -> Reading:
+        """Seconds by test."""
+        table = self._report(view, seed, timeout)
+        return {one["fullname"]: max(float(one["stats"]["median"]), LEAST) for one in table}
+
+    def hotspots(self, view: View, timeout: float) -> tuple[Hotspot, ...] | None:
+        """The functions whose calls take longest, of all benchmarks together."""
+        table = self._report(view, 0, timeout, "--benchmark-cprofile=cumtime")
+        return profiled([row for one in table for row in one.get("cprofile", ())], view)
+
+    def _report(self, view: View, seed: int, timeout: float, *more: str) -> list[dict[str, Any]]:
+        report = view.temp / "benchmarks.json"
+        report.unlink(missing_ok=True)
+        options = (*QUICK, *self._without_workers(view), f"--benchmark-json={report}", "-p", "no:cacheprovider", *more)
+        argv = (str(self._context.python), "-m", "pytest", "-q", *options)
+        result = self._context.run(view, argv, timeout, seed=seed)
+        if result.returncode == 5 or (result.returncode == 0 and not report.is_file()):
+            raise CriticError(
+                "speed: no test uses pytest-benchmark's fixture: write one, or name a command under "
+                '[tool.coderefine.performance]: run = "python bench.py"'
+            )
+        if result.returncode != 0:
+            raise CriticError(
+                f"speed: the benchmarks failed (pytest exited {result.returncode}): {last_line_of(result)}"
+            )
+        benchmarks = _read(report).get("benchmarks", [])
+        return [one for one in benchmarks if one.get("stats")]
+
+    def _without_workers(self, view: View) -> tuple[str, ...]:
+        """The option for xdist, which switches benchmarks off. Raises CriticError without pytest-benchmark."""
+        if self._alone is None:
+            found = self._context.run(view, (str(self._context.python), "-c", PROBE), 60.0).text.split()
+            if "pytest_benchmark" not in found:
+                raise CriticError(
+                    'speed: nothing to measure by: name a command (run = "python bench.py") under '
+                    "[tool.coderefine.performance], "
+                    f"or install pytest-benchmark for {self._context.python}"
+                )
+            self._alone = ("-n0",) if "xdist" in found else ()
+        return self._alone
+
+
+def _read(report: Path) -> Any:
+    try:
+        return json.loads(report.read_bytes())
+    except (OSError, ValueError) as error:
+        raise CriticError(f"speed: {report.name} cannot be read: {error}") from error
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _relative(file: str, view: View) -> str | None:
+    for top in (view.top, view.top.resolve()):
+        if Path(file).is_relative_to(top):
+            return Path(file).relative_to(top).as_posix()
+    return None
+
+
+def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
+    """What pytest-benchmark's profiles show, calls of one function added up, shares of the longest one."""
+    seconds: dict[tuple[str, int], float] = defaultdict(float)
+    calls: Counter[tuple[str, int]] = Counter()
+    files = sorted(path.relative_to(view.door).as_posix() for path in view.door.rglob("*.py"))
+    for row in rows:
+        if key := _function(row, files, view.top.name):
+            seconds[key] += float(row["cumtime"])
+            calls[key] += int(row["ncalls"])
+    most = max(seconds.values(), default=0.0) or 1.0
+    ranked = sorted(seconds, key=lambda key: seconds[key], reverse=True)
+    return tuple(Hotspot(path, line, seconds[path, line] / most, calls[path, line]) for path, line in ranked)
+
+
+def _function(row: Mapping[str, Any], files: Sequence[str], top: str) -> tuple[str, int] | None:
+    """Path and line of a function of the project; None for others."""
+    shown = SHOWN.fullmatch(row.get("function_name") or row.get("function") or "")
+    if shown is None:
+        return None
+    path = next((one for one in files if f"/{top}/{one}".endswith(f"/{shown['file']}")), None)
+    return (path, int(shown["line"])) if path else None

@@ -1,0 +1,191 @@
+"""The critics that a task brings: what it asks to be written, its own functions, and which tests judge it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from coderefine.core import Ask, Check, Critic, Finding, Look, Read, Severity, Span, Task, TestRunner, View
+from coderefine.critics.source_files import inside, weighed
+from coderefine.critics.symbols import Definition, definitions, last_line, without_docstrings
+from coderefine.errors import CriticError
+from coderefine.llm.context import text_of
+from coderefine.source import syntax
+
+STUB = "write this function: as it stands it says what is wanted and does nothing"
+NO_PROOF = "no test of yours judges what is written: nothing is proved but that the gates are content"
+Result = TypeVar("Result")
+
+
+class Asked:
+    """Reports what `task.wanted` still lacks. Whether what has been written is right is for other gates to decide.
+
+    The first tree it sees is the start, with which it compares the others.
+    """
+
+    name = "asked"
+    gate = True
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._start: Mapping[str, str | None] = {}
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Findings in any of the wanted files, whatever the scope: they are what was asked for."""
+        del ask
+        began = time.monotonic()
+        texts = {path: text_of(view.read(path)) for path in self._task.wanted}
+        self._start = self._start or texts
+        findings = tuple(one for path, text in texts.items() for one in self._missing(path, text))
+        code = any(path.endswith(".py") for path in texts)
+        notes = (NO_PROOF,) if code and not self._task.judged else ()
+        return Check(self.name, findings, seconds=time.monotonic() - began, notes=notes)
+
+    def _missing(self, path: str, text: str | None) -> Iterator[Finding]:
+        """Stubs that are not written; without any at the start, the file itself as long as nothing new is in it."""
+        before = self._start[path]
+        asked = {name for name, _ in stubs(before)}
+        if not asked and (text is None or not text.strip() or _code(path, before) == _code(path, text)):
+            message = f"{path} does not hold what is asked for"
+            yield Finding(self.name, "request", path, message, instruction="write it, as the task says")
+            return
+        known = {name for name, _ in _definitions(before)} - asked
+        for name, span in stubs(text):
+            if name not in known:
+                yield Finding(self.name, "stub", path, f"{name} is a stub", span, name, instruction=STUB)
+
+
+def _definitions(text: str | None) -> Iterator[tuple[str, Definition]]:
+    tree = syntax(text) if text else None
+    yield from definitions(tree) if tree else ()
+
+
+def _code(path: str, text: str | None) -> str | None:
+    """Python as a tree without docstrings and comments; other texts as they are, and what does not parse."""
+    tree = syntax(text) if text is not None and path.endswith(".py") else None
+    return text if tree is None else ast.dump(without_docstrings(tree))
+
+
+def stubs(text: str | None) -> Iterator[tuple[str, Span]]:
+    """Functions of `text` that hold nothing but a docstring, `...`, `pass` or NotImplementedError.
+
+    Abstract methods, overloads and the methods of a Protocol are meant to be so.
+    """
+    protocols: set[ast.AST] = set()
+    for name, node in _definitions(text):
+        words = " ".join(map(ast.unparse, node.bases if isinstance(node, ast.ClassDef) else node.decorator_list))
+        if isinstance(node, ast.ClassDef):
+            protocols.update(ast.walk(node) if "Protocol" in words else ())
+        elif node not in protocols and not re.search("abstract|overload", words) and all(map(_is_empty, node.body)):
+            yield name, Span(node.lineno, last_line(node))
+
+
+def _is_empty(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        return node.exc is not None and "NotImplementedError" in ast.unparse(node.exc)
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+class Judged:
+    """Makes the findings of tests other than `task.judged` soft: they may fail, but not get worse."""
+
+    gate = True
+
+    def __init__(self, critic: Critic, task: Task) -> None:
+        self._critic = critic
+        self._judged = task.judged
+        self.name = critic.name
+
+    @property
+    def spent(self) -> float:
+        return self._critic.spent if isinstance(self._critic, TestRunner) else 0.0
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Raises what the critic raises."""
+        check = self._critic.check(view, ask)
+        return replace(check, findings=tuple(map(self._weighed, check.findings)))
+
+    def _weighed(self, finding: Finding) -> Finding:
+        return finding if inside(finding.path, self._judged) else replace(finding, severity=Severity.SOFT)
+
+
+class FunctionGate:
+    """A function of a task as a gate: it is called with a way to read the tree, and yields findings."""
+
+    gate = True
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self.name = _name(look)
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Raises CriticError when the function raises or gives something else than findings in the tree."""
+        began = time.monotonic()
+        found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
+        findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
+        return Check(self.name, findings, seconds=time.monotonic() - began)
+
+
+class Rewarded:
+    """`task.reward` as an adviser: a score, with a remark as long as it is below what is enough."""
+
+    gate = False
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self.name = _name(task.reward)
+
+    def check(self, view: View, ask: Ask) -> Check:
+        """Raises CriticError when the function raises or gives no number."""
+        reward, enough = self._task.reward, self._task.enough
+        assert reward is not None, "only made for tasks that have one"
+        result = _called(self.name, lambda: reward(reader(view)))
+        score, advice = result if isinstance(result, tuple) else (result, "")
+        if not isinstance(score, int | float):
+            raise CriticError(f"{self.name} gave {score!r} instead of a number")
+        check = Check(self.name, gate=False, total=float(score), notes=(f"scored {score:g}",))
+        wanted = ""
+        if isinstance(enough, float | int):
+            if score >= enough:
+                return check
+            wanted = f" ({enough:g} is enough)"
+        path = next(iter((*self._task.wanted, *self._task.files, *ask.scope)))
+        message = f"scores {score:g}{wanted}"
+        remark = Finding(self.name, "score", path, message, instruction=advice, severity=Severity.SOFT)
+        return replace(check, findings=(remark,))
+
+
+def reader(view: View) -> Read:
+    """How a task's functions read a tree: as text, by repo-relative path."""
+    return lambda path: text_of(view.read(path))
+
+
+def _all_of(found: object) -> tuple[object, ...]:
+    """Everything that a gate's function gave; a string is one thing, not many letters."""
+    return tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes) else (found,)
+
+
+def _findings(name: str, found: Iterable[object]) -> Iterator[Finding]:
+    """`found`, if all of it are findings about files in the tree. Raises CriticError."""
+    for one in found:
+        if not isinstance(one, Finding):
+            raise CriticError(f"{name} gave {one!r} instead of findings: yield coderefine.core.Finding objects")
+        if one.path.startswith(("/", "~")) or ".." in PurePosixPath(one.path).parts:
+            raise CriticError(f"{name} gave a finding in {one.path!r}, which is outside this repository")
+        yield one
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__name__", type(function).__name__).strip("_<>").replace("_", "-") or "check"
+
+
+def _called(name: str, function: Callable[[], Result]) -> Result:
+    try:
+        return function()
+    except Exception as error:  # code of others: whatever it raises means that it gave no verdict
+        raise CriticError(f"{name} failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,131 @@
+"""The built-in tasks; each function makes one for a project, and imports its critics only then."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+from pathlib import Path
+
+from coderefine.config import toml
+from coderefine.core import FIX, Task
+from coderefine.project import Place
+from coderefine.source import decode, syntax
+
+MYPY = {
+    "name": "mypy",
+    "run": ["mypy", "--no-error-summary", "--show-error-codes", "--no-color-output", "--no-pretty"],
+    "regex": r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? error: (?P<message>.*?)(?:  \[(?P<rule>[\w-]+)\])?$",
+}
+PYRIGHTS = ("basedpyright", "pyright")
+
+
+def fix(_place: Place) -> Task:
+    """Make the gates of the configuration green."""
+    return FIX
+
+
+def readability(_place: Place) -> Task:
+    """Make code easier to read, with its behaviour kept by the tests: complexity, lint, names, comments, size."""
+    from coderefine.critics.reading import Reading
+
+    return Task(
+        "readability",
+        goal="Make the code easier to read without changing what it does.",
+        rules=(
+            "Names that say what is meant; one idea per function; early returns in place of nesting.",
+            "Comments only where they say why. No piece split off that is called once and says nothing new.",
+            "Public names and signatures stay.",
+        ),
+        settings={"criteria": {"readability": True}},
+        critics=(Reading,),
+        keeps=True,
+    )
+
+
+def performance(_place: Place) -> Task:
+    """Make code faster, by measurement, with its behaviour kept by the tests."""
+    from coderefine.critics.speed import Speed
+
+    return Task(
+        "performance",
+        goal="Make the code faster without changing what it does.",
+        rules=(
+            "Begin with what takes the time: a better algorithm or data structure before small savings.",
+            "Same results, same errors, same order; public names and signatures stay.",
+            "No cache between calls unless real use repeats them: repeating a call is how a benchmark works.",
+        ),
+        critics=(Speed,),
+        keeps=True,
+    )
+
+
+def docs(_place: Place) -> Task:
+    """Write docstrings where they are missing or wrong; the code itself stays as it is."""
+    from coderefine.critics.docs import Docs
+
+    return Task(
+        "docs",
+        goal="Write the docstrings that are missing, and correct those that name what is not there.",
+        rules=(
+            "One sentence that says what it does or is, then units, shapes, errors where they matter.",
+            "Nothing that the name and the signature say already. Change no code.",
+        ),
+        critics=(Docs,),
+        refuses=_changes_code,
+    )
+
+
+def _changes_code(path: str, before: bytes | None, after: bytes | None) -> str:
+    """Why a change is not documentation; "" when it is."""
+    if not path.endswith(".py"):
+        return ""
+    same = before is not None and after is not None and _code(before) == _code(after)
+    return "" if same else f"changes code in {path}, and only docstrings and comments were asked for"
+
+
+def _code(data: bytes) -> str:
+    from coderefine.critics.symbols import without_docstrings
+
+    source = decode(data)
+    tree = syntax(source.text) if source else None
+    return ast.dump(without_docstrings(tree)) if tree else ""
+
+
+def types(place: Place) -> Task:
+    """Clear the findings of a type checker: pyright or basedpyright where the project is set up for it, else mypy.
+
+    The project's own settings of the checker are used; without any, mypy checks the whole project.
+    """
+    settings, named = _settings(place)
+    other = next((name for name in PYRIGHTS if name in named and "mypy" not in named), None)
+    # mypy without arguments checks what its configuration names, if it names anything.
+    chosen = any(key in settings for key in ("files", "packages", "modules"))
+    checker: dict[str, object] = {**MYPY, "run": [*MYPY["run"], *(() if chosen else (".",))]}
+    if other:
+        checker = {"name": other, "run": [other, "--outputjson"], "format": "json"}
+    rules = (
+        "Give the types that the code really has; change behaviour only where the checker found a real bug.",
+        "No Any, no cast and no assert only to silence the checker.",
+    )
+    return Task("types", "Make the type checker's findings go away.", rules=rules, settings={"commands": [checker]})
+
+
+def _settings(place: Place) -> tuple[dict[str, object], frozenset[str]]:
+    """mypy's settings as far as they are known, and the checkers that the project has settings for."""
+    named = {"pyright"} if (place.root / "pyrightconfig.json").is_file() else set()
+    tables: dict[str, object] = {}
+    for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
+        tables |= _ini(place.root / name)
+    tools = toml(place.root / "pyproject.toml").get("tool", {})
+    tables |= tools.get("mypy", {})
+    named |= {name for name in ("mypy", *PYRIGHTS) if name in tools}
+    return tables, frozenset({*named, "mypy"} if tables else named)
+
+
+def _ini(path: Path) -> dict[str, object]:
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read(path, "utf-8")
+    except (configparser.Error, UnicodeDecodeError):
+        return {}
+    return dict(parser["mypy"]) if parser.has_section("mypy") else {}

@@ -1,5 +1,0 @@
-"""The gates of the configuration, made green."""
-
-from coderefine.core import FIX
-
-TASK = FIX
