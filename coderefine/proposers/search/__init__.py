@@ -17,7 +17,7 @@ from coderefine.core.plurals import counted
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
-from coderefine.proposers.search.confidence import Rivals, compared, intended, noticed_versions, rival_sets
+from coderefine.proposers.search.confidence import Rivals, answers, compared, intended, noticed_versions, rival_sets
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import Local, World
@@ -197,7 +197,7 @@ class Search:
                 fastest=self._fastest,
                 prefer=enumeration.prefer,
             )
-            self.chosen = self._tried(trial, iter(enumeration), failing, clock)
+            self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
 
     def _pool(
         self, situation: Situation, views: Views, failing: list[Case], clock: Clock
@@ -221,30 +221,29 @@ class Search:
             or_cold=True,
         )
 
-    def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], clock: Clock) -> Chosen:
+    def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
         """What `trial` finds among `proposals`; a little longer where something speaks against the best."""
         try:
             trial.run(proposals)
-            chosen = self._chosen(trial, failing)
-            if chosen.doubtful and clock.left > 0:
+            chosen = self._chosen(trial, failing, spectrum)
+            if chosen.doubtful and trial.clock.left > 0:
                 trial.go_on(proposals)
-                chosen = self._chosen(trial, failing)
+                chosen = self._chosen(trial, failing, spectrum)
             return chosen
         finally:
             self._runs += trial.tried
             if self.first_candidate is None:
                 self.first_candidate = trial.first_judged
 
-    def _chosen(self, trial: Trial, failing: list[Case]) -> Chosen:
+    def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Best first, compared by how they behave beyond the tests."""
         repairs, pool = trial.repairs, trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
-        behaviour = {number - 1: codes for number, codes in comparison.codes.items()}
-        sets = rival_sets(likely, behaviour, comparison, trial.frontier)
+        sets = rival_sets(likely, comparison, trial.frontier, spectrum)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
-        return replace(choose([*likely, *rest], behaviour, intended), sets=sets)
+        return replace(choose([*likely, *rest], answers(comparison), intended), sets=sets)
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
         """`rivals` with what the tests notice of small wrong versions of the first."""

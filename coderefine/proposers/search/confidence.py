@@ -22,6 +22,7 @@ from coderefine.proposers.search.choice import (
     worth,
 )
 from coderefine.proposers.search.intent import intent
+from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.validate import MOST_FIRST, Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.pool import Pool
@@ -40,6 +41,8 @@ WEIGHTS: Mapping[str, float] = {
     "disturbs-more": -3.0,
     "crashes": -4.0,
     "removes": -4.0,
+    "removed": -1.0,
+    "reached": 0.3,
     "weak": -4.0,
     "tokens": -0.1,
     "tests": 0.3,
@@ -66,11 +69,12 @@ class Features:
     `share`: of the weight of all plausible repairs. `ways`: how many behaviours these have. `voices`: repairs of this
     one. `passing`: share of the answers to calls of passing tests and to calls near them that change; `near`: of those
     near calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of the calls that fail
-    now and did not before. `removes`: behaviour. `tokens`: that change. `seen`: whether the behaviour could be seen.
+    now and did not before. `removes`: behaviour; `removed`: one that behaves alike does. `tokens`: that change.
+    `seen`: whether the behaviour could be seen.
     `named`: the interpreter named what was asked for in vain, and this puts the nearest name there. `intent`: 1 where
     docstring or comments agree with the limit that it draws, -1 where they contradict, else 0.
     `worth`: the score of the best of them; `margin`: how far that is above what was not tried. `tests`: that they
-    repair.
+    repair. `reached`: passing tests that execute the patched statement, of those that were watched.
     `noticed` of `wrong` small wrong versions are noticed by the tests.
     """
 
@@ -82,11 +86,13 @@ class Features:
     least: float = 0.0
     crashes: float = 0.0
     removes: bool = False
+    removed: bool = False
     tokens: int = 1
     seen: bool = False
     worth: float = 0.0
     margin: float = 0.0
     tests: int = 1
+    reached: int = 0
     named: bool = False
     intent: int = 0
     noticed: int = 0
@@ -133,6 +139,8 @@ def vector(known: Features) -> dict[str, float]:
         "disturbs-more": max(0.0, known.passing - known.least),
         "crashes": float(known.crashes > 0),
         "removes": float(known.removes),
+        "removed": float(known.removed),
+        "reached": min(math.log1p(known.reached), 4.0),
         "weak": float(weak),
         "tokens": min(float(known.tokens), 8.0),
         "tests": min(math.log(max(1, known.tests)), 2.0),
@@ -154,7 +162,7 @@ def doubts(group: Group) -> str:
     found = []
     if known.ways > 1:
         found.append(f"the plausible patches behave in {known.ways} ways")
-    if known.removes:
+    if known.removes or known.removed:
         found.append("it removes behaviour")
     if known.crashes > 0:
         found.append("it fails on calls that gave an answer before")
@@ -175,15 +183,23 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
     return [repair for members in by_set for repair in members[:MOST_COMPARED]]
 
 
+def answers(comparison: Comparison) -> Behaviour:
+    """The codes of repairs by their places; -1 is the unchanged program."""
+    return {number - 1: codes for number, codes in comparison.codes.items()}
+
+
 def rival_sets(
-    repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison, frontier: float
+    repairs: Sequence[Repair], comparison: Comparison, frontier: float, spectrum: Spectrum
 ) -> tuple[Rivals, ...]:
-    """`repairs` by the tests that they repair, then by `behaviour` (by their places). `frontier`: see `groups`."""
+    """`repairs` by the tests that they repair, then by their behaviour.
+
+    `frontier`, `spectrum`: see `groups`.
+    """
     found: dict[frozenset[str], list[list[int]]] = {}
-    for cluster in clusters(repairs, behaviour):
+    for cluster in clusters(repairs, answers(comparison)):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
     return tuple(
-        Rivals(fixed, tuple(groups(repairs, members, behaviour, comparison, frontier)), comparison.asked)
+        Rivals(fixed, tuple(groups(repairs, members, comparison, frontier, spectrum)), comparison.asked)
         for fixed, members in found.items()
     )
 
@@ -203,25 +219,27 @@ def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
 def groups(
     repairs: Sequence[Repair],
     found: Sequence[Sequence[int]],
-    behaviour: Behaviour,
     comparison: Comparison,
     frontier: float,
+    spectrum: Spectrum,
 ) -> list[Group]:
     """Describe `found`, the places of repairs of the same tests that behave alike; the most likely group first.
 
-    `frontier`: the score of the last candidate that was tried.
+    `frontier`: the score of the last candidate that was tried. `spectrum`: which tests execute what.
     """
+    behaviour = answers(comparison)
     values = [shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) for one in found]
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     made = []
     for places, weight in zip(found, weights, strict=True):
         order = sorted(places, key=lambda place: (-intended(repairs[place]), *plainness(repairs[place])))
         features = replace(
-            _features(order, repairs, behaviour, comparison),
+            _features(order, repairs, comparison),
             share=weight / sum(weights),
             margin=max(worth(repairs[place]) for place in places) - frontier,
             ways=len(found),
             voices=len(places),
+            reached=min(spectrum.passing.get(repairs[place].proposed.scored.site.stmt, 0) for place in places),
         )
         changed = comparison.changed(order[0] + 1, "pPF")
         shown = changed if changed[1] else None
@@ -239,16 +257,15 @@ def _intent(places: Sequence[int], repairs: Sequence[Repair]) -> int:
     return max((intent(repairs[place]) for place in places), key=abs)
 
 
-def _features(
-    order: Sequence[int], repairs: Sequence[Repair], behaviour: Behaviour, comparison: Comparison
-) -> Features:
-    first = repairs[order[0]]
+def _features(order: Sequence[int], repairs: Sequence[Repair], comparison: Comparison) -> Features:
+    first, behaviour = repairs[order[0]], answers(comparison)
     removes, tokens = plainness(first)[:2]
     return Features(
         passing=_share(comparison, order[0], "pP"),
         near=_share(comparison, order[0], "F"),
         crashes=crashes(order[0], behaviour),
-        removes=removes or bool(doubt(order, {}, repairs) >= EMPTY),
+        removes=removes,
+        removed=doubt(order, {}, repairs) >= EMPTY,
         tokens=tokens,
         seen=order[0] in behaviour,
         worth=max(worth(repairs[place]) for place in order),

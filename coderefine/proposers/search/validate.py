@@ -80,7 +80,7 @@ class Trial:
         self._prefer = prefer
         self.pool = pool
         self._failing = tuple(failing)
-        self._clock = clock
+        self.clock = clock
         self._tell = tell
         self._covering = covering
         self._seeds: list[Repair] = []
@@ -97,7 +97,7 @@ class Trial:
 
     def go_on(self, proposals: Iterator[Proposed]) -> None:
         """What was found is doubtful: search a little longer for something better."""
-        self._more = self._clock.spent - self.repairs[0].at + DOUBT
+        self._more = self.clock.spent - self.repairs[0].at + DOUBT
         self.run(proposals)
 
     def run(self, proposals: Iterator[Proposed]) -> None:
@@ -110,17 +110,17 @@ class Trial:
             feed = _Feed(self, proposals)
             for judged in self.pool.judge(feed, plan):
                 self._note(judged)
-                if self._clock.left <= 0:
+                if self.clock.left <= 0:
                     break
             more = not feed.empty
             self._confirm()
 
     def _over(self) -> bool:
-        if self._clock.left <= 0:
+        if self.clock.left <= 0:
             return True
         if self.repairs:
             first = self.repairs[0].at
-            return self._clock.spent > first + max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
+            return self.clock.spent > first + max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
         return False
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
@@ -136,21 +136,21 @@ class Trial:
 
     def _note(self, judged: Judged) -> None:
         if self.first_judged is None:
-            self.first_judged = self._clock.spent
+            self.first_judged = self.clock.spent
         number = judged.candidate.number
         if judged.plausible:
             proposed, files = self._given[number]
             if not any(repair.whole for repair in self.repairs):
                 self._prefer(proposed.scored.site)
             self.repairs.append(
-                Repair(proposed, frozenset(self._failing), whole=True, at=self._clock.spent, files=files)
+                Repair(proposed, frozenset(self._failing), whole=True, at=self.clock.spent, files=files)
             )
         elif fixed := self._partly(judged):
             self._waiting.append((number, fixed))
         else:
             self._given.pop(number, None)
-        if self._clock.spent - self._shown > 0.2:
-            self._shown = self._clock.spent
+        if self.clock.spent - self._shown > 0.2:
+            self._shown = self.clock.spent
             self._tell(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _partly(self, judged: Judged) -> frozenset[str]:
@@ -169,13 +169,13 @@ class Trial:
         waiting, self._waiting = self._waiting, []
         for number, fixed in waiting:
             proposed, files = self._given.pop(number)
-            if self._clock.left <= 0 or not self._wanted(fixed):
+            if self.clock.left <= 0 or not self._wanted(fixed):
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=False)
             for judged in self.pool.judge([Candidate(number, files)], plan):
                 if judged.plausible:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
-                    self._seed(Repair(proposed, passed, whole=False, at=self._clock.spent, files=files))
+                    self._seed(Repair(proposed, passed, whole=False, at=self.clock.spent, files=files))
 
     def _wanted(self, fixed: frozenset[str]) -> bool:
         """Whether one more partial repair of `fixed` is of use: to be combined, or as the rival of another."""
@@ -204,7 +204,7 @@ class Trial:
                         one.proposed,
                         frozenset(self._failing),
                         whole=True,
-                        at=self._clock.spent,
+                        at=self.clock.spent,
                         files=files,
                         second=two.proposed,
                         parts=(one.fixed, two.fixed),

@@ -39,7 +39,7 @@ from coderefine.proposers.search import Search
 from coderefine.proposers.search.confidence import Rivals
 from coderefine.proposers.search.summary import summary
 from coderefine.workspace import open_views
-from tests.bench.real.projects import Project, chosen, locked, restore
+from tests.bench.real.projects import Project, chosen, commit, locked, restore
 from tests.bench.real.projects import prepare as prepare_project
 from tests.bench.real.slips import Slip, accepted
 from tests.bench.real.trials import faulty as put_slip
@@ -337,6 +337,8 @@ def real_row(project: Project, slip: Slip, seed: int) -> Row:
 
     put_slip(project, slip)
     search, failing, seconds = searched(project.top, 30.0)
+    restore(project)
+    commit(project)
     found = described(search.chosen.sets[0], path, right) if search.chosen.sets else []
     return Row("real", slip_name(slip), seed, seconds, failing, 0, found)
 

@@ -17,6 +17,7 @@ from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.rank import Scored
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Edit, Module, Replacement
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Asked, Comparison
@@ -86,7 +87,7 @@ def test_a_limit_that_was_there_before_says_nothing_of_the_repair() -> None:
 
 def made(behaviour: Behaviour, kinds: str, *given: Repair) -> list[Group]:
     comparison = Comparison({place + 1: codes for place, codes in behaviour.items()}, kinds)
-    return groups(given, [[place] for place in range(len(given))], behaviour, comparison, -9.0)
+    return groups(given, [[place] for place in range(len(given))], comparison, -9.0, Spectrum({}, {}, 1))
 
 
 def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:
