@@ -58,6 +58,7 @@ def test_a_fix_that_lies_uncommitted_beside_it_is_not_credited_to_the_commit(two
     assert git(two, "status", "--porcelain") == "M shop.py"
 
 
+@pytest.mark.thorough
 def test_a_patch_that_needs_an_untracked_file_is_not_committed(tmp_path: Path) -> None:
     """In HEAD alone no test can be imported, so nothing can be proved; it was green only in front of the user."""
     needs = ORDER.replace('order."""\n', 'order."""\n\nfrom helper import percent\n').replace(
@@ -72,6 +73,7 @@ def test_a_patch_that_needs_an_untracked_file_is_not_committed(tmp_path: Path) -
     assert fixed(top).code == 0
 
 
+@pytest.mark.thorough
 def test_dirty_work_in_the_very_file_stays_and_is_not_committed(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": LONG, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     write(top, {"order.py": LONG.replace("return 2", "return 'mine'")})
@@ -131,6 +133,7 @@ def test_an_edit_made_while_it_was_proved_is_not_in_the_proof(two: Path) -> None
         assert "run again" in said.err
 
 
+@pytest.mark.thorough
 def test_the_mail_says_when_it_was_proved_on_uncommitted_work(two: Path) -> None:
     mail = two.parent / "out.patch"
     said = fixed(two, "--patch", str(mail))

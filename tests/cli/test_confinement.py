@@ -70,6 +70,7 @@ def test_what_the_projects_own_tests_need_is_allowed_and_named(home: Path, tmp_p
     assert "may write ~/cache" in said.out
 
 
+@pytest.mark.thorough
 def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: Path) -> None:
     need = f"def test_discount():\n    open({str(home / 'cache')!r}, 'w').close()\n"
     repo = make_repo(
@@ -95,6 +96,7 @@ def test_what_is_needed_before_the_first_test_is_allowed(home: Path, tmp_path: P
     assert "may write ~/log" in said.out
 
 
+@pytest.mark.thorough
 def test_strict_allows_nothing_more_and_off_confines_nothing(home: Path, tmp_path: Path) -> None:
     need = f"\n\ndef test_remembers():\n    open({str(home / 'cache')!r}, 'w').close()\n"
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS + need})
@@ -131,6 +133,7 @@ def test_a_command_gate_cannot_read_keys(home: Path, tmp_path: Path) -> None:
     assert "KEY" in free.out, free
 
 
+@pytest.mark.thorough
 def test_a_gate_that_needs_more_gets_it_and_no_keys(home: Path, tmp_path: Path) -> None:
     program = "open(__import__('os').path.expanduser('~/.cache/steal'), 'w')\n" + GATE.replace("print(", "#")
     (home / ".cache").mkdir()

@@ -92,6 +92,7 @@ def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: in
     assert "has ended" in again.lines[0]
 
 
+@pytest.mark.thorough
 def test_a_proved_patch_is_offered_when_interrupted_after_it(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "late", {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS})
     before = state(top)
@@ -117,6 +118,7 @@ def test_a_second_run_in_the_same_tree_is_refused(repo: Path) -> None:
     assert f"process {process.pid}" in second.lines[0]
 
 
+@pytest.mark.thorough
 def test_a_run_resumed_elsewhere_writes_its_patch_where_it_was_asked_to(repo: Path) -> None:
     (repo / "sub").mkdir()
     with LlmServer([Reply(RIGHT, delay=60), RIGHT]) as server:
@@ -131,6 +133,7 @@ def test_a_run_resumed_elsewhere_writes_its_patch_where_it_was_asked_to(repo: Pa
     assert not (repo / "sub/out.patch").exists()
 
 
+@pytest.mark.thorough
 def test_the_password_of_a_server_is_neither_recorded_nor_printed(repo: Path) -> None:
     with LlmServer([Reply(RIGHT, delay=60), RIGHT]) as server:
         secret = server.url.replace("://", "://me:hunter22@")

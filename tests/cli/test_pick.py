@@ -129,6 +129,7 @@ def test_an_answer_that_does_not_decide_writes_nothing(shop: Path, that: str, co
     assert (shop / "shop.py").read_text() == SHOP
 
 
+@pytest.mark.thorough
 def test_a_pick_is_laid_on_what_the_file_holds_by_now(shop: Path) -> None:
     write(shop, {"shop.py": SHOP.replace("Prices in cents", "All prices in cents")})
     assert coderefine("pick", run_of(shop), "1", cwd=shop).code == 0
@@ -150,6 +151,7 @@ def test_a_number_that_was_not_offered_is_refused(shop: Path) -> None:
     assert "offered 2 patches" in said.err
 
 
+@pytest.mark.thorough
 def test_the_first_is_written_where_plausible_is_accepted_and_called_so(shop: Path) -> None:
     said = coderefine(*FIX, "--accept", "plausible", "--commit", cwd=shop)
     assert said.code == 0, said
@@ -157,6 +159,7 @@ def test_the_first_is_written_where_plausible_is_accepted_and_called_so(shop: Pa
     assert "Coderefine-Confidence: plausible: " in git(shop, "log", "-1", "--format=%B")
 
 
+@pytest.mark.thorough
 def test_the_hook_leaves_the_file_alone_whatever_is_accepted(shop: Path) -> None:
     write(shop, {"pyproject.toml": '[tool.coderefine]\naccept = "plausible"\nsearch-time = 60.0\n'})
     write(shop, {"shop.py": SHOP.replace("Prices", "The prices")})
@@ -173,6 +176,7 @@ def asks(top: Path) -> object:
     return eval(BOUND, space)
 
 
+@pytest.mark.thorough
 def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
     edit = block("shop.py", "    if count < BULK:", "    if count >= BULK:")
     with LlmServer(["Many begin at BULK.\n\n" + edit]) as server:

@@ -57,6 +57,7 @@ def test_it_does_not_matter_what_became_of_the_tree(shop: Path) -> None:
     assert (shop / "order.py").read_text() == "nothing = 'like it was'\n"
 
 
+@pytest.mark.thorough
 def test_other_settings_by_now_do_not_matter(shop: Path) -> None:
     fixed(shop, [WRONG, RIGHT])
     (shop / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "retry"\nmodel = "another"\n')
@@ -76,6 +77,7 @@ def test_a_missing_answer_is_an_error_in_one_line(shop: Path) -> None:
     assert "the replay needs an answer that was never recorded (edit, key " in said.lines[0]
 
 
+@pytest.mark.thorough
 def test_an_answer_that_was_changed_is_an_error(shop: Path) -> None:
     fixed(shop, [RIGHT])
     (answer,) = (shop / ".git/coderefine/runs").glob("*/answers/*.json")
@@ -85,6 +87,7 @@ def test_an_answer_that_was_changed_is_an_error(shop: Path) -> None:
     assert "damaged" in said.lines[0]
 
 
+@pytest.mark.thorough
 def test_a_run_without_a_model_is_replayed_from_its_patches(shop: Path) -> None:
     assert coderefine("fix", "--no-model", cwd=shop).code == 0
     said = coderefine("replay", cwd=shop)

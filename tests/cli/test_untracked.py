@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import GREEN, ORDER, TESTS, coderefine
 from tests.support.repo import git, make_repo, write
 
@@ -34,6 +36,7 @@ def test_a_push_of_everything_publishes_nothing_untracked(tmp_path: Path) -> Non
     assert SECRET not in published
 
 
+@pytest.mark.thorough
 def test_a_patch_of_an_untracked_file_is_shown_replayed_and_undone_and_not_published(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     mine = f"TOKEN = {SECRET!r}\n{ORDER}"
@@ -49,6 +52,7 @@ def test_a_patch_of_an_untracked_file_is_shown_replayed_and_undone_and_not_publi
     assert (top / "order.py").read_text() == mine
 
 
+@pytest.mark.thorough
 def test_a_replay_has_the_untracked_files_that_the_run_had(tmp_path: Path) -> None:
     needs = ORDER.replace("total * 0.1", "percent(total)").replace(
         'order."""\n', 'order."""\n\nfrom helper import percent\n'

@@ -194,6 +194,7 @@ def test_a_draft_is_kept_in_the_tree_when_asked_for_and_judges_nothing_until_som
     assert "1 test flipped" in said.out, "without its head it is a test like any other"
 
 
+@pytest.mark.thorough
 def test_a_kept_draft_is_taken_back_with_the_rest(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     before = state(top)
@@ -264,6 +265,7 @@ def test_the_code_beside_is_shown_for_its_style_and_the_commit_says_feat(pkg: Ma
     assert git(top, "log", "-1", "--format=%s").startswith("feat: ")
 
 
+@pytest.mark.thorough
 def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
     top = pkg({**FILES, "tests/test_other.py": "def test_other():\n    assert 1 == 2\n"})
     said, server = write(top, [new(RIGHT)])
@@ -308,6 +310,7 @@ def test_it_can_be_replayed_and_undone(pkg: Make) -> None:
     assert state(top) == before
 
 
+@pytest.mark.thorough
 def test_a_killed_run_is_resumed_although_what_it_writes_is_not_there_yet(pkg: Make) -> None:
     top = pkg(FILES)
     with LlmServer([Reply(new(RIGHT), delay=30), new(RIGHT)]) as server:

@@ -128,6 +128,7 @@ def test_luck(request):
 """
 
 
+@pytest.mark.thorough
 def test_a_right_patch_is_not_refused_for_a_random_test_before_its_proof(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import coderefine
 from tests.support.repo import make_repo
 
@@ -57,6 +59,7 @@ def test_a_loop_that_never_ends_is_repaired(tmp_path: Path) -> None:
     assert json.loads(done.out)["clean"]
 
 
+@pytest.mark.thorough
 def test_a_slow_test_that_ends_is_no_finding_and_nothing_is_repaired_for_it(tmp_path: Path) -> None:
     busy = "import time\n\n\ndef busy(seconds):\n    until = time.process_time() + seconds\n"
     busy += "    while time.process_time() < until:\n        pass\n    return 1\n"

@@ -89,6 +89,7 @@ def test_what_is_suggested_leaves_all_tests_green(name: str, tmp_path: Path) -> 
         assert green(tmp_path / "r")
 
 
+@pytest.mark.thorough
 def test_crlf_is_for_the_whole_patch_which_git_takes(tmp_path: Path) -> None:
     change: dict[str, str | bytes] = {"order.py": ORDER.replace("\n", "\r\n").encode(), "test_order.py": TESTS}
     bundle = suggested(tmp_path / "r", tmp_path / "out", change)

@@ -85,6 +85,7 @@ def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake, tmp_pa
     assert not [one for one in pull.log if one[2] == 422]
 
 
+@pytest.mark.thorough
 def test_the_one_command_of_the_summary_applies_all(pull: Fake) -> None:
     suggest(pull)
     body = pull.notes[0]["body"]
@@ -158,6 +159,7 @@ def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
     assert "moved since" in suggest(pull, "--push", "--no-post").err
 
 
+@pytest.mark.thorough
 def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake, tmp_path: Path) -> None:
     remote = tmp_path / "remote.git"
     git(tmp_path, "init", "-q", "--bare", str(remote))

@@ -67,6 +67,7 @@ def test_what_a_task_is_given_is_protected(story: Path) -> None:
     assert not (story / "headline.txt").exists()
 
 
+@pytest.mark.thorough
 def test_such_a_run_is_replayed_from_its_record(story: Path) -> None:
     with_model(story, [block("headline.txt", "", "Fox, dog")], "fix", "--task", "headline.toml")
     said = coderefine("replay", cwd=story)
@@ -96,6 +97,7 @@ def test_the_environment_names_a_task_and_a_flag_goes_before_it(tmp_path: Path) 
     assert (said.code, "docs" in said.out) == (0, False), said
 
 
+@pytest.mark.thorough
 def test_fix_asks_what_it_always_asked(tmp_path: Path) -> None:
     prompts = []
     for name, more in (("plain", ()), ("named", ("--task", "fix"))):

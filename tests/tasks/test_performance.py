@@ -42,6 +42,7 @@ def test_a_faster_version_is_accepted_with_its_interval(repo: Path) -> None:
     assert len(prompts) == 1
 
 
+@pytest.mark.thorough
 def test_a_no_op_is_refused_and_nothing_written(repo: Path) -> None:
     said, _ = offered(repo, "Names.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.slow.replace("out", "seen"))))
     assert "not surely above 1.05×" in said.out
@@ -103,6 +104,7 @@ def test_benchmarks_of_pytest_benchmark_are_the_measure(benchmarks: Path) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_one_benchmark_that_becomes_slower_is_refused(benchmarks: Path) -> None:
     reply = block("work.py", lines(CASE.slow), lines(CASE.fast)) + block("work.py", TOTAL, SLOW_TOTAL)
     said, _ = offered(benchmarks, f"Both.\n\n{reply}")
