@@ -293,7 +293,12 @@ class Search:
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
         wanted = to_watch(names, {name: situation.best.cases[name].seconds for name in names})
         cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
-        return {**cold, **coverage}
+        found = {**cold, **coverage}
+        if any(self._free(path) for name in names for path in found.get(name, ())):
+            return found
+        # What a test module runs while it is imported, such as the definition of a class, is in no test's own lines.
+        imported = (situation.trace or self._cold_coverage(situation, views, names)).get("", {})
+        return {**found, **dict.fromkeys(names, imported)}
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
         """Lines by test from one cold run of those that end; of all others their tracebacks are all there is."""

@@ -104,6 +104,20 @@ def test_code_that_runs_at_import(repair: Repair) -> None:
     assert patches
 
 
+def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair) -> None:
+    """The search said that no line of the program is known to run in a failing test."""
+    faulty = (
+        "from collections import namedtuple\n\n\n"
+        "def record(name, text):\n    fields = text.split(',')\n    return namedtuple(name, fields[0:-1])\n"
+    )
+    tests = (
+        "from record import record\n\nPoint = record('Point', 'x,y,z')\n\n\n"
+        "def test_fields():\n    assert Point._fields == ('x', 'y', 'z')\n"
+    )
+    patches, _, _ = repair({"record.py": faulty, "test_record.py": tests})
+    assert patches
+
+
 def test_a_method_that_lost_its_staticmethod(repair: Repair) -> None:
     faulty = (
         b"class Box:\n    def width(text):\n        return len(text)\n\n"
