@@ -274,7 +274,7 @@ class Server:
             self._functions.running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
-            frozenset(function.__code__ for edit in edits.values() for function, _ in edit.targets),
+            frozenset(id(function.__code__) for edit in edits.values() for function, _ in edit.targets),
         )
         recorder.start()
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)

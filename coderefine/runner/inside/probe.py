@@ -68,9 +68,12 @@ class Recorder:
         find: Callable[[types.CodeType], Optional[types.FunctionType]],
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
-        edited: "FrozenSet[types.CodeType]" = frozenset(),
+        edited: "FrozenSet[int]" = frozenset(),
     ) -> None:
-        """`find` gives the function that runs some code, `failing` says whether a failing test is running."""
+        """`find` gives the function that runs some code, `failing` says whether a failing test is running.
+
+        `edited`: identities of the code of edited functions; to hash code takes longer than most calls.
+        """
         self._find = find
         self._from_test = from_test
         self._failing = failing
@@ -92,7 +95,7 @@ class Recorder:
         code = frame.f_code
         if event != "call" or frame.f_back is None or code.co_flags & COROUTINE:
             return
-        edited = code in self._edited
+        edited = id(code) in self._edited
         if not (edited or self._from_test(frame.f_back.f_code.co_filename)):
             return
         if self._enough(code, edited=edited) or self._again(frame) or (function := self._find(code)) is None:
@@ -130,7 +133,7 @@ class Recorder:
         finally:
             if time.monotonic() - began > DEAR:
                 self._dear.add(code)
-        self._kept[code in self._edited] += 1
+        self._kept[id(code) in self._edited] += 1
         self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing))
 
 
