@@ -184,3 +184,9 @@ def test_an_undefined_name_is_given_a_first_value(message: str) -> None:
     assert hints.undefined == ("total",)
     text = body("for i in x:", "    total += i", "return total")
     assert text.replace("    for", "    total = 0\n    for") in made("defined", text, 2, hints=hints)
+
+
+def test_no_expression_is_left_that_does_nothing() -> None:
+    """`NotImplemented` for `return NotImplemented` was the plainest of ten repairs that behaved alike."""
+    assert body("x") not in made("statement-kind", body("return x"), 2)
+    assert body("x.clear()") in made("statement-kind", body("return x.clear()"), 2)

@@ -70,8 +70,10 @@ def _other_jump(site: Site, old: str) -> Iterator[Edit]:
 def _not_returned(site: Site, value: ast.expr) -> Iterator[Edit]:
     module = site.module
     start, end = module.start(site.stmt), module.start(value)
-    for word, weight in (("yield ", 0.5), ("", 0.4), ("raise ", 0.1)):
+    for word, weight in (("yield ", 0.5), ("raise ", 0.1)):
         yield Edit((Replacement(start, end, word),), weight)
+    if any(isinstance(node, ast.Call | ast.Await) for node in ast.walk(value)):  # else it would do nothing
+        yield Edit((Replacement(start, end, ""),), 0.4)
     for word in ("continue", "break") if site.loop is not None else ():
         yield Edit((Replacement(start, module.end(site.stmt), word),), 0.3)
 
