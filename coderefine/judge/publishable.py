@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from coderefine.core import Attempt, Finding, Identity, Severity, Status, Verdict
+from coderefine.core.plurals import counted
 from coderefine.judge.change import within
 from coderefine.judge.score import COMPLEXITY, TESTS, collected, flipped, gone, incomplete, listed, lost, remarks
 
@@ -35,7 +36,7 @@ def publishable(
     cleared = Counter(finding.identity for finding in asked) - _identities(candidate)
     repaired = flipped(candidate, baseline, flaky)
     counts = ((len(repaired), "test", "repaired"), (len(cleared), "finding", "cleared"))
-    better = [f"{count} {noun}{'s' if count > 1 else ''} {verb}" for count, noun, verb in counts if count]
+    better = [f"{counted(count, noun)} {verb}" for count, noun, verb in counts if count]
     better += _better_review(candidate, baseline)
     if not better:
         return Verdict(ok=False, reason="nothing that was asked for is better than at the start")
