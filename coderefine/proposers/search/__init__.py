@@ -294,11 +294,12 @@ class Search:
         wanted = to_watch(names, {name: situation.best.cases[name].seconds for name in names})
         cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
         found = {**cold, **coverage}
-        if any(self._free(path) for name in names for path in found.get(name, ())):
+        watched = [name for name in names if name in found]
+        if not watched or any(self._free(path) for name in watched for path in found[name]):
             return found
         # What a test module runs while it is imported, such as the definition of a class, is in no test's own lines.
         imported = (situation.trace or self._cold_coverage(situation, views, names)).get("", {})
-        return {**found, **dict.fromkeys(names, imported)}
+        return {**found, **dict.fromkeys(watched, imported)}
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
         """Lines by test from one cold run of those that end; of all others their tracebacks are all there is."""
