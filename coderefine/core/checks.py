@@ -76,5 +76,10 @@ class Check:
         return tuple(case.id for case in self.cases.values() if case.status.bad)
 
     @property
+    def durations(self) -> dict[str, float]:
+        """Seconds of each test, by id."""
+        return {name: case.seconds for name, case in self.cases.items()}
+
+    @property
     def clean(self) -> bool:
         return not any(finding.severity is Severity.HARD for finding in self.findings)

@@ -54,7 +54,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
     if not ids:
         return Rerun(freedom=Freedom(needs=baseline.needs))
     ask = replace(ask, rich=False)
-    watched = frozenset(to_watch(ids, {id_: baseline.cases[id_].seconds for id_ in ids}))
+    watched = frozenset(to_watch(ids, baseline.durations))
     watching = replace(ask, tests=ids, seed=OTHER_SEED, coverage=True, watched=watched, follow=True)
     again, needed = _fitting(views, critic, baseline, watching)
     suspects = tuple(id_ for id_ in ids if id_ in _passing(ids, again))

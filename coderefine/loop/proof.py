@@ -155,7 +155,7 @@ def _near(state: State) -> frozenset[str]:
     if suite is None:
         return frozenset()
     failing = suite.failing
-    found = set(to_watch(failing, {name: suite.cases[name].seconds for name in failing}))
+    found = set(to_watch(failing, suite.durations))
     room = max(WATCHED, SHARE * suite.seconds)
     for name in nearest(failing, suite.cases):
         room -= suite.cases[name].seconds

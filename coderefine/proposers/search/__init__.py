@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -291,13 +292,18 @@ class Search:
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
-        wanted = to_watch(names, {name: situation.best.cases[name].seconds for name in names})
+        wanted = to_watch(names, {case.id: case.seconds for case in failing})
         cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
-        found = {**cold, **coverage}
+        return self._with_imported(situation, views, {**cold, **coverage}, names)
+
+    def _with_imported(self, situation: Situation, views: Views, found: Coverage, names: list[str]) -> Coverage:
+        """`found`; where no test of `names` runs a line of the program, with what their modules run when imported.
+
+        A class that a test module has made by a function is such a case.
+        """
         watched = [name for name in names if name in found]
-        if not watched or any(self._free(path) for name in watched for path in found[name]):
+        if not watched or any(map(self._free, itertools.chain.from_iterable(found[name] for name in watched))):
             return found
-        # What a test module runs while it is imported, such as the definition of a class, is in no test's own lines.
         imported = (situation.trace or self._cold_coverage(situation, views, names)).get("", {})
         return {**found, **dict.fromkeys(watched, imported)}
 

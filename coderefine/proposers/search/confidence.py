@@ -157,20 +157,21 @@ def confidence(known: Features) -> float:
 def doubts(group: Group) -> str:
     """What speaks against the first of all repairs, in words."""
     known = group.features
-    found = []
-    if known.ways > 1:
-        found.append(f"the plausible patches behave in {known.ways} ways")
-    if known.removes or known.removed:
-        found.append("it removes behaviour")
-    if known.crashes > 0:
-        found.append("it fails on calls that gave an answer before")
-    if known.wrong and known.noticed < known.wrong:
-        found.append(f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it")
-    if known.intent < 0:
-        found.append("it draws a limit otherwise than the docstring")
-    if group.changed and group.changed[0]:
-        found.append("it changes {} of {} nearby answers".format(*group.changed))
-    return ", ".join(found) or "little speaks for it"
+    reasons = (
+        (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
+        (known.removes or known.removed, "it removes behaviour"),
+        (known.crashes > 0, "it fails on calls that gave an answer before"),
+        (
+            known.noticed < known.wrong,
+            f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it",
+        ),
+        (known.intent < 0, "it draws a limit otherwise than the docstring"),
+        (
+            group.changed is not None and group.changed[0] > 0,
+            "it changes {} of {} nearby answers".format(*(group.changed or (0, 0))),
+        ),
+    )
+    return ", ".join(text for holds, text in reasons if holds) or "little speaks for it"
 
 
 def compared(repairs: Sequence[Repair]) -> list[Repair]:
