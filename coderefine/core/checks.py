@@ -21,8 +21,8 @@ class Ask:
     (before Python 3.12, where recording is dear) of the tests `watched` only unless that is None.
     `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
     `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is ended as if it
-    would never end, unless others took nearly as long (None: only wall time counts); what is ended so has to be
-    confirmed (see loop/confirmation.py).
+    would never end, unless others took nearly as long (None: only wall time counts); on the untouched
+    tree it goes on beside the others until that is certain (see runner/suspect.py).
     `freedom`: how far tests are let loose (see sandbox.steps); None: nothing but the view confines them, as befits
     the user's own code. `record`: report what they touch outside of the view (`Check.needs`).
     """

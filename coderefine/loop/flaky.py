@@ -48,7 +48,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
 
     Those that pass there are run again until it is known what they do. Of one that always passes alone, a second full
     run decides: a test that fails only in company is order-dependent (a real failure), not flaky. Tests that hung are
-    believed here (see confirmation.py).
+    believed here (see runner/suspect.py).
     """
     ids = tuple(id_ for id_ in baseline.failing if not is_hung(baseline.cases[id_]))
     if not ids:

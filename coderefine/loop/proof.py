@@ -11,7 +11,7 @@ from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Evidence, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
-from coderefine.loop.confirmation import CONFIRMED, SUSPECT
+from coderefine.loop.confirmation import SLOW
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.offered import offer_whole, weak
@@ -25,17 +25,6 @@ WATCHED, SHARE = 0.2, 0.02
 a test may take ten times as long while it is."""
 STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
 """Seconds that strength may take at most and in any case, and its share of the run."""
-
-
-def settle(state: State) -> None:
-    """Wait for the confirmation that a test hangs; where it only is slow, run the baseline again, patiently."""
-    if slow := state.confirmation.slow():
-        state.say("note", f"{slow} is slow, and ends: the tests are run once more with more time")
-        ask = replace(_baseline_ask(state), computing=CONFIRMED)
-        fresh = replace(state.baseline, checks=critique(state.parts.views, state.parts.critics, Patch(), ask))
-        state.best = fresh if state.best.number == 0 else state.best
-        state.attempts[0] = fresh
-        state.parts.record(fresh)
 
 
 def prove(state: State) -> Attempt:
@@ -110,7 +99,6 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     Its tests are watched as far as that is cheap: which of them run the patched lines. What the tests made of the
     test files is kept in `state.examined`.
     """
-    settle(state)
     state.say("stage", "proof")
     ask = Ask(
         state.parts.scope,
@@ -120,7 +108,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         follow=state.follow,
         seed=PROOF_SEED,
         timeout=state.patience,
-        computing=CONFIRMED if state.confirmation.patient else SUSPECT,
+        computing=SLOW,
     )
 
     def look(view: View, checks: list[Check]) -> None:
@@ -144,8 +132,8 @@ def _begin_confirming(state: State, ask: Ask) -> None:
     suite = tests(state.baseline)
     if suite and state.steady:
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
-        alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=SUSPECT)
-        state.confirmation.begin_steady(state.parts.views, critic, state.steady, alone)
+        alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=SLOW)
+        state.confirmation.begin(state.parts.views, critic, state.steady, alone)
         state.steady = ()
 
 

@@ -14,7 +14,7 @@ from coderefine.loop.critique import critique
 from coderefine.loop.flaky import rerun_failing
 from coderefine.loop.ladder import Ladder
 from coderefine.loop.offered import held_back, standing
-from coderefine.loop.proof import prove, settle
+from coderefine.loop.proof import prove
 from coderefine.loop.protected_findings import announce, hindrance
 from coderefine.loop.state import SEED, Parts, State, tests
 from coderefine.loop.trial import tried
@@ -38,7 +38,6 @@ def refine(parts: Parts) -> Outcome:
         stop, why = _climb(state)
         if stop is not Stop.INTERRUPTED:
             try:
-                settle(state)
                 best = prove(state)
                 offers = standing(state, best)
                 return state.closed(best, *_reason(state, best, stop, why, offers), offers=offers)
@@ -65,7 +64,6 @@ def _judge_baseline(state: State) -> None:
         state.flaky, state.freedom = again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
         state.steady, state.absent = again.steady, again.absent
-        state.confirmation.begin_hanging(state.parts.views, critic, suite, replace(ask, freedom=state.freedom))
     state.keep(state.best)
     if state.parts.proposers:
         announce(state)

@@ -111,8 +111,8 @@ class State:
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
     `held`: how an attempt's behaviour was compared with the start's, by number.
     `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
-    `confirmation`: whether failing tests always fail, and those that were ended would indeed not end; `steady`: the
-    failing tests that are yet to be confirmed; `absent`: those that cannot be run by themselves.
+    `confirmation`: whether failing tests always fail; `steady`: those that are yet to be confirmed; `absent`: those
+    that cannot be run by themselves.
     `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
     `offers`: what is plausible and was not taken as a step. `doubts`: why an attempt that was taken may be wrong, and
     `changed`: nearby answers that it changes and all compared, by number.

@@ -10,7 +10,7 @@ from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
-from coderefine.loop.confirmation import SUSPECT
+from coderefine.loop.confirmation import SLOW
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
 from coderefine.loop.state import SEED, State, advice_on, tests
@@ -114,7 +114,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
     wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
     asked = tuple(name for name in wanted if name not in state.absent)
-    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SUSPECT)
+    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SLOW)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     if attempt.verdict:

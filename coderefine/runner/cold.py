@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Failure, Listen, Needs, View
@@ -15,7 +16,8 @@ from coderefine.runner import stacks
 from coderefine.runner.canary import check_canary
 from coderefine.runner.loaded import check_loaded, patched
 from coderefine.runner.needs import recorded, recording
-from coderefine.runner.sitting import Ended, Limits, Start, sit
+from coderefine.runner.sitting import Ended, Limits, Sitting, Start
+from coderefine.runner.suspect import Suspect
 from coderefine.runner.tally import Tally
 from coderefine.sandbox import Bounds, bounds
 
@@ -23,8 +25,8 @@ RESTARTS = 8
 """Processes a check may lose to tests that crash or hang before it gives up on the rest."""
 MOST_HANGS = 40
 """... and to tests that do not end."""
-AGAIN = 1.0
-"""CPU seconds of a test after one that was ended for its own, where that is limited."""
+AGAIN, GLANCE = 1.0, 0.3
+"""CPU seconds of a test while another one is suspected to hang: at most, and where it stands at the same place."""
 EVERY = 0.1
 """Seconds between two progress events."""
 ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
@@ -83,29 +85,74 @@ class _Cold:
     doubted: tuple[str, ...] = ()
     secret: str = ""
     gave_up: str = ""
+    suspect: Suspect | None = None
+    """The test that may hang; the others run beside it."""
+    ended: list[str] = field(default_factory=list)
+    """Tests that were ended on its account."""
 
     def check(self) -> Check:
+        """Run processes until all tests have results.
+
+        Tests that were ended because they stood where another one seemed to hang, which ended after all, run again.
+        """
         began = time.monotonic()
         tally = Tally(slowest=self.slowest)
         deadline = began + self.ask.timeout
-        heard = _reporter(tally, self.listen)
-        limit, computing = self.limit, self.ask.computing
-        crashes = hangs = 0
-        while crashes <= RESTARTS and hangs <= MOST_HANGS:
-            limits = Limits(limit, max(60.0, 2 * limit), deadline, computing)
-            start = Start(self.view, str(self.interpreter.path), self._bounds, strict=self.config.sandbox == "strict")
-            ended = sit(start, self._job(tally), tally, limits, heard)
-            if self._over(tally, ended):
-                break
-            if ended.hung:
-                hangs += 1
-                limit = min(limit, max(5.0, 10 * tally.slowest))
-                computing = computing and min(computing, AGAIN)
-            else:
-                crashes += 1
-        else:
-            self.gave_up = f"gave up after {crashes + hangs} crashes: {len(tally.left)} tests not run"
+        limits = Limits(self.limit, max(60.0, 2 * self.limit), deadline, self.ask.computing)
+        while again := self._run_left(tally, limits):
+            for name in again:
+                del tally.cases[name]
         return self._summed_up(tally, time.monotonic() - began)
+
+    def _run_left(self, tally: Tally, limits: Limits) -> list[str]:
+        """Run the tests that have no result. On the untouched tree one that may hang goes on beside the others.
+
+        Returns the tests that were ended on account of that one, where it ended by itself.
+        """
+        self.suspect, self.ended = None, []
+        crashes = hangs = 0
+        report = _reporter(tally, self.listen)
+        start = Start(self.view, str(self.interpreter.path), self._bounds, strict=self.config.sandbox == "strict")
+        with contextlib.ExitStack() as processes:
+            while crashes <= RESTARTS and hangs <= MOST_HANGS:
+                sitting = processes.enter_context(Sitting(start, self._job(tally), tally, report))
+                hung = sitting.watch(limits, repeats=self.suspect.repeats if self.suspect else None)
+                if hung == "computing" and self._may_wait:
+                    self._check_trust(tally, ended=False)
+                    self.suspect = processes.enter_context(Suspect(sitting, limits))
+                    tally.blame(Failure("may not end", HANG))
+                elif self._finished(sitting, tally, hung):
+                    break
+                crashes, hangs = crashes + (not hung), hangs + bool(hung)
+                limits = _shorter(limits, tally, hung)
+            else:
+                self.gave_up = f"gave up after {crashes + hangs} crashes: {len(tally.left)} tests not run"
+            return self.ended if self._ended_after_all(tally) else []
+
+    @property
+    def _may_wait(self) -> bool:
+        """Whether a test may go on beside the others: one, on the untouched tree; a patch has no such claim."""
+        return self.suspect is None and not self.view.patch.files
+
+    def _finished(self, sitting: Sitting, tally: Tally, hung: str) -> bool:
+        """End a process, and take in how it ended: whether all is done."""
+        if self.suspect and hung in ("computing", "repeated"):
+            self.ended.append(tally.running)
+        return self._over(tally, sitting.end(hung))
+
+    def _ended_after_all(self, tally: Tally) -> bool:
+        """Wait for the suspect, if there is one, and take in its result; whether its test ended by itself."""
+        suspect = self.suspect
+        if suspect is None:
+            return False
+        own, ended = suspect.result()
+        if suspect.name not in own.cases:
+            own.blame(_why(own, ended, self.view, self.ask.timeout))
+        case = tally.cases[suspect.name] = own.cases[suspect.name]
+        if case.failure and case.failure.exception == HANG:
+            return False
+        tally.slowest = max(tally.slowest, case.seconds)
+        return True
 
     def _check_trust(self, tally: Tally, *, ended: bool) -> None:
         """Raise VoidError when the process tested other code than the patched one, or its tests could not fail."""
@@ -194,6 +241,16 @@ class _Cold:
             yield f"left out of addopts: {' '.join(tally.dropped)}"
         if not tally.cases and not tally.broken:
             yield "no tests"
+
+
+def _shorter(limits: Limits, tally: Tally, hung: str) -> Limits:
+    """The limits of the tests after one that hung: the first may take long until it is ended, not each."""
+    if not hung:
+        return limits
+    test = min(limits.test, max(5.0, 10 * tally.slowest))
+    if limits.computing is None:
+        return replace(limits, test=test)
+    return replace(limits, test=test, computing=min(AGAIN, limits.computing), glance=GLANCE)
 
 
 def _spoken(tally: Tally, ended: Ended) -> None:

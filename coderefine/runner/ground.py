@@ -12,7 +12,7 @@ from coderefine.runner.wire import Message
 
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see inside/session.py."""
-LEAST = 0.15
+LEAST = 0.1
 """CPU seconds every child may use."""
 ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""

@@ -129,7 +129,9 @@ class Pool:
             worker.launch()
         said = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
         self._ground.hear(said[0])
-        self._ground.seconds = {name: self._cold.get(name, UNKNOWN) for name in self._ground.tests}
+        # A test that hangs tells nothing of how long it would take: as long as the slowest other, if that is short.
+        usual = min(UNKNOWN, max(self._cold.values(), default=UNKNOWN))
+        self._ground.seconds = {name: self._cold.get(name, usual) for name in self._ground.tests}
         self._packs, self._found, self._reach, self._lined, self.steps = [], {}, Reach(), set(), {}
         self._ground.observed.clear()
         self._ground.unfit = frozenset()

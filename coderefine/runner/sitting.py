@@ -8,17 +8,19 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from coderefine import proc, sandbox
 from coderefine.core import View
 from coderefine.runner.tally import Tally
-from coderefine.runner.wire import Message, Wire, argv
+from coderefine.runner.wire import Wire, argv
 from coderefine.sandbox import Bounds
 
 MARGIN = 16
 """Bytes of the board before the stacks."""
+LAST = 4
+"""Place on the board of the byte that makes the running test the process's last one."""
 SLOWER = 20.0
 """See Limits.computing."""
 TICK = 0.2
@@ -33,7 +35,7 @@ ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a sitting ended. `hung` says which limit ran out: "", "test" or "check". `dump` is faulthandler's."""
+    """How a process ended. `hung`: the limit that ran out ("": none; see Sitting.watch). `dump` is faulthandler's."""
 
     returncode: int
     hung: str
@@ -55,12 +57,14 @@ class Limits:
     """Wall seconds: of one test, of importing one module, and the instant (monotonic) at which all is over.
 
     `computing`: CPU seconds of one test (None: no limit), or `SLOWER` times what the slowest before it took.
+    `glance`: as many after which `repeats` is asked whether the test stands where another one hangs.
     """
 
     test: float
     module: float
     deadline: float
     computing: float | None = None
+    glance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +77,114 @@ class Start:
     strict: bool = False
 
 
-def sit(start: Start, job: Mapping[str, object], tally: Tally, limits: Limits, heard: Callable[[], None]) -> Ended:
-    """Run `job` in a fresh process of `start`; everything it says goes into `tally`, then `heard` is called.
+class Sitting:
+    """One process that runs `job`, killed at the end of the block; what it reports goes into `tally`, then `listen`.
 
     Raises SandboxError where it could not be confined and had to be.
     """
-    tally.fresh()
-    with Wire() as wire, _Board() as board, _started(start, job, wire, board) as confined:
-        child = confined.child
-        out, err = (proc.Reader(stream, proc.KEEP) for stream in (child.stdout, child.stderr) if stream)
-        watch = _Watch(child, wire, board, tally, limits, heard)
-        hung = watch.listen()
-        if hung and tally.pid:
-            _ask_where(start.view, tally.pid, board)
-        elif not hung:
+
+    def __init__(self, start: Start, job: Mapping[str, object], tally: Tally, listen: Callable[[], None]) -> None:
+        self.start = start
+        self.tally = tally
+        self._job = job
+        self._listen = listen
+        self._clock = _Clock()
+        self._glanced = -1
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Sitting:
+        self.tally.fresh()
+        with self._stack as stack:
+            self._wire = stack.enter_context(Wire())
+            self._board = stack.enter_context(_Board())
+            self._confined = stack.enter_context(_started(self.start, self._job, self._wire, self._board))
+            child = self._child = self._confined.child
+            self._readers = [proc.Reader(stream, proc.KEEP) for stream in (child.stdout, child.stderr) if stream]
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def watch(self, limits: Limits, *, until: str = "", repeats: Callable[[str], bool] | None = None) -> str:
+        """Take in what the process reports until it ends, test `until` has a result, or a limit runs out.
+
+        Returns the limit: "check" (the deadline), "test" (its wall time), "computing" (its CPU time), "repeated"
+        (`repeats` is true of its stacks), or "".
+        """
+        while True:
+            if not self._take_in() or self.tally.code is not None or until in self.tally.cases:
+                return ""
+            if late := self._late(limits):
+                return late
+            if repeats and self._repeated(limits, repeats):
+                return "repeated"
+
+    def _take_in(self) -> bool:
+        """Wait a TICK for reports and pass them on; False when the process has ended and all are heard."""
+        gone = self._child.poll() is not None
+        messages = self._wire.hear(0.0 if gone else TICK)
+        for message in messages or ():
+            self.tally.hear(message)
+        self.tally.look(self._board.number)
+        if messages:
+            self._listen()
+        return bool(messages) or (messages is not None and not gone)
+
+    def _repeated(self, limits: Limits, repeats: Callable[[str], bool]) -> bool:
+        """Look once, when the running test has computed for a while, where it stands."""
+        if self._glanced == self.tally.number or not self._computed_over(limits.glance):
+            return False
+        self._glanced = self.tally.number
+        return repeats(self.stacks())
+
+    def _late(self, limits: Limits) -> str:
+        now = time.monotonic()
+        if now > limits.deadline:
+            return "check"
+        if now - self.tally.since > (limits.test if self.tally.running else limits.module):
+            return "test"
+        return "computing" if self._computed_over(limits.computing) else ""
+
+    def _computed_over(self, seconds: float | None) -> bool:
+        """Whether the running test has computed for longer than `seconds` and than any usual one."""
+        if seconds is None or not self.tally.running:
+            return False
+        return self._clock.computed(self._child.pid, self.tally) > max(seconds, SLOWER * self.tally.slowest)
+
+    def stacks(self) -> str:
+        """Have the process write its stacks now; it goes on. Its `pid` is that of its namespace: ask from there."""
+        before = len(self._board.dump)
+        view = self.start.view
+        view.run(("sh", "-c", f"kill -{int(ASK)} {self.tally.pid}"), timeout=5.0)
+        end, seen = time.monotonic() + DUMP, ""
+        while time.monotonic() < end and not (seen and seen == self._board.dump[before:]):  # until it is complete
+            seen = self._board.dump[before:]
+            time.sleep(0.03)
+        return seen
+
+    def go_on_alone(self, tally: Tally) -> None:
+        """Make the running test the last one of this process, whose reports go into `tally` from now on."""
+        self.tally, self._listen = tally, lambda: None
+        self._board.end_after_this()
+
+    def kill(self) -> None:
+        """Kill the process, from another thread than the one that watches it."""
+        proc.kill(self._child)
+
+    def end(self, hung: str) -> Ended:
+        """End the process; `hung` is what `watch` returned."""
+        dump = self.stacks() if hung and self.tally.pid else ""
+        if not hung:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(LAST_WORDS)
-        proc.kill(child)
-        for reader in (out, err):
+                self._child.wait(LAST_WORDS)
+        proc.kill(self._child)
+        for reader in self._readers:
             reader.join(1.0)
-        tally.look(board.number)
-        tally.confined = confined.report().words
-        return Ended(child.returncode, hung, board.dump, _text(out.value), _text(err.value))
+        self.tally.look(self._board.number)
+        self.tally.confined = self._confined.report().words
+        out, err = (_text(reader.value) for reader in self._readers)
+        return Ended(self._child.returncode, hung, dump or self._board.dump, out, err)
 
 
 class _Board:
@@ -115,6 +205,9 @@ class _Board:
     @property
     def number(self) -> int:
         return int.from_bytes(os.pread(self.fileno(), 4, 0), "big")
+
+    def end_after_this(self) -> None:
+        os.pwrite(self.fileno(), b"\1", LAST)
 
     @property
     def dump(self) -> str:
@@ -151,63 +244,6 @@ class _Clock:
         if tally.number != self._number:
             self._number, self._start = tally.number, now
         return now - self._start
-
-
-@dataclass(frozen=True, slots=True)
-class _Watch:
-    """One process, its wire and its board, and how long it may take."""
-
-    child: subprocess.Popen[bytes]
-    wire: Wire
-    board: _Board
-    tally: Tally
-    limits: Limits
-    heard: Callable[[], None]
-    clock: _Clock = field(default_factory=_Clock)
-
-    def listen(self) -> str:
-        """Hear the process out; the limit that ran out, or "" when it ended by itself."""
-        while True:
-            gone = self.child.poll() is not None
-            messages = self.wire.hear(0.0 if gone else TICK)
-            self._note(messages or ())
-            if messages is None or self.tally.code is not None or (gone and not messages):
-                return ""
-            late = self._late()
-            if late:
-                return late
-
-    def _note(self, messages: Sequence[Message]) -> None:
-        for message in messages:
-            self.tally.hear(message)
-        self.tally.look(self.board.number)
-        if messages:
-            self.heard()
-
-    def _late(self) -> str:
-        now = time.monotonic()
-        if now > self.limits.deadline:
-            return "check"
-        limit = self.limits.test if self.tally.running else self.limits.module
-        if now - self.tally.since > limit:
-            return "test"
-        return "test" if self._loops() else ""
-
-    def _loops(self) -> bool:
-        """Whether the running test has computed for too long, where that is limited."""
-        if self.limits.computing is None or not self.tally.running:
-            return False
-        longest = max(self.limits.computing, SLOWER * self.tally.slowest)
-        return self.clock.computed(self.child.pid, self.tally) > longest
-
-
-def _ask_where(view: View, pid: int, board: _Board) -> None:
-    """Have the process write its stacks. Its own `pid` means something inside the view only, so we ask from there."""
-    view.run(("sh", "-c", f"kill -{int(ASK)} {pid}"), timeout=5.0)
-    until, seen = time.monotonic() + DUMP, ""
-    while time.monotonic() < until and not (seen and seen == board.dump):  # written in many pieces: until it rests
-        seen = board.dump
-        time.sleep(0.03)
 
 
 def _text(data: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coderefine.core import Case, Failure, Needs, Status
@@ -50,6 +50,10 @@ class Tally:
         self.chosen = self.code = self.loaded = None
         self.canaries, self.silent = {}, ""
         self.since = time.monotonic()
+
+    def of_running(self) -> Tally:
+        """Return a tally of this process's running test alone."""
+        return replace(self, cases={}, broken={}, coverage={}, canaries={})
 
     def hear(self, message: Message) -> None:
         """Take one message in. Raises RunnerError when it is of no known kind."""

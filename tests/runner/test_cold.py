@@ -320,6 +320,42 @@ def test_a_hang_is_found_with_its_stack_and_the_others_run(cold: Cold) -> None:
     assert check.complete
 
 
+COMPUTE = """
+import time
+
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+"""
+"""A module whose `compute` takes so many CPU seconds."""
+
+
+@pytest.mark.parametrize("others", [[], [1.2]], ids=["alone", "another stands where it stands"])
+def test_a_test_that_only_computes_for_long_has_its_own_result_and_each_test_runs_to_its_end_once(
+    cold: Cold, tmp_path: Path, others: list[float]
+) -> None:
+    slow = "".join(f"def test_slow{n}(): compute({s}); note({n})\n" for n, s in enumerate([1.5, *others]))
+    test = f"from lib import compute\ndef note(n): open('ended', 'a').write(f'{{n}},')\n{slow}def test_z(): note('z')\n"
+    check = cold({"lib.py": COMPUTE, "test_x.py": test}, Ask(timeout=60, computing=0.5))
+    assert {case.status for case in check.cases.values()} == {Status.PASSED}
+    assert check.complete
+    assert sorted((tmp_path / "ended").read_text("utf-8").split(",")) == ["", "0", *("1" for _ in others), "z"]
+
+
+def test_tests_that_stand_where_another_one_hangs_are_ended_early(cold: Cold) -> None:
+    test = "from lib import compute\ndef test_a(): compute(600)\ndef test_b(): compute(500)\ndef test_c(): pass\n"
+    check = cold({"lib.py": COMPUTE, "test_x.py": test}, Ask(timeout=60, computing=0.5))
+    assert [case.status.value for case in check.cases.values()] == ["error", "error", "passed"]
+    first, second = (check.cases[f"test_x.py::test_{name}"] for name in "ab")
+    assert {found.exception for case in (first, second) if (found := case.failure)} == {"Hang"}
+    assert [frame.path for case in (first, second) for frame in failure(check, case.id).frames] == 2 * [
+        "test_x.py",
+        "lib.py",
+    ]
+    assert second.seconds < first.seconds / 3
+
+
 def test_the_whole_check_has_a_limit(cold: Cold) -> None:
     began = time.monotonic()
     source = "import time\ndef test_a(): time.sleep(60)\ndef test_b(): pass\n"

@@ -16,6 +16,8 @@ from .wire import Wire
 CaseRecord = Dict[str, Any]
 """id, status (a core.Status value), seconds, path (repo-relative), line, failure (FailureRecord or None)."""
 
+LAST = 4
+"""Place on the board of the byte that makes the running test the last one; see runner/sitting.py."""
 MARK = "_coderefine_failure"
 """Attribute by which a report carries its FailureRecord: plain data, so it survives a report's serialisation."""
 
@@ -336,6 +338,8 @@ class Plugin:
         self._wire.later("case", case=record)
         if self._known is not None and record["status"] in ("failed", "error") and nodeid not in self._known:
             self._stop("a test failed that did not fail before")
+        if os.pread(self._board, 1, LAST) == b"\1":
+            self._stop("the other tests run in another process")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
