@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine import proc, sensitive
-from coderefine.runner.inside import values
+from coderefine.runner.agent import values
 
 HELD = {
     "DATABASE_URL": "plain", "DATABASE_URI": "postgres://ada:hunter2pass@db/x", "GH_PAT": "x", "STRIPE_KEY": "x",

@@ -38,7 +38,7 @@ sys.stdout.buffer.write("\\n".join(
 """`importlib.metadata` costs more than the rest together; the folder's name says the version as well."""
 
 OLDEST = (3, 9)
-"""The oldest Python the runner's inside speaks."""
+"""The oldest Python that the runner's agent supports."""
 
 
 @dataclass(frozen=True, slots=True)

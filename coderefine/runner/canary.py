@@ -1,4 +1,4 @@
-"""Check what became of the tests of ours that ran beside the project's (inside/canary.py)."""
+"""Check what became of the tests of ours that ran beside the project's (agent/canary.py)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _check_words(record: Mapping[str, Any], mark: str) -> None:
 
 
 def token(secret: str, when: str, number: int) -> str:
-    """As inside/canary.py has it."""
+    """As agent/canary.py has it."""
     return hashlib.sha256(f"{secret} {when} {number}".encode("ascii")).hexdigest()[:32]
 
 

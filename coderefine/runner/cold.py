@@ -56,7 +56,7 @@ def run_tests(  # noqa: PLR0917
 
     A test that takes the process down or hangs is an ERROR case of its own, and the others run in a new
     process. `limit`: wall seconds one test may take (None: `test_limit`). `slowest`: seconds that the slowest test is
-    known to take. `doubted`: tests whose names ours take, see inside/canary.py; `canary`: whether ours run at all.
+    known to take. `doubted`: tests whose names ours take, see agent/canary.py; `canary`: whether ours run at all.
     Raises VoidError when what was tested is not the patched code, or could not fail, CriticError when pytest
     itself could not speak.
     """

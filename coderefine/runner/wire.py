@@ -14,7 +14,7 @@ from coderefine.errors import RunnerError
 
 Message = Mapping[str, Any]
 
-INSIDE = Path(__file__).with_name("inside")
+AGENT = Path(__file__).with_name("agent")
 HEADER = 4
 LIMIT = 64_000_000
 PATIENCE = 30.0
@@ -25,7 +25,7 @@ import sys
 if not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 _, here, module, fd = sys.argv
-package = type(sys)("_coderefine_inside")
+package = type(sys)("_coderefine_agent")
 package.__path__ = [here]
 sys.modules[package.__name__] = package
 __import__(package.__name__ + "." + module, fromlist=["main"]).main(int(fd))
@@ -34,8 +34,8 @@ __import__(package.__name__ + "." + module, fromlist=["main"]).main(int(fd))
 
 
 def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:
-    """The command line that runs `main(fd)` of `inside/MODULE.py` with the project's `python`."""
-    return (str(python), "-c", BOOT, str(INSIDE), module, str(fd))
+    """The command line that runs `main(fd)` of `agent/MODULE.py` with the project's `python`."""
+    return (str(python), "-c", BOOT, str(AGENT), module, str(fd))
 
 
 class Wire:

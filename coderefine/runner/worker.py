@@ -21,7 +21,7 @@ START = 60.0
 ANSWER = 30.0
 """Wall seconds beyond a child's longest time after which its server counts as dead."""
 PATIENCE = 12.0
-"""See inside/child.py: a child's wall limit is its CPU limit times this."""
+"""See agent/child.py: a child's wall limit is its CPU limit times this."""
 LIVES = 5
 """Times a worker's servers are started anew from scratch."""
 

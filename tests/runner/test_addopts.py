@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from coderefine.runner.inside.addopts import sift
+from coderefine.runner.agent.addopts import sift
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coderefine.runner.inside.nearest import misspelt
+from coderefine.runner.agent.nearest import misspelt
 
 
 class Basket:

@@ -33,7 +33,7 @@ STARTERS = {
     "runner/sitting.py": "`kill`, by View.run, to ask a hanging process for its stacks",
 }
 """Every file that starts a process, and which."""
-INSIDE = ("runner/inside/", "sandbox/inside.py")
+INSIDE = ("runner/agent/", "sandbox/inside.py")
 """What runs in the processes themselves, confined already."""
 
 

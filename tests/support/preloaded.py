@@ -113,7 +113,7 @@ def _preload() -> None:
     import coderefine
 
     for module in pkgutil.walk_packages(coderefine.__path__, "coderefine."):
-        if not {"inside", "site", "__main__", "namespaces_inside"} & set(module.name.split(".")):
+        if not {"agent", "inside", "site", "__main__", "namespaces_inside"} & set(module.name.split(".")):
             importlib.import_module(module.name)
     for name in ("openai", "git", "genai_prices", "rich.console", "pygments.lexers", "detect_secrets.core.scan"):
         importlib.import_module(name)

@@ -18,7 +18,7 @@ from coderefine.critics.speed.speedup import Reading
 from coderefine.errors import CriticError, ProcessError
 from coderefine.project import Interpreter, Place
 
-SCRIPTS = Path(__file__).parents[2] / "runner" / "inside"
+SCRIPTS = Path(__file__).parents[2] / "runner" / "agent"
 LEAST = 1e-9
 """Seconds: a reading of zero would have no ratio."""
 PYTHONS = ("python", "python3")

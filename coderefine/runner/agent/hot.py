@@ -384,7 +384,7 @@ def preloadable(top: str) -> Message:
     names, special = [], []
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)
-        if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_inside", "__main__"):
+        if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_agent", "__main__"):
             continue
         if spec.origin and spec.has_location and not warm.ours(spec.origin, top):
             names.append(name)

@@ -10,11 +10,11 @@ import sys
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _here]
 if "CODEREFINE_FOLLOW" in os.environ:
-    _package = type(sys)("_coderefine_inside")
+    _package = type(sys)("_coderefine_agent")
     _package.__path__ = [os.path.dirname(_here)]
     sys.modules[_package.__name__] = _package
     with contextlib.suppress(Exception):  # the program must run as it would have without us
-        __import__("_coderefine_inside.subprocesses", fromlist=["record"]).record()
+        __import__("_coderefine_agent.subprocesses", fromlist=["record"]).record()
 sys.modules.pop("sitecustomize", None)
 with contextlib.suppress(ImportError):
     __import__("sitecustomize")

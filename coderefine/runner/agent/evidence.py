@@ -30,7 +30,7 @@ _ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to
 """Lines of pytest's explanation that speak of its own options."""
 
 _MACHINERY = tuple(
-    os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_inside")
+    os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_agent")
 )
 
 

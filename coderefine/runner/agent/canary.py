@@ -32,7 +32,7 @@ HOOKS = (
 )
 SILENT = frozenset(("main", "terminal", "junitxml", "cacheprovider", "stepwise", "pastebin", "debugging", "runner_log"))
 """Modules of pytest whose plug-ins would count our tests or show them."""
-OURS = "_coderefine_inside."
+OURS = "_coderefine_agent."
 
 SOURCE = '''\
 import sys
