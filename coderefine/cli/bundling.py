@@ -10,7 +10,7 @@ from coderefine.core import Attempt, Finding, Outcome, Patch
 from coderefine.publishers.hosts.artifact import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.reports.rows import evidence
-from coderefine.reports.told import blocking, gone, rule, words
+from coderefine.reports.run_report import blocking, gone, rule, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

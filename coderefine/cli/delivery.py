@@ -84,7 +84,7 @@ class Delivery:
 
     def under(self, repository: Repository) -> Mapping[str, bytes | None]:
         """Return where the tree to prove differs from the working tree: for a commit it is HEAD plus the patch."""
-        from coderefine.git.staged import EMPTY_TREE, hidden
+        from coderefine.git.changes import EMPTY_TREE, hidden
 
         exact = self.commit or self.branch
         return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}

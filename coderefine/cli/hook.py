@@ -24,7 +24,7 @@ from coderefine.errors import PublishError, UsageError
 
 if TYPE_CHECKING:
     from coderefine.core import Views
-    from coderefine.git.staged import Staged
+    from coderefine.git.changes import Staged
     from coderefine.journal import Journal
     from coderefine.workspace.originals import Originals
 
@@ -98,15 +98,15 @@ def _gone(what: Staged) -> list[str]:
 
 
 def _staged(top: Path) -> Staged:
-    from coderefine.git.staged import staged
+    from coderefine.git.changes import staged
 
     return staged(top)
 
 
 def _pushed(top: Path) -> tuple[Staged, ...]:
     """Return the commits that are pushed: as pre-commit says, else as git writes to stdin, else the newest commit."""
+    from coderefine.git.changes import committed
     from coderefine.git.pushed import pushed
-    from coderefine.git.staged import committed
 
     lines = "" if sys.stdin.isatty() else sys.stdin.read()
     return tuple(committed(top, since, commit) for since, commit in pushed(top, os.environ, lines))
@@ -151,7 +151,7 @@ def _affected(parts: Setup, python: list[str], gone: list[str], what: Staged) ->
 
 def _importing(parts: Setup, python: list[str], gone: list[str], what: Staged) -> list[str]:
     """Find the test files that import `python` or `gone`, by the import graph."""
-    from coderefine.project.imports import affected
+    from coderefine.project.affected_tests import affected
 
     there = _standing(parts.place.top, what) | {*gone}
     found = affected(parts.place.top, there, [*python, *gone], parts.protection.is_test, what.hidden)
@@ -160,7 +160,7 @@ def _importing(parts: Setup, python: list[str], gone: list[str], what: Staged) -
 
 def _standing(top: Path, what: Staged) -> set[str]:
     """List the Python files of the state that is checked."""
-    from coderefine.project.imports import python_files
+    from coderefine.project.affected_tests import python_files
 
     there = {path for path in python_files(top) if what.hidden.get(path, b"") is not None}
     return there | {path for path, data in what.hidden.items() if path.endswith(".py") and data is not None}
@@ -189,10 +189,10 @@ def _judged(parts: Setup, what: Staged, display: Screen, tests: list[str], *, fi
     Where the working tree is what is staged, the coverage map is updated.
     """
     from coderefine.loop.critique import critique
-    from coderefine.workspace.rewound import Rewound
+    from coderefine.workspace.snapshot_views import SnapshotViews
 
     with views(parts) as opened:
-        staged = Rewound(opened, what.hidden)
+        staged = SnapshotViews(opened, what.hidden)
         scope = parts.place.scope
         mapped = _light(parts, tests) and not what.hidden
         ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=parts.config.timeout, coverage=mapped)

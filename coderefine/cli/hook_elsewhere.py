@@ -16,9 +16,9 @@ def broken(
 
     A failure outside the scope is no finding, since it may be an old one; therefore `since` is run, too.
     """
-    from coderefine.git.staged import hidden, known
+    from coderefine.git.changes import hidden, known
     from coderefine.loop.critique import critique
-    from coderefine.workspace.rewound import Rewound
+    from coderefine.workspace.snapshot_views import SnapshotViews
 
     failing = _failing(checks)
     if not failing:
@@ -27,7 +27,7 @@ def broken(
     if any(head.get(path, b"") is None for path in tests):
         return sorted(failing)  # among them are new ones, which that commit could not run
     gates = [critic for critic in critics(parts) if critic.name == "pytest"]
-    before = critique(Rewound(opened, head), gates, Patch(), replace(ask, coverage=False))
+    before = critique(SnapshotViews(opened, head), gates, Patch(), replace(ask, coverage=False))
     return sorted(failing - _failing(before))
 
 

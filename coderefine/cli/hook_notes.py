@@ -9,7 +9,7 @@ from coderefine.cli.wiring import Setup
 from coderefine.config import GATES
 from coderefine.core import Check, View
 from coderefine.lint import Linter
-from coderefine.project.imports import is_test_file
+from coderefine.project.affected_tests import is_test_file
 from coderefine.quick import reach, ticket
 from coderefine.quick.front import CONFTEST
 
@@ -89,6 +89,6 @@ def _ticket(parts: Setup) -> ticket.Ticket:
 
 
 def _ignores_bytecode(parts: Setup) -> bool:
-    from coderefine.git.command import run
+    from coderefine.git.process import run
 
     return run(("check-ignore", "-q", "__pycache__/x.pyc"), cwd=parts.place.top).returncode == 0

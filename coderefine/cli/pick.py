@@ -80,7 +80,7 @@ def _given(given: Mapping[str, object]) -> dict[str, object]:
 
 def _choices(journal: Journal, way: Delivery) -> list[Choice]:
     """All alternatives of the run, laid on the tree that is to be judged. Raises JournalError when there are none."""
-    from coderefine.reports.offers import numbered
+    from coderefine.reports.offer_rows import numbered
 
     outcome = journal.outcome()
     if outcome is None or not outcome.offers:
@@ -161,7 +161,7 @@ def test_that():
 
 def _echo_kept(choices: Sequence[Choice], that: str) -> None:
     """Which alternatives agree, what would tell them apart further, and the line as a test to keep."""
-    from coderefine.reports.offers import head
+    from coderefine.reports.offer_rows import head
 
     for one in choices:
         click.echo(f"agrees    {one.number}  {head(one.alternative)}")

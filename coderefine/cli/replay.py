@@ -46,7 +46,7 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
     from coderefine.loop.refine import refine
     from coderefine.proposers.recorded import Recorded
     from coderefine.workspace.originals import Originals
-    from coderefine.workspace.rewound import Rewound
+    from coderefine.workspace.snapshot_views import SnapshotViews
 
     then = rewound(journal)
     originals = Originals(parts.place.top)
@@ -54,7 +54,7 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
         Client(parts.config, memory=journal, listen=parts.listen, limits=ENDLESS, replay=True) as client,
         views(parts) as opened,
     ):
-        whole = assembled(parts, Rewound(opened, then), client, journal, originals, under=then)
+        whole = assembled(parts, SnapshotViews(opened, then), client, journal, originals, under=then)
         return refine(
             replace(
                 whole,

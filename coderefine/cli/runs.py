@@ -46,7 +46,7 @@ def log(number: int) -> int:
 def show(run: str, *, diff: bool, prompts: bool) -> int:
     """Show one RUN (default: the newest): attempts, verdicts, evidence."""
     from coderefine.journal import Journal
-    from coderefine.reports import runs as report
+    from coderefine.reports import run_details as report
 
     repository = _mended()
     journal = Journal.load(repository, run)

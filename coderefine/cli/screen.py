@@ -72,9 +72,9 @@ class Screen:
             return
         if self.format_ != "text":
             from coderefine.reports.formats import named
-            from coderefine.reports.told import Told
+            from coderefine.reports.run_report import RunReport
 
-            _raw(named(self.format_).outcome(Told(outcome, lines, run, delivered.diff, delivered.before)))
+            _raw(named(self.format_).outcome(RunReport(outcome, lines, run, delivered.diff, delivered.before)))
             return
         if delivered.pipe:
             self._pipe(delivered)

@@ -182,10 +182,10 @@ def refined(
     Nothing is recorded without a `journal`. `under`: where the tree to check differs from the working tree.
     """
     from coderefine.loop.refine import refine
-    from coderefine.workspace.rewound import Rewound
+    from coderefine.workspace.snapshot_views import SnapshotViews
 
     with views(setup) as opened:
-        judged = Rewound(opened, under) if under else opened
+        judged = SnapshotViews(opened, under) if under else opened
         _announce_measure(setup)
         parts = assembled(setup, judged, client, journal, originals, under=under)
         if client is not None:
@@ -344,7 +344,7 @@ def _delivered(
 
 def how_to_pick(outcome: Outcome, run: str) -> str:
     """What to do about the offers of a run that wrote nothing; "" without any."""
-    from coderefine.reports.offers import sentence
+    from coderefine.reports.offer_rows import sentence
 
     if not outcome.offers:
         return ""

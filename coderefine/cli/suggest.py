@@ -132,12 +132,12 @@ def _first(target: Target, asked: Request, display: Screen) -> int:
 
 
 def _proved(target: Target, parts: Setup, asked: Request, display: Screen, commits: tuple[str, str]) -> int:
-    from coderefine.git.staged import hidden
+    from coderefine.git.changes import hidden
     from coderefine.journal import lock, prune
     from coderefine.loop.refine import refine
     from coderefine.publishers import Diff, Snapshot
     from coderefine.workspace.originals import Originals
-    from coderefine.workspace.rewound import Rewound
+    from coderefine.workspace.snapshot_views import SnapshotViews
 
     repository = open_repository(parts)
     with lock(repository):
@@ -146,7 +146,7 @@ def _proved(target: Target, parts: Setup, asked: Request, display: Screen, commi
         originals = Originals(parts.place.top)
         snapshot = Snapshot(journal, repository.head(), originals, under)
         with reachable(parts, asked, display, journal) as client, views(parts) as opened:
-            made = assembled(parts, Rewound(opened, under), client, journal, originals, under=under)
+            made = assembled(parts, SnapshotViews(opened, under), client, journal, originals, under=under)
             outcome = refine(made)
             journal.finish(outcome)
             diff = Diff(snapshot).text(outcome) if outcome.best.number else b""

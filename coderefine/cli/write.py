@@ -228,7 +228,7 @@ def _against(protection: Protection, place: Place, path: str) -> Iterator[str]:
 def _importing(place: Place, wanted: Sequence[str]) -> tuple[str, ...]:
     """Return the test files that import what is wanted, without drafts that were not reviewed."""
     from coderefine.critics.drafted import is_draft
-    from coderefine.project.imports import affected, python_files
+    from coderefine.project.affected_tests import affected, python_files
 
     files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}
     found = affected(place.top, files, wanted, Protection.of(place, Config()).is_test)

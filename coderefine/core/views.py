@@ -46,7 +46,7 @@ class Entry:
 class View(Protocol):
     """A private tree: the baseline plus one patch. Whatever runs in it cannot reach the user's tree.
 
-    `top` is the repository's top as children see it (the project's own path under an overlay); `door` is
+    `top` is the repository's top as children see it (the project's own path under an overlay); `host_path` is
     the same folder as *we* may read it from outside. `temp` is a throw-away directory, same path on both sides.
     `patch` is what was laid over the baseline.
     """
@@ -54,7 +54,7 @@ class View(Protocol):
     @property
     def top(self) -> Path: ...
     @property
-    def door(self) -> Path: ...
+    def host_path(self) -> Path: ...
     @property
     def temp(self) -> Path: ...
     @property

@@ -130,8 +130,8 @@ class Review:
 
 def _artefacts(view: View, task: Task) -> list[str]:
     """The files a task is about that are not Python."""
-    found = (path for pattern in task.files for path in view.door.glob(pattern) if path.is_file())
-    return sorted(path.relative_to(view.door).as_posix() for path in found)
+    found = (path for pattern in task.files for path in view.host_path.glob(pattern) if path.is_file())
+    return sorted(path.relative_to(view.host_path).as_posix() for path in found)
 
 
 def _described(criterion: Criterion) -> str:

@@ -61,7 +61,7 @@ def _ignored(place: Place) -> frozenset[str]:
     """Files and whole folders (without a slash at their end) that git ignores below the project's root."""
     if place.git_dir is None:
         return frozenset()
-    from coderefine.git.command import run
+    from coderefine.git.process import run
 
     argv = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--full-name", "-z")
     result = run(argv, cwd=place.root)
@@ -71,11 +71,11 @@ def _ignored(place: Place) -> frozenset[str]:
 
 
 def _walk(view: View, prefix: str, unwanted: frozenset[str]) -> Iterator[str]:
-    start = view.door / prefix
+    start = view.host_path / prefix
     for folder, folders, files in os.walk(start):
         parent = PurePosixPath(prefix, os.path.relpath(folder, start))
         wanted = [name for name in folders if not is_excluded(f"{name}/file")]
         wanted = [name for name in wanted if (parent / name).as_posix() not in unwanted]
         # os.path, because Path.exists raises where a folder may not be entered; os.walk passes over such a one.
-        folders[:] = [name for name in wanted if not os.path.lexists(view.door / parent / name / "pyvenv.cfg")]
+        folders[:] = [name for name in wanted if not os.path.lexists(view.host_path / parent / name / "pyvenv.cfg")]
         yield from ((parent / name).as_posix() for name in files if name.endswith(".py"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coderefine import temporary
 from coderefine.errors import GitError, PublishError
-from coderefine.git import command
+from coderefine.git import process
 from coderefine.git.repository import Repository
 
 HOOKS_MAY_TAKE = 900.0
@@ -29,7 +29,7 @@ def commit_with_hooks(
     with temporary.folder("message") as folder:
         text = folder / "message"
         text.write_bytes(message.encode("utf-8", "replace"))
-        result = command.run(
+        result = process.run(
             (*NO_DAEMONS, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),
             cwd=repository.top,
             env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
@@ -38,7 +38,7 @@ def commit_with_hooks(
             hold=hold,
         )
     if result.returncode and repository.resolve("HEAD") == before:
-        raise _refusal(result.stdout + result.stderr, command.complaint(result, repository.top))
+        raise _refusal(result.stdout + result.stderr, process.complaint(result, repository.top))
     return result.returncode == 0
 
 

@@ -11,7 +11,7 @@ from coderefine.git.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeFile:
     """One file of a tree: its mode (0o100644, 0o100755, 0o120000 link), blob id and content as committed."""
 
     mode: int
@@ -19,7 +19,7 @@ class Entry:
     data: bytes
 
 
-def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dict[str, Entry | None]:
+def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dict[str, TreeFile | None]:
     """`paths` as `commit` has them; None for a path it lacks, or that is a folder or submodule there.
 
     Raises GitError when the commit or an object is missing or damaged.
@@ -33,7 +33,7 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
         if kind == "blob":
             found[os.fsdecode(path)] = (int(mode, 8), blob)
     data = dict(zip(found, read_blobs(repository, (blob for _, blob in found.values())), strict=True))
-    return {path: Entry(*found[path], data[path]) if path in found else None for path in wanted}
+    return {path: TreeFile(*found[path], data[path]) if path in found else None for path in wanted}
 
 
 def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from coderefine.errors import GitError
-from coderefine.git import command
-from coderefine.git.staged import EMPTY_TREE
+from coderefine.git import process
+from coderefine.git.changes import EMPTY_TREE
 
 NOTHING = frozenset("0")
 """An object id of nothing but this stands for no commit."""
@@ -61,7 +61,7 @@ def _commit(top: Path, name: str) -> str:
 
 
 def _said(top: Path, *args: str) -> str:
-    result = command.run(args, cwd=top)
+    result = process.run(args, cwd=top)
     if result.returncode:
-        raise command.complaint(result, top)
+        raise process.complaint(result, top)
     return result.text.strip()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import GitError
-from coderefine.git import command
+from coderefine.git import process
 from coderefine.proc import Result
 
 ABSENT = "0" * 40
@@ -54,12 +54,12 @@ class Repository:
     @classmethod
     def open(cls, folder: Path) -> Repository:
         """The repository that `folder` is in. Raises GitError: none, bare, owned by somebody else, no git."""
-        result = command.run(
+        result = process.run(
             ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"),
             cwd=folder,
         )
         if result.returncode:
-            raise command.complaint(result, folder)
+            raise process.complaint(result, folder)
         lines = os.fsdecode(result.stdout).split("\n")
         if len(lines) != 4:
             raise GitError(f"git: the path of {folder} contains a line end, which git cannot report")
@@ -77,14 +77,14 @@ class Repository:
         """stdout of `git args` run at the top. Raises GitError for an exit code not in `fine`."""
         result = self.run(*args, stdin=stdin, env=env, cwd=cwd)
         if result.returncode not in fine:
-            raise command.complaint(result, self.top)
+            raise process.complaint(result, self.top)
         return result.stdout
 
     def run(
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> Result:
         """`git args`, whatever its exit code says."""
-        return command.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
+        return process.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
 
     def head(self) -> Head:
         ref = self.git("symbolic-ref", "-q", "HEAD", fine=(0, 1)).decode().strip()
@@ -123,9 +123,9 @@ class Repository:
     def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:
         """Set `ref` to `new` (None deletes) only if it is still `old` (None: absent). Raises GitError."""
         what = ("-d", ref) if new is None else (ref, new)
-        result = command.run(("update-ref", "-m", why, *what, old or ABSENT), cwd=self.top, hold=hold)
+        result = process.run(("update-ref", "-m", why, *what, old or ABSENT), cwd=self.top, hold=hold)
         if result.returncode:
-            raise command.complaint(result, self.top)
+            raise process.complaint(result, self.top)
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Ref name -> object id below `prefix`, in git's order."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from coderefine.journal.entries import Ending, FileChange, IndexChange, Meta, Publication
 from coderefine.journal.history import Summary, flock, lock, prune, runs
 from coderefine.journal.ledger import Record
-from coderefine.journal.nouns import Change, Ending, Meta, Publication, Staged
 from coderefine.journal.run import Journal
 
 __all__ = [
-    "Change",
     "Ending",
+    "FileChange",
+    "IndexChange",
     "Journal",
     "Meta",
     "Publication",
     "Record",
-    "Staged",
     "Summary",
     "flock",
     "lock",

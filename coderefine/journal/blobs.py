@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import JournalError
-from coderefine.journal import durable
+from coderefine.journal import storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Blobs:
         key = hashlib.sha256(data).hexdigest()
         path = self.folder / key
         if not path.exists():
-            durable.make_folder(self.folder)
-            durable.write(path, data)
+            storage.make_folder(self.folder)
+            storage.write(path, data)
         return key
 
     def fetch(self, key: str) -> bytes:

@@ -12,8 +12,8 @@ from pathlib import Path
 from coderefine.core import Stop
 from coderefine.errors import JournalError
 from coderefine.git import Repository
-from coderefine.journal import durable
-from coderefine.journal.nouns import Ending, Meta, Publication
+from coderefine.journal import storage
+from coderefine.journal.entries import Ending, Meta, Publication
 from coderefine.journal.run import Journal, home, run_names
 
 KEPT = 50
@@ -84,12 +84,12 @@ def lock(repository: Repository) -> Iterator[None]:
     Raises JournalError naming the process that holds it.
     """
     folder = repository.git_dir / "coderefine"
-    durable.make_folder(folder)
+    storage.make_folder(folder)
     path = folder / "lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     except OSError as error:
-        raise durable.unwritable(path, error) from error
+        raise storage.unwritable(path, error) from error
     try:
         if not flock(handle):
             raise JournalError(f"another coderefine is at work in {repository.top}{_holder(path)}: wait for it to end")

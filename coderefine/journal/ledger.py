@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import JournalError
-from coderefine.journal import durable
+from coderefine.journal import storage
 from coderefine.journal.codec import Json
 
 
@@ -28,7 +28,7 @@ def add(path: Path, kind: str, body: Json) -> None:
     """Append one record; on the disk when this returns. Raises JournalError."""
     mend(path)
     text = json.dumps({"kind": kind, "at": time.time(), "body": body}, separators=(",", ":")).encode()
-    durable.append(path, b"%08x %s\n" % (zlib.crc32(text), text))
+    storage.append(path, b"%08x %s\n" % (zlib.crc32(text), text))
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -58,7 +58,7 @@ def mend(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise durable.unwritable(path, error) from error
+        raise storage.unwritable(path, error) from error
 
 
 def _last_byte(path: Path) -> bytes:

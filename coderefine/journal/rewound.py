@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from coderefine import temporary
 from coderefine.git import read_files, snapshot, strangers
-from coderefine.git.staged import contents
+from coderefine.git.changes import contents
 from coderefine.journal.run import Journal
 
 LINK = 0o120000

@@ -16,10 +16,10 @@ from coderefine import __version__
 from coderefine.core import EMPTY, Attempt, Outcome, Patch
 from coderefine.errors import JournalError
 from coderefine.git import Repository, copy_index, read_files, scratch, snapshot, strangers
-from coderefine.journal import durable, ledger
+from coderefine.journal import ledger, storage
 from coderefine.journal.blobs import Blobs
 from coderefine.journal.codec import Json, decode, encode
-from coderefine.journal.nouns import Ending, Meta, Publication
+from coderefine.journal.entries import Ending, Meta, Publication
 from coderefine.source import nameable
 
 FORMAT = 1
@@ -42,13 +42,13 @@ class Journal:
     def create(cls, repository: Repository, meta: Meta) -> Journal:
         """A new run. Raises JournalError when the git directory cannot be written."""
         runs = home(repository)
-        durable.make_folder(runs)
+        storage.make_folder(runs)
         now = time.time()
         run = f"{time.strftime('%y%m%d-%H%M%S', time.gmtime(now))}-{int(now * 1000) % 1000:03d}{secrets.token_hex(1)}"
         journal = cls(repository, run, runs / run)
-        durable.make_folder(journal.folder / "answers")
+        storage.make_folder(journal.folder / "answers")
         full = replace(meta, created=meta.created or now, version=__version__, top=meta.top or str(repository.top))
-        durable.write(journal.folder / "run.json", _dump({"format": FORMAT, **encode(full, _no_bytes)}))
+        storage.write(journal.folder / "run.json", _dump({"format": FORMAT, **encode(full, _no_bytes)}))
         return journal
 
     @classmethod
@@ -139,7 +139,7 @@ class Journal:
 
     def remember(self, key: str, value: str) -> None:
         """Keep `value` for `key`: on the disk when this returns, so that an answer is never paid for twice."""
-        durable.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
+        storage.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
 
     def finish(self, outcome: Outcome) -> None:
         """Record how the run ended, and any attempt of it not recorded yet."""

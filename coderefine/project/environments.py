@@ -25,14 +25,14 @@ TOOLS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PythonCandidate:
     """An interpreter that may be the project's."""
 
     path: Path
     source: str
 
 
-def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[Candidate]:
+def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
     """Existing interpreters, best first. A tool is started only when everything cheaper was refused."""
     folders = tuple(dict.fromkeys((place.root, place.top)))
     if environ.get("VIRTUAL_ENV"):
@@ -53,20 +53,20 @@ def python_of(environment: Path) -> Path:
     return windows if windows.exists() else environment / "bin" / "python"
 
 
-def _in(environment: Path, source: str) -> Iterator[Candidate]:
+def _in(environment: Path, source: str) -> Iterator[PythonCandidate]:
     python = python_of(environment)
     if python.exists():
-        yield Candidate(python, source)
+        yield PythonCandidate(python, source)
 
 
-def _beside(folder: Path) -> Iterator[Candidate]:
+def _beside(folder: Path) -> Iterator[PythonCandidate]:
     """Environments in the project's own folder."""
     for name in (".venv", "venv"):
         yield from _pointed(folder / name, name)
     yield from _pdm_note(folder)
     for kind in (".tox", ".nox"):
         for python in sorted(folder.glob(f"{kind}/*/bin/python"), key=_newest, reverse=True):
-            yield Candidate(python, f"{kind[1:]} {python.parent.parent.name}")
+            yield PythonCandidate(python, f"{kind[1:]} {python.parent.parent.name}")
     for name in (".conda", "env", ".env", "envs/default"):
         if (folder / name / "conda-meta").is_dir() or (folder / name / "pyvenv.cfg").is_file():
             yield from _in(folder / name, name)
@@ -76,7 +76,7 @@ def _newest(python: Path) -> float:
     return python.parent.parent.stat().st_mtime
 
 
-def _pointed(path: Path, source: str) -> Iterator[Candidate]:
+def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
     """An environment, or a file naming one (pipenv and virtualenvwrapper write such a `.venv`)."""
     if path.is_file():
         name = path.read_text("utf-8", "replace").strip()
@@ -84,16 +84,16 @@ def _pointed(path: Path, source: str) -> Iterator[Candidate]:
     yield from _in(path, source)
 
 
-def _pdm_note(folder: Path) -> Iterator[Candidate]:
+def _pdm_note(folder: Path) -> Iterator[PythonCandidate]:
     """PDM writes the interpreter's path into `.pdm-python` (before 2.6: `.pdm.toml`, not read)."""
     note = folder / ".pdm-python"
     if note.is_file():
         python = Path(note.read_text("utf-8", "replace").strip())
         if python.is_absolute() and python.exists():
-            yield Candidate(python, "pdm")
+            yield PythonCandidate(python, "pdm")
 
 
-def _at_home(folder: Path, environ: Mapping[str, str]) -> Iterator[Candidate]:
+def _at_home(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
     """Environments kept in the user's home, found by the same hash of the path the tools compute."""
     home = Path(environ.get("HOME") or Path.home())
     if environ.get("UV_PROJECT_ENVIRONMENT") and (folder / "uv.lock").is_file():
@@ -115,7 +115,7 @@ def _hash(path: Path, size: int) -> str:
     return base64.urlsafe_b64encode(digest).decode()[:8]
 
 
-def _conda(folder: Path, home: Path) -> Iterator[Candidate]:
+def _conda(folder: Path, home: Path) -> Iterator[PythonCandidate]:
     """The environment that `environment.yml` names, in the usual installations."""
     for note in (folder / "environment.yml", folder / "environment.yaml"):
         name = _conda_name(note)
@@ -132,13 +132,13 @@ def _conda_name(note: Path) -> str:
     return ""
 
 
-def _told(folder: Path, environ: Mapping[str, str]) -> Iterator[Candidate]:
+def _told(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
     """What the tool itself answers; asked only when its file is there and it is installed."""
     for tool, files, question in TOOLS:
         if any((folder / name).is_file() for name in files) and shutil.which(tool, path=environ.get("PATH")):
             path = _asked(folder, question, environ)
             if path is not None:
-                yield Candidate(python_of(path) if path.is_dir() else path, tool)
+                yield PythonCandidate(python_of(path) if path.is_dir() else path, tool)
 
 
 def _asked(folder: Path, question: tuple[str, ...], environ: Mapping[str, str]) -> Path | None:

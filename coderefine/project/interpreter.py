@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from coderefine.errors import SurroundingsError
-from coderefine.project.environments import Candidate, candidates, python_of
+from coderefine.project.environments import PythonCandidate, candidates, python_of
 from coderefine.project.place import Place
-from coderefine.project.probe import Answer, probe
+from coderefine.project.probe import ProbeResult, probe
 
 
 class Choices(Protocol):
@@ -77,14 +77,14 @@ def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> In
     return bare
 
 
-def _answers(place: Place, environ: Mapping[str, str]) -> Iterator[tuple[Candidate, Answer]]:
+def _answers(place: Place, environ: Mapping[str, str]) -> Iterator[tuple[PythonCandidate, ProbeResult]]:
     for candidate in _own_last(place, environ):
         yield candidate, probe(candidate.path, environ)
 
 
-def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[Candidate]:
+def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
     """The candidates, each path once; ours comes last even when VIRTUAL_ENV names it."""
-    ours = Candidate(Path(sys.executable), "coderefine's own")
+    ours = PythonCandidate(Path(sys.executable), "coderefine's own")
     seen = {ours.path}
     home = Path(sys.prefix).resolve()
     for candidate in candidates(place, environ):
@@ -98,14 +98,14 @@ def _configured(place: Place, name: str, environ: Mapping[str, str]) -> Interpre
     """`name` is an interpreter or an environment's folder, absolute or relative to the project's root."""
     path = place.root / Path(name).expanduser()
     path = python_of(path) if path.is_dir() else path
-    candidate = Candidate(path, "configured")
+    candidate = PythonCandidate(path, "configured")
     answer = probe(path, environ)
     if answer.fault:
         raise SurroundingsError(f"the configured python {path} {answer.fault}")
     return _found(candidate, answer, [])
 
 
-def _found(candidate: Candidate, answer: Answer, passed: list[str]) -> Interpreter:
+def _found(candidate: PythonCandidate, answer: ProbeResult, passed: list[str]) -> Interpreter:
     known = (candidate.path, answer.version, candidate.source, answer.pytest, answer.prefix)
     return Interpreter(*known, tuple(passed), answer.importable)
 

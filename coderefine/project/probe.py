@@ -42,7 +42,7 @@ OLDEST = (3, 9)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeResult:
     """What an interpreter said; `pytest` is its version, None when it has none. `fault`: why it is no use.
 
     `importable`: top-level names by the folder they are imported from ("": built in).
@@ -55,27 +55,27 @@ class Answer:
     importable: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) -> Answer:
+def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) -> ProbeResult:
     """Run `python` on the oracle (10-20 ms); never raises, a fault is part of the answer."""
     if not python.is_file():
-        return Answer(fault="does not exist")
+        return ProbeResult(fault="does not exist")
     if not os.access(python, os.X_OK):
-        return Answer(fault="is not executable")
+        return ProbeResult(fault="is not executable")
     try:
         result = proc.run((str(python), "-c", ORACLE), env=proc.clean_env(base=environ), timeout=timeout)
     except ProcessError as error:
-        return Answer(fault=str(error))
+        return ProbeResult(fault=str(error))
     lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
     if result.returncode != 0 or len(lines) < 4 or lines[0] != "coderefine":
         late = f"did not answer within {timeout:g} s"
-        return Answer(fault=late if result.timed_out else f"does not run: {result.complaint}")
+        return ProbeResult(fault=late if result.timed_out else f"does not run: {result.complaint}")
     return _answer(lines)
 
 
-def _answer(lines: list[str]) -> Answer:
+def _answer(lines: list[str]) -> ProbeResult:
     version, pytest, prefix = lines[1:4]
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
-        return Answer(fault=f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed")
+        return ProbeResult(fault=f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed")
     rows = (line.split("\t") for line in lines[4:])
     importable = {folder: frozenset(names) for folder, *names in rows}
-    return Answer(version, None if pytest == "-" else pytest, Path(prefix), importable=importable)
+    return ProbeResult(version, None if pytest == "-" else pytest, Path(prefix), importable=importable)

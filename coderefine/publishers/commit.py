@@ -21,15 +21,15 @@ from pathlib import Path
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
 from coderefine.git import Repository, commit_with_hooks
-from coderefine.journal import Change, Journal, Publication, Staged
+from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.judge import listed
-from coderefine.publishers import disk
+from coderefine.publishers import file_io
 from coderefine.publishers.graft import Graft, Item, merged
 from coderefine.publishers.identity import author_env
-from coderefine.publishers.index import Index, digest, parsed, shown
 from coderefine.publishers.message import PLAIN, Wording
 from coderefine.publishers.snapshot import Snapshot
-from coderefine.publishers.swap import Hold, publish
+from coderefine.publishers.transaction import Hold, publish
+from coderefine.publishers.user_index import UserIndex, digest, parsed, shown
 from coderefine.publishers.wrote import wrote
 
 
@@ -52,7 +52,7 @@ class Commit:
         proved = self.snapshot.changes(outcome.best.patch)
         grafted = self.snapshot.graft(proved)
         changes = self.snapshot.laid(proved)
-        index = Index(repository, digest(Index(repository).path))
+        index = UserIndex(repository, digest(UserIndex(repository).path))
         staged = _staged(index, grafted)
         plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, grafted.tree, staged)
         plan = replace(plan, lock=index.compose(staged))
@@ -85,11 +85,11 @@ class Commit:
             raise PublishError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
         author_env(self.wording.author)
 
-    def _verify(self, changes: tuple[Change, ...], index: Index) -> None:
+    def _verify(self, changes: tuple[FileChange, ...], index: UserIndex) -> None:
         index.acquire()
         self.snapshot.verify(changes)
 
-    def _commit(self, plan: Publication, message: str, index: Index, lock: int, hold: Hold) -> Publication:
+    def _commit(self, plan: Publication, message: str, index: UserIndex, lock: int, hold: Hold) -> Publication:
         repository, made = self.snapshot.repository, False
         try:
             own = index.own(plan.tree or "")
@@ -111,7 +111,7 @@ class Commit:
             self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 
 
-def finish_index(journal: Journal, index: Index, done: Publication) -> Publication:
+def finish_index(journal: Journal, index: UserIndex, done: Publication) -> Publication:
     """Update the user's index for the new commit; return what was changed in it."""
     staged = _after_hooks(journal.repository, index, done)
     if staged != done.staged:
@@ -126,21 +126,21 @@ def finish_index(journal: Journal, index: Index, done: Publication) -> Publicati
     return done
 
 
-def _staged(index: Index, grafted: Graft) -> tuple[Staged, ...]:
+def _staged(index: UserIndex, grafted: Graft) -> tuple[IndexChange, ...]:
     """Return the changes to the user's index: staged work stays, with the patch applied on top."""
     mine = index.entries(grafted.result)
     return tuple(
-        Staged(path, shown(mine[path]), shown(_entry(index, grafted, path, mine[path]))) for path in grafted.result
+        IndexChange(path, shown(mine[path]), shown(_entry(index, grafted, path, mine[path]))) for path in grafted.result
     )
 
 
-def _entry(index: Index, grafted: Graft, path: str, mine: Item) -> Item:
+def _entry(index: UserIndex, grafted: Graft, path: str, mine: Item) -> Item:
     if mine == grafted.head[path]:
         return grafted.result[path]
     return merged(index.repository, path, mine, grafted.base[path], grafted.theirs[path])
 
 
-def _after_hooks(repository: Repository, index: Index, done: Publication) -> tuple[Staged, ...]:
+def _after_hooks(repository: Repository, index: UserIndex, done: Publication) -> tuple[IndexChange, ...]:
     """Add to `staged` what hooks changed in the commit, or in further commits.
 
     Index entries that equalled the old HEAD get the new content.
@@ -154,7 +154,7 @@ def _after_hooks(repository: Repository, index: Index, done: Publication) -> tup
         known = planned.get(path)
         before = parsed(known.before) if known else mine[path]
         if before == was:
-            planned[path] = Staged(path, shown(before), shown(now))
+            planned[path] = IndexChange(path, shown(before), shown(now))
     return tuple(planned.values())
 
 
@@ -187,10 +187,10 @@ def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> st
     first = repository.git("rev-list", "--first-parent", *new).decode().split()[-1:]
     if not first or repository.resolve(f"{first[0]}^") != plan.head:
         return None
-    known = made or repository.tree(first[0]) in (plan.tree, Index(repository).own_tree())
+    known = made or repository.tree(first[0]) in (plan.tree, UserIndex(repository).own_tree())
     return first[0] if known else None
 
 
-def _found(top: Path, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+def _found(top: Path, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
     """Return `changes` with what the files hold now, since a hook may have reformatted them."""
-    return tuple(replace(change, after=disk.current(top, change.path)) for change in changes)
+    return tuple(replace(change, after=file_io.current(top, change.path)) for change in changes)

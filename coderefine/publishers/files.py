@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coderefine.core import Outcome
 from coderefine.journal import Publication
 from coderefine.publishers.snapshot import Snapshot
-from coderefine.publishers.swap import publish
+from coderefine.publishers.transaction import publish
 from coderefine.publishers.wrote import wrote
 
 

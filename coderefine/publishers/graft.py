@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository, Scratch, merge, scratch
-from coderefine.journal import Change
+from coderefine.journal import FileChange
 
 Item = tuple[int, str] | None
 """(mode, blob id) of an index entry; None for no entry."""
@@ -31,7 +31,7 @@ class Graft:
     tree: str
 
 
-def graft(repository: Repository, head: str | None, changes: Sequence[Change]) -> Graft:
+def graft(repository: Repository, head: str | None, changes: Sequence[FileChange]) -> Graft:
     """Return HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
     Raises PublishError when a patched file has uncommitted work that overlaps the patch, or is in a submodule.

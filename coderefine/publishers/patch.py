@@ -10,7 +10,7 @@ from pathlib import Path
 from coderefine.core import Outcome
 from coderefine.errors import JournalError, PublishError
 from coderefine.git import diff, mail, scratch, stat
-from coderefine.journal import Change, durable
+from coderefine.journal import FileChange, storage
 from coderefine.judge import listed
 from coderefine.publishers.identity import AUTHOR
 from coderefine.publishers.message import PLAIN, Wording
@@ -50,7 +50,7 @@ class PatchFile:
             when=time.time(),
         )
         try:
-            durable.write(self.target, text)
+            storage.write(self.target, text)
         except JournalError as error:
             raise PublishError(f"{self.target} cannot be written: {error.__cause__}") from error
         if strayed:
@@ -58,7 +58,7 @@ class PatchFile:
             return f"wrote {self.target}; {said}: git apply {self.target}"
         return f"wrote {self.target}; apply it with: git am {self.target}"
 
-    def _trees(self, changes: Sequence[Change], *, exact: bool) -> tuple[str, str]:
+    def _trees(self, changes: Sequence[FileChange], *, exact: bool) -> tuple[str, str]:
         """Return the trees before and after: of HEAD and HEAD plus the patch, or of the working tree."""
         repository = self.snapshot.repository
         start = repository.tree(self.snapshot.head.sha)

@@ -7,26 +7,26 @@ from dataclasses import replace
 
 from coderefine.git import Repository
 from coderefine.journal import Journal, Publication
-from coderefine.publishers import disk, swap
+from coderefine.publishers import file_io, transaction
 from coderefine.publishers.commit import finish_index, our_commit
-from coderefine.publishers.index import Index
+from coderefine.publishers.user_index import UserIndex
 
 
-def recover(repository: Repository, *, patience: float = swap.ORPHANS) -> str | None:
+def recover(repository: Repository, *, patience: float = transaction.ORPHANS) -> str | None:
     """Repair what a killed run left half written; return a line that says so, or None.
 
     Usually costs one stat. Raises PublishError when another process is still writing after `patience` seconds.
     """
-    path = swap.marker(repository)
+    path = transaction.marker(repository)
     try:
         handle = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return None
     try:
-        swap.claim(handle, patience)
+        transaction.claim(handle, patience)
         run = os.read(handle, 100).decode("ascii", "replace")
         said = _mend(Journal.load(repository, run)) if run else None
-        disk.remove(path)
+        file_io.remove(path)
         return said
     finally:
         os.close(handle)
@@ -37,7 +37,7 @@ def _mend(journal: Journal) -> str | None:
     if plan is None:
         _leftovers(journal)
         return None
-    index = Index(journal.repository)
+    index = UserIndex(journal.repository)
     undoing = journal.last_published() if plan.how == "undo" else None
     what = "undoing its patch" if undoing else "committing" if plan.how == "commit" else "writing"
     said = f"run {journal.run} was interrupted while {what}; "
@@ -51,9 +51,9 @@ def _mend(journal: Journal) -> str | None:
         made_way.append(journal.keep(data))
         return made_way[-1]
 
-    left = swap.take_back(journal.repository.top, plan, keep if plan.how == "commit" else None)
-    swap.clean(journal.repository.top, plan)
-    swap.give_up(journal, plan, undoing)
+    left = transaction.take_back(journal.repository.top, plan, keep if plan.how == "commit" else None)
+    transaction.clean(journal.repository.top, plan)
+    transaction.give_up(journal, plan, undoing)
     if left:
         return said + f"what it wrote is taken back, but not in {', '.join(left)}, which you changed since"
     kept = f"; what hooks made of the files is kept: {', '.join(made_way)}" if made_way else ""
@@ -62,10 +62,10 @@ def _mend(journal: Journal) -> str | None:
 
 def _leftovers(journal: Journal) -> None:
     """Remove the hard links and the index of a publication whose process was killed after its last record."""
-    Index(journal.repository).tidy()
+    UserIndex(journal.repository).tidy()
     done = journal.last_published()
     if done:
-        swap.clean(journal.repository.top, done)
+        transaction.clean(journal.repository.top, done)
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
@@ -76,10 +76,10 @@ def _reached(journal: Journal, plan: Publication) -> Publication | None:
     if plan.lock:
         return plan if journal.repository.resolve("HEAD") == plan.commit else None
     top = journal.repository.top
-    return plan if all(disk.current(top, change.path) == change.after for change in plan.changes) else None
+    return plan if all(file_io.current(top, change.path) == change.after for change in plan.changes) else None
 
 
-def _finish(journal: Journal, index: Index, done: Publication, undoing: Publication | None) -> None:
+def _finish(journal: Journal, index: UserIndex, done: Publication, undoing: Publication | None) -> None:
     top = journal.repository.top
     if index.holds(done.lock):
         if index.is_ready(done.lock):
@@ -88,7 +88,7 @@ def _finish(journal: Journal, index: Index, done: Publication, undoing: Publicat
             index.commit()
         else:
             done = finish_index(journal, index, done)
-    swap.clean(top, done)
-    found = tuple(replace(change, after=disk.current(top, change.path)) for change in done.changes)
-    swap.settle(journal, replace(done, changes=found), undoing)
+    transaction.clean(top, done)
+    found = tuple(replace(change, after=file_io.current(top, change.path)) for change in done.changes)
+    transaction.settle(journal, replace(done, changes=found), undoing)
     index.tidy()

@@ -9,10 +9,10 @@ from pathlib import Path
 from coderefine.core import EMPTY, Patch
 from coderefine.errors import PublishError
 from coderefine.git import Head, Repository, merge_bytes
-from coderefine.git.staged import EMPTY_TREE, hidden
-from coderefine.journal import Change, Journal
+from coderefine.git.changes import EMPTY_TREE, hidden
+from coderefine.journal import FileChange, Journal
 from coderefine.judge import listed
-from coderefine.publishers.disk import current, mode_of, place_of
+from coderefine.publishers.file_io import current, mode_of, place_of
 from coderefine.publishers.graft import Graft, graft
 
 
@@ -42,7 +42,7 @@ class Snapshot:
         """Return what `path` held in the tree that was checked."""
         return self.under[path] if path in self.under else self.originals[path]
 
-    def changes(self, patch: Patch) -> tuple[Change, ...]:
+    def changes(self, patch: Patch) -> tuple[FileChange, ...]:
         """Return what `patch` changes in the tree that was checked, with links resolved and no-ops left out.
 
         Raises PublishError.
@@ -53,7 +53,7 @@ class Snapshot:
             raise PublishError("the patch changes no file, so there is nothing to write")
         return found
 
-    def laid(self, changes: Iterable[Change]) -> tuple[Change, ...]:
+    def laid(self, changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
         """Return what `changes` do to the working tree: uncommitted work stays and the patch is merged into it.
 
         Raises PublishError where the two overlap.
@@ -61,7 +61,7 @@ class Snapshot:
         found = (self._laid(change) for change in changes)
         return tuple(change for change in found if change.before != change.after)
 
-    def graft(self, changes: Sequence[Change]) -> Graft:
+    def graft(self, changes: Sequence[FileChange]) -> Graft:
         """Return HEAD plus `changes`.
 
         Raises PublishError when that is not the tree that was proved.
@@ -81,7 +81,7 @@ class Snapshot:
                 "committed: run again"
             )
 
-    def verify(self, changes: tuple[Change, ...]) -> None:
+    def verify(self, changes: tuple[FileChange, ...]) -> None:
         """Raise PublishError unless HEAD and every file are unchanged."""
         self.check_head()
         for change in changes:
@@ -96,15 +96,15 @@ class Snapshot:
                 "run again, or take the patch with `--patch FILE`"
             )
 
-    def _change(self, path: str, after: bytes | None) -> Change:
+    def _change(self, path: str, after: bytes | None) -> FileChange:
         place = place_of(self.top, path, remove=after is None)
         try:
             before = self.originals[path]
         except KeyError:
             raise PublishError(f"{path} was not part of the snapshot, so it cannot be written safely") from None
-        return Change(place, self.under.get(place, before), after, mode_of(self.top, place))
+        return FileChange(place, self.under.get(place, before), after, mode_of(self.top, place))
 
-    def _laid(self, change: Change) -> Change:
+    def _laid(self, change: FileChange) -> FileChange:
         mine, base, theirs = self.originals[change.path], change.before, change.after
         if mine in (base, theirs):
             return replace(change, before=mine)

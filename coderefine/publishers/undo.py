@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coderefine.errors import PublishError
-from coderefine.journal import Change, Journal, Publication, Staged
-from coderefine.publishers import disk
-from coderefine.publishers.index import Index, digest, shown
-from coderefine.publishers.swap import Hold, publish
+from coderefine.journal import FileChange, IndexChange, Journal, Publication
+from coderefine.publishers import file_io
+from coderefine.publishers.transaction import Hold, publish
+from coderefine.publishers.user_index import UserIndex, digest, shown
 from coderefine.publishers.wrote import wrote
 
 
@@ -34,9 +34,9 @@ def _files(journal: Journal, done: Publication) -> str:
     return f"undone: {wrote(plan.changes)}"
 
 
-def _verify(journal: Journal, changes: tuple[Change, ...]) -> None:
+def _verify(journal: Journal, changes: tuple[FileChange, ...]) -> None:
     for change in changes:
-        if disk.current(journal.repository.top, change.path) != change.before:
+        if file_io.current(journal.repository.top, change.path) != change.before:
             raise PublishError(
                 f"{change.path} was changed after run {journal.run} wrote it, so nothing was undone: "
                 f"`git diff refs/coderefine/{journal.run}/0 -- {change.path}` shows both"
@@ -66,7 +66,7 @@ def _commit(journal: Journal, done: Publication) -> str:
         raise PublishError(f"the commit {commit[:10]} was pushed already: use `git revert {commit[:10]}`")
     if words := repository.under_way():
         raise PublishError(f"{words} is under way: finish it first")
-    index = Index(repository, digest(Index(repository).path))
+    index = UserIndex(repository, digest(UserIndex(repository).path))
     staged = _unstaged(index, done)
     plan = Publication("undo", done.top, _reversed(done.changes), commit, done.ref, done.head, staged=staged)
     plan = replace(plan, lock=index.compose(staged), folders=done.folders)
@@ -88,7 +88,7 @@ def _commit(journal: Journal, done: Publication) -> str:
     return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {wrote(plan.changes)}"
 
 
-def _move_back(journal: Journal, plan: Publication, index: Index, lock: int, hold: Hold) -> Publication:
+def _move_back(journal: Journal, plan: Publication, index: UserIndex, lock: int, hold: Hold) -> Publication:
     """Move HEAD back by compare-and-swap, then the index; other edited and staged files stay as they are."""
     hold()
     journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
@@ -96,13 +96,13 @@ def _move_back(journal: Journal, plan: Publication, index: Index, lock: int, hol
     return plan
 
 
-def _unstaged(index: Index, done: Publication) -> tuple[Staged, ...]:
+def _unstaged(index: UserIndex, done: Publication) -> tuple[IndexChange, ...]:
     """Return the index entries to restore: those that are still as we left them."""
     now = index.entries({item.path: None for item in done.staged})
     return tuple(
-        Staged(item.path, item.after, item.before) for item in done.staged if shown(now[item.path]) == item.after
+        IndexChange(item.path, item.after, item.before) for item in done.staged if shown(now[item.path]) == item.after
     )
 
 
-def _reversed(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    return tuple(Change(change.path, change.after, change.before, change.mode) for change in changes)
+def _reversed(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    return tuple(FileChange(change.path, change.after, change.before, change.mode) for change in changes)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coderefine.journal import Change
+from coderefine.journal import FileChange
 from coderefine.judge.diff import lines_of
 
 SHOWN = 3
 """Number of files that are named; more are counted."""
 
 
-def wrote(changes: tuple[Change, ...]) -> str:
+def wrote(changes: tuple[FileChange, ...]) -> str:
     counts = [lines_of(change.before, change.after) for change in changes]
     if len(changes) > SHOWN:
         return f"{len(changes)} files +{sum(a for a, _ in counts)} −{sum(b for _, b in counts)}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from coderefine.core import Check
-from coderefine.reports.told import Told
+from coderefine.reports.run_report import RunReport
 
 MODULES = {
     "sarif": "coderefine.reports.sarif",
@@ -28,7 +28,7 @@ class Format(Protocol):
 
     def checks(self, said: Sequence[Check]) -> str: ...
 
-    def outcome(self, told: Told) -> str: ...
+    def outcome(self, told: RunReport) -> str: ...
 
 
 def named(name: str) -> Format:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coderefine.core import Check, Finding
 from coderefine.reports.rows import evidence
-from coderefine.reports.told import Told, blocking, found, last, line, rule, words
+from coderefine.reports.run_report import RunReport, blocking, found, last, line, rule, words
 
 
 def checks(said: Sequence[Check]) -> str:
@@ -14,7 +14,7 @@ def checks(said: Sequence[Check]) -> str:
     return "".join(_commands(found(said)))
 
 
-def outcome(told: Told) -> str:
+def outcome(told: RunReport) -> str:
     """Return what is left, and a notice with the patch's summary and evidence."""
     text = "".join(_commands(blocking(told.end.remaining)))
     if told.end.best.number:

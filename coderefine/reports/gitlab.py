@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from coderefine.core import Check, Finding
 from coderefine.reports.fingerprint import fingerprints
-from coderefine.reports.told import Told, blocking, found, last, line, rule, words
+from coderefine.reports.run_report import RunReport, blocking, found, last, line, rule, words
 
 
 def checks(said: Sequence[Check]) -> str:
@@ -15,7 +15,7 @@ def checks(said: Sequence[Check]) -> str:
     return _dumped(found(said))
 
 
-def outcome(told: Told) -> str:
+def outcome(told: RunReport) -> str:
     """Report what is left after the patch."""
     return _dumped(blocking(told.end.remaining))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from coderefine.core import Case, Check, Finding, Status
-from coderefine.reports.told import Told, blocking, rule, words
+from coderefine.reports.run_report import RunReport, blocking, rule, words
 
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold: control characters and lone surrogates."""
@@ -25,7 +25,7 @@ def checks(said: Sequence[Check]) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def outcome(told: Told) -> str:
+def outcome(told: RunReport) -> str:
     """Report the gates on the tree with the patch."""
     return checks(told.end.best.checks or told.end.baseline.checks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coderefine.core import Check
-from coderefine.reports.told import Told
+from coderefine.reports.run_report import RunReport
 
 
 def checks(said: Sequence[Check]) -> str:  # noqa: ARG001 - one of the formats
@@ -13,6 +13,6 @@ def checks(said: Sequence[Check]) -> str:  # noqa: ARG001 - one of the formats
     return ""
 
 
-def outcome(told: Told) -> str:
+def outcome(told: RunReport) -> str:
     """Return the unified diff; undecodable bytes are surrogates."""
     return told.diff.decode("utf-8", "surrogateescape")

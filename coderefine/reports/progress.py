@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from coderefine.core import Event, Listen
-from coderefine.reports.scene import Scene
+from coderefine.reports.scene import ProgressState
 from coderefine.reports.terminal import colour
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Plain:
         self._lock = threading.Lock()
         self._last = ""
         self._stages: set[str] = set()
-        self._scene = Scene()
+        self._scene = ProgressState()
         self._began = self._wrote = time.monotonic()
 
     @contextlib.contextmanager
@@ -125,7 +125,7 @@ class Live:
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
-        self._scene = Scene()
+        self._scene = ProgressState()
         self._lock = threading.Lock()
         self._began = time.monotonic()
         status.update(self)  # drawn anew several times a second, so that the seconds run on

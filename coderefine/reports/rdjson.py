@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from coderefine.core import Check, Finding
 from coderefine.judge import Hunk, hunks
-from coderefine.reports.told import Told, blocking, found, last, line, rule, words
+from coderefine.reports.run_report import RunReport, blocking, found, last, line, rule, words
 
 Json = dict[str, object]
 
@@ -20,7 +20,7 @@ def checks(said: Sequence[Check]) -> str:
     return _dumped([_diagnostic(finding) for finding in found(said)])
 
 
-def outcome(told: Told) -> str:
+def outcome(told: RunReport) -> str:
     """Return what is left, then one diagnostic with a suggestion per hunk of the patch.
 
     The suggestions are proved together only: apply all or none.
@@ -50,7 +50,7 @@ def _diagnostic(finding: Finding) -> Json:
     }
 
 
-def _suggestion(told: Told, hunk: Hunk, before: bytes) -> Json:
+def _suggestion(told: RunReport, hunk: Hunk, before: bytes) -> Json:
     span, text = _edit(hunk, before)
     return {
         "message": f"proved by coderefine: {told.end.best.patch.summary or 'part of the patch'}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from coderefine.core import EMPTY, PLAUSIBLE, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
 from coderefine.core.plurals import counted
-from coderefine.reports import offers
+from coderefine.reports import offer_rows
 from coderefine.reports.line_numbers import steps
 
 LEFT = 5
@@ -84,7 +84,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
     yield from _flaky(outcome.evidence.flaky)
     yield from _evidence(outcome)
     yield from _also(outcome)
-    yield from (Row(label, text) for label, text in offers.lines(outcome))
+    yield from (Row(label, text) for label, text in offer_rows.lines(outcome))
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
     yield from _tried(outcome)
@@ -191,7 +191,7 @@ def evidence(proof: Evidence) -> str:
         [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
     )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
-    parts += [offers.changes(proof.changed)] if proof.changed else []
+    parts += [offer_rows.changes(proof.changed)] if proof.changed else []
     parts += [proof.isolation] if proof.isolation else []
     return " · ".join(parts)
 

@@ -10,7 +10,7 @@ from coderefine import __version__
 from coderefine.core import Check, Finding
 from coderefine.judge import Hunk, hunks
 from coderefine.reports.fingerprint import fingerprints
-from coderefine.reports.told import Told, blocking, cleared, found, last, line, rule, words
+from coderefine.reports.run_report import RunReport, blocking, cleared, found, last, line, rule, words
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 Json = dict[str, object]
@@ -21,7 +21,7 @@ def checks(said: Sequence[Check]) -> str:
     return _dumped([_result(finding, mark, []) for finding, mark in fingerprints(found(said))], said)
 
 
-def outcome(told: Told) -> str:
+def outcome(told: RunReport) -> str:
     """Report what is left and what the patch clears.
 
     Each cleared finding has the whole patch as its fix, because it is proved as a whole only.
@@ -85,7 +85,7 @@ def _artifact(path: str) -> Json:
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
 
 
-def _fix(told: Told) -> list[Json]:
+def _fix(told: RunReport) -> list[Json]:
     """Return the whole patch as one fix; None where part of it is not lines of text (a new file, a binary)."""
     changes = []
     for path, after in sorted(told.end.best.patch.files.items()):

@@ -8,7 +8,7 @@ from coderefine.core import Cost, Event
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ProgressState:
     """The state that a progress line shows; `after` returns the next one."""
 
     stage: str = ""
@@ -21,7 +21,7 @@ class Scene:
     cost: Cost | None = None
     most: float | None = None
 
-    def after(self, event: Event) -> Scene:
+    def after(self, event: Event) -> ProgressState:
         """Return the state after `event`."""
         now = replace(self, cost=event.cost or self.cost, most=event.most or self.most)
         if event.kind == "stage":
@@ -64,6 +64,6 @@ class Scene:
         return f"{self.cost.tokens:,} tokens{price}"
 
 
-def _idle(scene: Scene) -> Scene:
+def _idle(scene: ProgressState) -> ProgressState:
     """Return `scene` without stage and attempt, so that nothing of the last one is shown beside the next."""
     return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")

@@ -6,7 +6,7 @@ import os
 
 from coderefine import proc
 from coderefine.core import Entry
-from coderefine.sandbox.bounds import TIGHT
+from coderefine.sandbox.confinement import TIGHT
 from coderefine.sandbox.launch import Report, command, read, report_pipe
 
 

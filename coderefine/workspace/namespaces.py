@@ -41,7 +41,7 @@ class Namespaces:
     network: bool
 
     @property
-    def door(self) -> Path:
+    def host_path(self) -> Path:
         """The inside's root folder, seen from outside."""
         return Path(f"/proc/{self.pid}/root")
 
@@ -59,7 +59,7 @@ class Namespaces:
     @property
     def shared_memory(self) -> tuple[Path, ...]:
         """The folder of POSIX shared memory, when the one inside is not the system's."""
-        outside, inside = Path("/dev/shm"), self.door / "dev/shm"
+        outside, inside = Path("/dev/shm"), self.host_path / "dev/shm"
         with contextlib.suppress(OSError):
             return (outside,) if inside.stat().st_dev != outside.stat().st_dev else ()
         return ()
@@ -99,7 +99,7 @@ def _dropped(*, privileged: bool) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class NamespaceSpec:
     """What the namespaces shall be. `shield` is what every folder of `targets` gets: "overlay" or "readonly".
 
     `scratch` has the folders `store` and `children` (the children's temporary folder).
@@ -119,7 +119,7 @@ class Order:
 
 
 @contextlib.contextmanager
-def namespaces(order: Order) -> Iterator[Namespaces]:
+def namespaces(order: NamespaceSpec) -> Iterator[Namespaces]:
     """Namespaces as ordered, until the end of the block. Raises WorkspaceError, one line.
 
     Root tries first without a user namespace, where files of other owners stay reachable.
@@ -134,7 +134,7 @@ def namespaces(order: Order) -> Iterator[Namespaces]:
         _end(holder)
 
 
-def _started(order: Order) -> tuple[subprocess.Popen[bytes], int, bool]:
+def _started(order: NamespaceSpec) -> tuple[subprocess.Popen[bytes], int, bool]:
     faults = []
     for privileged in (True, False) if os.getuid() == 0 else (False,):
         try:
@@ -146,7 +146,7 @@ def _started(order: Order) -> tuple[subprocess.Popen[bytes], int, bool]:
     raise WorkspaceError(f"namespaces refused: {faults[-1]}")
 
 
-def _hold(order: Order, *, privileged: bool) -> tuple[subprocess.Popen[bytes], int]:
+def _hold(order: NamespaceSpec, *, privileged: bool) -> tuple[subprocess.Popen[bytes], int]:
     if not privileged and order.shield == "overlay":
         _mapped(order.targets)
     user = () if privileged else ("-U", "--map-current-user", "--keep-caps")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from coderefine.errors import PublishError, SurroundingsError
-from coderefine.git.command import run
-from coderefine.workspace.lay import plain
+from coderefine.git.process import run
+from coderefine.workspace.patched_tree import plain
 
 
 class Originals(Mapping[str, "bytes | None"]):

@@ -11,10 +11,10 @@ from coderefine import proc
 from coderefine.core import Entry, Patch
 from coderefine.project import Place
 from coderefine.workspace.covered import covered
-from coderefine.workspace.lay import lay, read
-from coderefine.workspace.namespaces import Namespaces, Order, namespaces
+from coderefine.workspace.environment import NOTHING, Grants, child_environment
+from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, namespaces
+from coderefine.workspace.patched_tree import lay, read
 from coderefine.workspace.scratch import scratch
-from coderefine.workspace.surroundings import NOTHING, Grants, surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OverlayView:
     patch: Patch = Patch()
 
     @property
-    def door(self) -> Path:
+    def host_path(self) -> Path:
         return self.outside(self.top)
 
     @property
@@ -41,15 +41,15 @@ class OverlayView:
 
     def outside(self, path: Path) -> Path:
         """Where we find what children call `path`."""
-        return self.inside.door / path.relative_to(path.anchor)
+        return self.inside.host_path / path.relative_to(path.anchor)
 
     def patched(self, patch: Patch) -> OverlayView:
         """This view after `patch` was written into it."""
-        lay(self.door, patch)
+        lay(self.host_path, patch)
         return replace(self, patch=patch)
 
     def read(self, path: str) -> bytes | None:
-        return read(self.top, self.door, path)
+        return read(self.top, self.host_path, path)
 
     @property
     def entry(self) -> Entry:
@@ -57,7 +57,7 @@ class OverlayView:
         return Entry(self.inside.entered, tuple(own), self.inside.capabilities)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        return surroundings(self.scratch / "children", extra, self.grants)
+        return child_environment(self.scratch / "children", extra, self.grants)
 
     def run(
         self,
@@ -85,7 +85,7 @@ class OverlayViews:
         with scratch() as folder:
             for name in ("store", "children", "shared"):
                 (folder / name).mkdir()
-            order = Order(folder, covered(self.place), network=network or self.grants.network)
+            order = NamespaceSpec(folder, covered(self.place), network=network or self.grants.network)
             with namespaces(order) as inside:
                 yield OverlayView(self.place.top, inside, folder, self.grants).patched(patch)
 

@@ -153,7 +153,7 @@ def main() -> None:
     from coderefine.config import Config
     from coderefine.core import Freedom
     from coderefine.project import locate
-    from coderefine.sandbox.bounds import bounds
+    from coderefine.sandbox.confinement import bounds
     from coderefine.workspace import open_views
 
     asked = json.load(sys.stdin)

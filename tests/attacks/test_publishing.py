@@ -294,15 +294,15 @@ ATTACKS = (
     ),
     attack(
         a_commit_that_needs_an_untracked_module,
-        ("git/staged.py", "for path in untracked(top, hooked=not tree) if", "for path in () if"),
+        ("git/changes.py", "for path in untracked(top, hooked=not tree) if", "for path in () if"),
         ("quick/status.py", 'if line.endswith((b".py"', 'if not line.endswith((b".py"'),
-        ("quick/front.py", "if tests and strangers:", "if False:"),
+        ("quick/front.py", "if strangers:", "if False:"),
     ),
     attack(
         a_commit_that_needs_untracked_data_the_quick_way,
-        ("quick/front.py", "if tests and strangers:", "if False:"),
+        ("quick/front.py", "if strangers:", "if False:"),
     ),
-    attack(a_commit_that_needs_an_empty_folder, ("workspace/rewound.py", "if content is None])", "if False])")),
+    attack(a_commit_that_needs_an_empty_folder, ("workspace/snapshot_views.py", "if content is None])", "if False])")),
     attack(
         a_commit_that_its_own_hooks_hide,
         (
@@ -310,7 +310,7 @@ ATTACKS = (
             "known = made or repository.tree(first[0]) in",
             "known = repository.tree(first[0]) in",
         ),
-        ("publishers/commit.py", "(plan.tree, Index(repository).own_tree())", "(plan.tree,)"),
+        ("publishers/commit.py", "(plan.tree, UserIndex(repository).own_tree())", "(plan.tree,)"),
     ),
     attack(
         a_formatter_that_is_killed_with_us,
@@ -329,9 +329,9 @@ ATTACKS = (
     ),
     attack(
         another_name_of_a_file_left_behind,
-        ("publishers/swap.py", "is not None and disk.is_shared(place):", "is not None and False:"),
+        ("publishers/transaction.py", "is not None and file_io.is_shared(place):", "is not None and False:"),
     ),
-    attack(an_attribute_dropped, ("publishers/disk.py", "            _attribute(top / path, top / temp)\n", "")),
+    attack(an_attribute_dropped, ("publishers/file_io.py", "            _attribute(top / path, top / temp)\n", "")),
     attack(hooks_for_every_repository, ("cli/hook.py", "if len(told) == 2 and", "if False and")),
     attack(dollars_nobody_counts, ("cli/session.py", "        check_price(setup.config)", "        pass")),
     attack(

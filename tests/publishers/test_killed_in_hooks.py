@@ -92,8 +92,8 @@ def test_a_kill_while_the_index_follows_the_hooks_leaves_no_lock(repo: Path) -> 
     hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; echo 1 > VERSION; git add src/a.py VERSION")
     script = CHILD.replace(
         "Commit(prepared",
-        "import os, signal\nfrom coderefine.publishers import index\n"
-        "index.Index.replace_lock = lambda self: os.kill(os.getpid(), signal.SIGKILL)\nCommit(prepared",
+        "import os, signal\nfrom coderefine.publishers import user_index\n"
+        "user_index.UserIndex.replace_lock = lambda self: os.kill(os.getpid(), signal.SIGKILL)\nCommit(prepared",
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run((sys.executable, "-c", script, str(repo)), cwd=ROOT, env=env, check=False)

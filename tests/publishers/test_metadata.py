@@ -14,7 +14,7 @@ import pytest
 from coderefine.errors import PublishError
 from coderefine.git import Repository
 from coderefine.journal import Journal
-from coderefine.publishers import Commit, Files, disk, recover, undo
+from coderefine.publishers import Commit, Files, file_io, recover, undo
 from tests.support.publishing import stage, state
 from tests.support.repo import git
 
@@ -66,14 +66,14 @@ def test_a_refused_commit_gives_every_name_its_content_back(repo: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from coderefine.publishers import Files, disk
+from coderefine.publishers import Files, file_io
 from tests.support.publishing import stage
 def torn(file, data):
     file.seek(0)
     file.write(data[:int(sys.argv[2])])
     os.kill(os.getpid(), signal.SIGKILL)
 prepared = stage(Path(sys.argv[1]), {"src/a.py": "one = 1000\\nthree\\n", "src/b.py": "x = 2\\n"})
-disk._fill = torn
+file_io._fill = torn
 Files(prepared.snapshot).publish(prepared.outcome)
 """
 
@@ -96,7 +96,7 @@ def test_killed_in_the_middle_of_writing_in_place(repo: Path, after: int) -> Non
 
 @pytest.mark.parametrize("found", ["one", "three = 3", "", "two = 2", "one = 1x"])
 def test_what_a_user_wrote_is_not_taken_for_torn(found: str) -> None:
-    assert not disk.is_torn(found.encode(), b"one = 1", b"two = 2") or found in ("two = 2",)
+    assert not file_io.is_torn(found.encode(), b"one = 1", b"two = 2") or found in ("two = 2",)
 
 
 def test_extended_attributes_stay(repo: Path) -> None:

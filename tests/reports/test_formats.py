@@ -14,7 +14,7 @@ import pytest
 
 from coderefine.core import Attempt, Case, Check, Failure, Finding, Outcome, Patch, Span, Status, Stop
 from coderefine.reports.formats import MODULES, named
-from coderefine.reports.told import Told
+from coderefine.reports.run_report import RunReport
 from tests.support.repo import git, make_repo
 
 NODE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"))
@@ -44,11 +44,11 @@ CHANGES = {
 }
 
 
-def told(before: bytes, after: bytes, path: str = "src/a b.py") -> Told:
+def told(before: bytes, after: bytes, path: str = "src/a b.py") -> RunReport:
     finding = Finding("ruff", "F401", path, "unused", Span(1, 1), "f")
     baseline = Attempt(0, Patch(), (Check("ruff", (finding,)),))
     best = Attempt(1, Patch({path: after}, "search", "src/a b.py:1 `a` → `b`"), (Check("ruff"),))
-    return Told(Outcome(best, baseline, Stop.CLEAN, attempts=(baseline, best)), before={path: before})
+    return RunReport(Outcome(best, baseline, Stop.CLEAN, attempts=(baseline, best)), before={path: before})
 
 
 def replaced(text: bytes, start: tuple[int, int], end: tuple[int, int], new: bytes) -> bytes:
@@ -100,7 +100,7 @@ def code_points(text: str, line: int, column: int) -> int:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_paths_are_relative_to_the_repository(name: str, checks: tuple[Check, ...], outcome: Outcome) -> None:
-    for text in (named(name).checks(checks), named(name).outcome(Told(outcome, before={"src/cart.py": b"x\n"}))):
+    for text in (named(name).checks(checks), named(name).outcome(RunReport(outcome, before={"src/cart.py": b"x\n"}))):
         assert not re.search(r'(?:path|uri|file)"?[=:]\s*"?/', text)
 
 
@@ -189,7 +189,7 @@ def test_patch_is_taken_by_git(tmp_path: Path) -> None:
     diff = subprocess.run(["git", "diff"], cwd=top, capture_output=True, check=True).stdout
     git(top, "checkout", "-q", "a.py")
     end = told(b"", b"").end
-    text = named("patch").outcome(Told(end, diff=diff)).encode("utf-8", "surrogateescape")
+    text = named("patch").outcome(RunReport(end, diff=diff)).encode("utf-8", "surrogateescape")
     (tmp_path / "p").write_bytes(text)
     git(top, "apply", str(tmp_path / "p"))
     assert (top / "a.py").read_bytes() == b"x = 2\n\xff\n"

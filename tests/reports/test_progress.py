@@ -13,7 +13,7 @@ from rich.console import Console
 
 from coderefine.core import Cost, Event
 from coderefine.reports.progress import Live, Plain, choose
-from coderefine.reports.scene import Scene
+from coderefine.reports.scene import ProgressState
 
 STORY = (
     Event("stage", "checks"),
@@ -89,7 +89,7 @@ def test_a_terminal_gets_one_line_that_goes_away_and_notes_that_stay(monkeypatch
 
 
 def test_the_scene_after_each_event() -> None:
-    scene = Scene()
+    scene = ProgressState()
     lines = []
     for event in STORY:
         scene = scene.after(event)
@@ -122,14 +122,14 @@ def test_a_log_hears_what_goes_on_while_nothing_new_happens() -> None:
 
 
 def test_a_stage_does_not_show_the_attempt_before_it() -> None:
-    scene = Scene()
+    scene = ProgressState()
     for event in (Event("attempt", "a", 1), Event("verdict", "no", 1), Event("stage", "search")):
         scene = scene.after(event)
     assert scene.line == "search"
 
 
 def test_the_tests_of_the_last_attempt_stood_beside_the_next_one() -> None:
-    scene = Scene()
+    scene = ProgressState()
     story = (Event("attempt", "a", 1), Event("stage", "proof"), Event("tests", done=44, total=44), Event("verdict"))
     for event in story:
         scene = scene.after(event)
@@ -139,7 +139,10 @@ def test_the_tests_of_the_last_attempt_stood_beside_the_next_one() -> None:
 
 @pytest.mark.parametrize(("most", "words"), [(None, "12 s"), (600.0, "12 s of at most 600 s")])
 def test_a_line_says_how_long_it_takes_at_most(most: float | None, words: str) -> None:
-    assert Scene().after(Event("stage", "checks", most=most)).after(Event("tests", done=1, total=2)).time(12.3) == words
+    assert (
+        ProgressState().after(Event("stage", "checks", most=most)).after(Event("tests", done=1, total=2)).time(12.3)
+        == words
+    )
 
 
 def test_a_terminal_sees_the_seconds_however_long_the_line_is() -> None:

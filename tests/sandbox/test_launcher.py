@@ -13,7 +13,7 @@ from coderefine import sandbox
 from coderefine.config import Config
 from coderefine.core import Needs
 from coderefine.errors import SandboxError
-from coderefine.sandbox.bounds import TIGHT, Bounds
+from coderefine.sandbox.confinement import TIGHT, Bounds
 from tests.support.view import DirectView
 
 PACKAGE = Path(sandbox.__file__).parents[1]
@@ -23,8 +23,8 @@ STARTERS = {
     "sandbox/here.py": "tries the launcher on `true`",
     "workspace/namespaces.py": "holders of namespaces",
     "workspace/overlay.py": "View.run, for our own programs",
-    "workspace/copied.py": "View.run, for our own programs",
-    "git/command.py": "git",
+    "workspace/copies.py": "View.run, for our own programs",
+    "git/process.py": "git",
     "project/environments.py": "asks an environment manager where the project's environment is",
     "project/probe.py": "asks the project's interpreter for its version, outside of the project",
     "cli/demo.py": "git, for the demo",

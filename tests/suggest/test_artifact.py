@@ -18,8 +18,8 @@ from coderefine.errors import PublishError
 from coderefine.git import Repository, diff, mail
 from coderefine.publishers.hosts.artifact import LARGEST, checked_file, dump, load, read
 from coderefine.publishers.hosts.bundle import NAME, PATCH, Bundle, Note, Suggestion
+from coderefine.publishers.hosts.comments import remark, summary
 from coderefine.publishers.hosts.patch_text import paths_of
-from coderefine.publishers.hosts.words import remark, summary
 from tests.support.repo import git, make_repo, write
 
 ONE = Suggestion("src/a.py", 3, 4, ("a = 1", "b = 2"), ("a = 2",), ("pytest/failed",), "mends test_a")

@@ -11,7 +11,7 @@ import pytest
 
 from coderefine.publishers.hosts.artifact import checked_file, read
 from coderefine.publishers.hosts.bundle import Bundle
-from coderefine.publishers.hosts.words import summary
+from coderefine.publishers.hosts.comments import summary
 from tests.support.cases import few
 from tests.support.command import FAULT, GREEN, ORDER, TESTS, coderefine
 from tests.support.repo import git, make_repo, write

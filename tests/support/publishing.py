@@ -9,7 +9,7 @@ from pathlib import Path
 
 from coderefine.core import Attempt, Check, Cost, Evidence, Finding, Outcome, Patch, Stop
 from coderefine.git import Repository
-from coderefine.git.staged import hidden, known
+from coderefine.git.changes import hidden, known
 from coderefine.journal import Journal, Meta
 from coderefine.publishers import Snapshot
 from tests.support.repo import git

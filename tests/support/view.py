@@ -15,12 +15,12 @@ class DirectView:
     isolation = "none"
 
     def __init__(self, top: Path, temp: Path | None = None) -> None:
-        self.top = self.door = top.resolve()
+        self.top = self.host_path = top.resolve()
         self.temp = temp or top
         self.patch = Patch()
 
     def read(self, path: str) -> bytes | None:
-        file = self.door / path
+        file = self.host_path / path
         return file.read_bytes() if file.is_file() else None
 
     @property

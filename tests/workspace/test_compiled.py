@@ -12,7 +12,7 @@ from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import locate
 from coderefine.workspace import open_views
-from coderefine.workspace.compiled import compiled
+from coderefine.workspace.bytecode import compiled
 from tests.support.repo import make_repo
 
 FILES = {"pkg/__init__.py": "", "pkg/one.py": "VALUE = 1\n", "pkg/two.py": "VALUE = 2\n"}
@@ -38,7 +38,7 @@ def imported(view: View) -> str:
 
 def cached(view: View) -> set[str]:
     """Modules whose bytecode is in the view."""
-    folder = view.door / "pkg/__pycache__"
+    folder = view.host_path / "pkg/__pycache__"
     return {path.name.partition(".")[0] for path in folder.iterdir()} if folder.exists() else set()
 
 

@@ -16,9 +16,9 @@ from coderefine import sandbox
 from coderefine.core import Patch, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place, locate
-from coderefine.sandbox.bounds import TIGHT
+from coderefine.sandbox.confinement import TIGHT
 from coderefine.workspace import open_views
-from coderefine.workspace.copied import copy_views
+from coderefine.workspace.copies import copy_views
 from tests.support.repo import git, make_repo, write
 from tests.support.trees import photograph
 
@@ -64,7 +64,7 @@ def test_a_view_runs_where_it_says(views: Views, place: Place, kind: str) -> Non
         assert Path(said) == view.top / "src/pkg"
         assert (view.top == place.top) is (kind == "overlay")
         assert view.top.name.replace("_", ":") == place.top.name
-        assert (view.door / INIT).read_bytes() == b"VALUE = 'dirty'\n"
+        assert (view.host_path / INIT).read_bytes() == b"VALUE = 'dirty'\n"
 
 
 def test_the_launcher_enters_the_same_tree(views: Views) -> None:
@@ -92,7 +92,7 @@ def test_every_view_is_fresh(views: Views) -> None:
         assert view.read(INIT) == b"VALUE = 'dirty'\n"
         assert view.read("untracked.py") == b"u = 1\n"
         for name in ("left", "new.py", "a"):
-            assert not os.path.lexists(view.door / name)
+            assert not os.path.lexists(view.host_path / name)
         assert view.run(("readlink", "link")).text == "src/pkg\n"
         assert view.run(("git", "status", "--short", "gone.txt")).text == " D gone.txt\n"
 
@@ -132,8 +132,8 @@ def test_modes_are_kept_and_read_only_files_written(top: Path, place: Place, kin
         open_views(place, kind=kind) as views,
         views.open(files_patch({"run.sh": "#!/bin/sh\n", "untracked.py": "z"})) as view,
     ):
-        assert stat.S_IMODE((view.door / "run.sh").stat().st_mode) == 0o755
-        assert stat.S_IMODE((view.door / "untracked.py").stat().st_mode) == 0o444
+        assert stat.S_IMODE((view.host_path / "run.sh").stat().st_mode) == 0o755
+        assert stat.S_IMODE((view.host_path / "untracked.py").stat().st_mode) == 0o444
         assert view.read("untracked.py") == b"z"
 
 

@@ -180,7 +180,7 @@ def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
     """What pytest-benchmark's profiles show, calls of one function added up, shares of the longest one."""
     seconds: dict[tuple[str, int], float] = defaultdict(float)
     calls: Counter[tuple[str, int]] = Counter()
-    files = sorted(path.relative_to(view.door).as_posix() for path in view.door.rglob("*.py"))
+    files = sorted(path.relative_to(view.host_path).as_posix() for path in view.host_path.rglob("*.py"))
     for row in rows:
         if key := _function(row, files, view.top.name):
             seconds[key] += float(row["cumtime"])

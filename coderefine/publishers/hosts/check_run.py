@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from coderefine.core.plurals import counted
 from coderefine.publishers.hosts.bundle import Bundle, Note
+from coderefine.publishers.hosts.comments import span
 from coderefine.publishers.hosts.github_api import Api
-from coderefine.publishers.hosts.words import span
 
 ANNOTATIONS = 50
 """Annotations that GitHub takes in one request; more are appended."""

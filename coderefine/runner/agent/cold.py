@@ -170,7 +170,7 @@ class Sifter:
 class Compiler:
     """Has bytecode written until the tests are collected, whatever the environment says: later views begin with it.
 
-    The tests themselves find the setting as it was. See workspace/compiled.py.
+    The tests themselves find the setting as it was. See workspace/bytecode.py.
     """
 
     def __init__(self) -> None:

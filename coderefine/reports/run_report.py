@@ -10,7 +10,7 @@ from coderefine.core import Attempt, Check, Finding, Outcome, Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunReport:
     """The end of a run.
 
     `diff` is the unified diff of the patch, `before` the patched files' content at the start.

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from coderefine import temporary
 from coderefine.errors import GitError
-from coderefine.git import command
+from coderefine.git import process
 
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """What git tells its hooks; only commands that read get to see it."""
@@ -134,7 +134,7 @@ def _names(said: bytes) -> list[str]:
 def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", hooked: bool = True) -> bytes:
     """Output of a git command that changes nothing, with the hook's own index if `hooked`. Raises GitError."""
     told = {name: os.environ[name] for name in INDEX if hooked and name in os.environ}
-    result = command.run(args, cwd=top, env={**told, **(env or {})}, stdin=stdin)
+    result = process.run(args, cwd=top, env={**told, **(env or {})}, stdin=stdin)
     if result.returncode:
-        raise command.complaint(result, top)
+        raise process.complaint(result, top)
     return result.stdout

@@ -16,13 +16,13 @@ from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.temporary import remove
 from coderefine.workspace.covered import covered
-from coderefine.workspace.lay import lay, read
+from coderefine.workspace.environment import NOTHING, Grants, child_environment, relocated
+from coderefine.workspace.git_copy import copy_git_folder
 from coderefine.workspace.mirror import Mirror
-from coderefine.workspace.namespaces import Namespaces, Order, namespaces
+from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, namespaces
+from coderefine.workspace.patched_tree import lay, read
 from coderefine.workspace.scratch import scratch
-from coderefine.workspace.spare_git import spare_git
 from coderefine.workspace.strays import MARK, kill_strays
-from coderefine.workspace.surroundings import NOTHING, Grants, relocated, surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CopyView:
     patch: Patch = Patch()
 
     @property
-    def door(self) -> Path:
+    def host_path(self) -> Path:
         return self.top
 
     @property
@@ -55,7 +55,7 @@ class CopyView:
 
     def outside(self, path: Path) -> Path:
         """Where we find what children call `path`."""
-        return self.inside.door / path.relative_to(path.anchor) if self.inside else path
+        return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def read(self, path: str) -> bytes | None:
         return read(self.top, self.top, path)
@@ -68,7 +68,7 @@ class CopyView:
         return Entry(self.inside.entered, (*own, *map(str, self.inside.shared_memory)), self.inside.capabilities)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        marked = {**surroundings(self.scratch / "children", extra, self.grants), MARK: str(self.scratch)}
+        marked = {**child_environment(self.scratch / "children", extra, self.grants), MARK: str(self.scratch)}
         return relocated(marked, self.place, self.top)
 
     def run(
@@ -122,7 +122,7 @@ class CopyViews:
             (temp / name).mkdir()
         if not self.confined:
             return None
-        order = Order(temp, covered(self.place), "readonly", network)
+        order = NamespaceSpec(temp, covered(self.place), "readonly", network)
         try:
             with contextlib.ExitStack() as trial:
                 inside = trial.enter_context(namespaces(order))
@@ -138,7 +138,7 @@ class CopyViews:
             mirror = self.free.pop() if self.free else self._made()
         try:
             mirror.restore()
-            spare_git(self.place, mirror.copy)
+            copy_git_folder(self.place, mirror.copy)
         except OSError as error:
             what = error.filename or mirror.copy
             raise WorkspaceError(f"cannot copy the tree ({what}): {error.strerror or error}") from error

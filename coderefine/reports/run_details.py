@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
 from coderefine.core.plurals import counted
-from coderefine.reports import offers
+from coderefine.reports import offer_rows
 from coderefine.reports.line_numbers import steps
 from coderefine.reports.rows import best_try, cost
 
@@ -56,7 +56,7 @@ def _lines(
 
 
 def _offers(run: str, outcome: Outcome) -> Iterator[str]:
-    for label, text in offers.lines(outcome):
+    for label, text in offer_rows.lines(outcome):
         yield f"{label:<10}{text}" if label else text
     if outcome.offers:
         yield f"pick      coderefine pick {run} N"

@@ -38,7 +38,7 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CommentPlan:
     """What to do: `post` new comments; of the `stale` ones `remove` those without an answer, `resolve` the others."""
 
     post: tuple[Suggestion, ...] = ()
@@ -56,7 +56,7 @@ class Plan:
         return bool(self.post or self.remove or self.resolve)
 
 
-def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> Plan:
+def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
     """Compare by fingerprint.
 
     Of two equal comments the older one stays; a resolved one is not posted again.
@@ -70,7 +70,7 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> Plan:
         else:
             stale.append(remark)
     fresh = [wish for mark, wish in wishes.items() if mark not in standing]
-    return Plan(tuple(fresh[: max(0, MOST - len(standing))]), tuple(stale))
+    return CommentPlan(tuple(fresh[: max(0, MOST - len(standing))]), tuple(stale))
 
 
 def inline(wanted: Iterable[Suggestion]) -> int:

@@ -25,7 +25,7 @@ class Grants:
 NOTHING = Grants()
 
 
-def surroundings(temp: Path, extra: Mapping[str, str] | None, grants: Grants = NOTHING) -> dict[str, str]:
+def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grants = NOTHING) -> dict[str, str]:
     """Our environment without `GIT_*` and without secrets (but those granted), temporary files sent to `temp`."""
     env = proc.clean_env(passed=grants.variables)
     for name in DROPPED:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.core import Patch, View, Views
-from coderefine.workspace.lay import add
 from coderefine.workspace.mirror import SKIPPED
+from coderefine.workspace.patched_tree import add
 
 CACHE = "__pycache__"
 MOST = 32 << 20
@@ -18,7 +18,7 @@ MOST = 32 << 20
 
 
 @dataclass(slots=True)
-class CompiledViews:
+class BytecodeViews:
     """`views`, of which the first of the untouched tree that compiled something hands its bytecode to all later ones.
 
     A fresh clone has none, and pytest rewrites the assertions of every test module before it compiles it, which can
@@ -35,26 +35,28 @@ class CompiledViews:
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
         with self.views.open(patch, network=network) as view:
             if view.top == self.top:
-                add(view.door, {path: data for path, data in self.kept.items() if _source(path) not in patch.files})
+                add(
+                    view.host_path, {path: data for path, data in self.kept.items() if _source(path) not in patch.files}
+                )
             yield view
             if view.top == self.top and not (patch.files or self.kept):
-                self.kept = compiled(view.door)
+                self.kept = compiled(view.host_path)
 
     def instead(self, why: str) -> bool:
         return self.views.instead(why)
 
 
-def compiled(door: Path) -> dict[str, bytes]:
-    """Bytecode below `door`, at most MOST bytes, by repo-relative path."""
+def compiled(host_path: Path) -> dict[str, bytes]:
+    """Bytecode below `host_path`, at most MOST bytes, by repo-relative path."""
     found: dict[str, bytes] = {}
     room = MOST
-    for folder, names, files in os.walk(door):
+    for folder, names, files in os.walk(host_path):
         names[:] = [name for name in names if name == CACHE or name not in SKIPPED]
         for name in files if folder.endswith(CACHE) else ():
             path = Path(folder, name)
             with contextlib.suppress(OSError):
                 if name.endswith(".pyc") and (data := _content(path, room)):
-                    found[path.relative_to(door).as_posix()] = data
+                    found[path.relative_to(host_path).as_posix()] = data
                     room -= len(data)
     return found
 

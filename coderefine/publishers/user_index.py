@@ -11,12 +11,12 @@ from pathlib import Path
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository, Scratch, copy_index, entries_of
-from coderefine.journal import Staged, durable
+from coderefine.journal import IndexChange, storage
 from coderefine.publishers.graft import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class UserIndex:
     """The user's index.
 
     `seen` is its SHA-256 when it was first read.
@@ -52,9 +52,9 @@ class Index:
         found = entries_of(self.repository.git("ls-files", "-s", "-z", "--", *paths, env=literal))
         return {path: found.get(path) for path in paths}
 
-    def compose(self, staged: tuple[Staged, ...]) -> str:
+    def compose(self, staged: tuple[IndexChange, ...]) -> str:
         """Write the index with `staged` applied to `ready`; return its SHA-256."""
-        durable.make_folder(self.ready.parent)
+        storage.make_folder(self.ready.parent)
         with contextlib.suppress(FileNotFoundError):
             self.ready.unlink()
         copy_index(self.path, self.ready)
@@ -84,7 +84,7 @@ class Index:
     def own(self, tree: str) -> Path:
         """Write an index of `tree` for `git commit`, where `recover` finds it."""
         self._drop_own()
-        durable.make_folder(self._own.parent)
+        storage.make_folder(self._own.parent)
         copy_index(self.path, self._own)  # for what it knows of the files' times
         Scratch(self.repository, self._own, self.repository.top).read_tree(tree)
         return self._own

@@ -16,7 +16,7 @@ OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 """Files that each worktree has for itself (gitrepository-layout(5))."""
 
 
-def spare_git(place: Place, copy: Path) -> None:
+def copy_git_folder(place: Place, copy: Path) -> None:
     """Write `copy/.git` anew. What happens in it cannot reach the original: objects are only read from there.
 
     git may touch the time of a borrowed object (it "freshens" what it was about to write); content never changes.

@@ -10,9 +10,9 @@ from typing import Any
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
-from coderefine.publishers.hosts.plan import MovedError, Plan, Posted, inline, plan
+from coderefine.publishers.hosts.comment_plan import CommentPlan, MovedError, Posted, inline, plan
+from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark, settled, summary
 from coderefine.publishers.hosts.regions import Region, fits, regions, unchanged
-from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
 REACH = 100
 """Number of lines above its own that a suggestion may replace."""
@@ -34,7 +34,7 @@ def connect(token: str, url: str, project: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChangedFile:
     """A changed file: its old name, the lines that can carry a comment, and the unchanged lines (new -> old)."""
 
     old_path: str = ""
@@ -42,7 +42,7 @@ class Place:
     unchanged: Mapping[int, int] = field(default_factory=dict)
 
 
-NOWHERE = Place()
+NOWHERE = ChangedFile()
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class GitLab:
             return ""
         return summary(bundle, number=self.number, inline=inline, distrust=self.distrust, host="gitlab")
 
-    def _tidy(self, todo: Plan, talks: Mapping[str, Any]) -> None:
+    def _tidy(self, todo: CommentPlan, talks: Mapping[str, Any]) -> None:
         for stale in todo.remove:
             self._try(partial(talks[stale.thread].notes.delete, stale.id), "removal", "1 removed")
         for answered in todo.resolve:
@@ -121,7 +121,7 @@ class GitLab:
             talk.resolved = True
             self._try(talk.save, "resolving", "1 answered one resolved")
 
-    def _suggest(self, request: Any, todo: Plan, places: Mapping[str, Place]) -> int:
+    def _suggest(self, request: Any, todo: CommentPlan, places: Mapping[str, ChangedFile]) -> int:
         """Post the new suggestions; return how many GitLab refused."""
         refused = 0
         for fresh in todo.post:
@@ -183,19 +183,19 @@ def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
             )
 
 
-def _places(request: Any) -> dict[str, Place]:
+def _places(request: Any) -> dict[str, ChangedFile]:
     """Return, by new path, the lines of each changed file that can carry a comment; none of too large a diff."""
     path = f"{request.manager.path}/{request.encoded_id}/diffs"
     found = request.manager.gitlab.http_list(path, iterator=True)
     texts = ((one, one.get("diff") or "") for one in found)
-    return {one["new_path"]: Place(one["old_path"], regions(text), unchanged(text)) for one, text in texts}
+    return {one["new_path"]: ChangedFile(one["old_path"], regions(text), unchanged(text)) for one, text in texts}
 
 
-def _can_stand(one: Suggestion, place: Place) -> bool:
+def _can_stand(one: Suggestion, place: ChangedFile) -> bool:
     return one.last - one.first <= REACH and fits(one, place.regions)
 
 
-def _discussion(one: Suggestion, place: Place, refs: Mapping[str, str], *, distrust: bool) -> dict[str, object]:
+def _discussion(one: Suggestion, place: ChangedFile, refs: Mapping[str, str], *, distrust: bool) -> dict[str, object]:
     """Return the position of a comment.
 
     An unchanged line is named by both its numbers, an added one by the new one alone.

@@ -15,10 +15,10 @@ from urllib.parse import quote
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
 from coderefine.publishers.hosts.check_run import check_run
+from coderefine.publishers.hosts.comment_plan import CommentPlan, MovedError, Posted, inline, plan
+from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark, settled, summary
 from coderefine.publishers.hosts.github_api import Api, BusyError, ForbiddenError, InvalidError, MissingError
-from coderefine.publishers.hosts.plan import MovedError, Plan, Posted, inline, plan
 from coderefine.publishers.hosts.regions import fits, regions
-from coderefine.publishers.hosts.words import MARK, SUMMARY, remark, settled, summary
 
 ROUNDS = 4
 """Number of tries when GitHub is busy; each first reads what was posted already."""
@@ -145,7 +145,7 @@ class GitHub:
         except (ForbiddenError, MissingError):
             return ACTIONS
 
-    def _tidy(self, todo: Plan) -> None:
+    def _tidy(self, todo: CommentPlan) -> None:
         for stale in todo.remove:
             self._try(partial(self._delete, f"pulls/comments/{stale.id}"), "removal")
         if todo.remove:
@@ -180,7 +180,7 @@ class GitHub:
                 return
             after = found["pageInfo"]["endCursor"]
 
-    def _review(self, bundle: Bundle, todo: Plan) -> int:
+    def _review(self, bundle: Bundle, todo: CommentPlan) -> int:
         """Post the new suggestions as one review; return how many of them GitHub refused."""
         if not todo.post:
             return 0

@@ -18,41 +18,41 @@ OLDER_BYTECODE = 2
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
-def lay(door: Path, patch: Patch) -> None:
-    """Write `patch` into the tree at `door`. Raises WorkspaceError naming the path that would not go."""
+def lay(host_path: Path, patch: Patch) -> None:
+    """Write `patch` into the tree at `host_path`. Raises WorkspaceError naming the path that would not go."""
     for path, content in patch.files.items():
-        _written(door, path, content)
+        _written(host_path, path, content)
 
 
-def add(door: Path, files: Mapping[str, bytes]) -> None:
+def add(host_path: Path, files: Mapping[str, bytes]) -> None:
     """Write those of `files` that are not there; what cannot be written is left out."""
     for path, content in files.items():
-        with contextlib.suppress(OSError), _parent(door, path, make=True) as (folder, name):
+        with contextlib.suppress(OSError), _parent(host_path, path, make=True) as (folder, name):
             if _facts(folder, name) is None:
                 _create(folder, name, content, None)
 
 
-def prune(door: Path, gone: Iterable[str]) -> None:
+def prune(host_path: Path, gone: Iterable[str]) -> None:
     """Remove the folders of files that are `gone`, as far as nothing but forgotten bytecode is in them."""
     folders = {parent for path in gone for parent in PurePosixPath(path).parents if parent.parts}
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
-        with contextlib.suppress(OSError), _parent(door, f"{folder}/x", make=False) as (handle, _):
+        with contextlib.suppress(OSError), _parent(host_path, f"{folder}/x", make=False) as (handle, _):
             if os.listdir(handle) == ["__pycache__"]:  # noqa: PTH208
                 _forget_bytecode(handle)
                 os.rmdir("__pycache__", dir_fd=handle)
-        with contextlib.suppress(OSError), _parent(door, str(folder), make=False) as (handle, name):
+        with contextlib.suppress(OSError), _parent(host_path, str(folder), make=False) as (handle, name):
             os.rmdir(name, dir_fd=handle)
 
 
-def _written(door: Path, path: str, content: bytes | None) -> None:
+def _written(host_path: Path, path: str, content: bytes | None) -> None:
     try:
-        _lay(door, path, content)
+        _lay(host_path, path, content)
     except OSError as error:
         raise WorkspaceError(f"cannot write {path} in the private view: {error.strerror or error}") from error
 
 
-def _lay(door: Path, path: str, content: bytes | None) -> None:
-    with _parent(door, path, make=content is not None) as (folder, name):
+def _lay(host_path: Path, path: str, content: bytes | None) -> None:
+    with _parent(host_path, path, make=content is not None) as (folder, name):
         old = _facts(folder, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
             raise WorkspaceError(f"{path} is no regular file; a patch may not replace it")
@@ -96,10 +96,10 @@ def _facts(folder: int, name: str) -> os.stat_result | None:
 
 
 @contextlib.contextmanager
-def _parent(door: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+def _parent(host_path: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
     """The opened folder of `path`, walked step by step so that no step is a link, and the file's name."""
     *folders, name = plain(path)
-    handle = os.open(door, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(host_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in folders:
             if make:
@@ -121,9 +121,9 @@ def plain(path: str) -> tuple[str, ...]:
     return steps
 
 
-def read(top: Path, door: Path, path: str) -> bytes | None:
+def read(top: Path, host_path: Path, path: str) -> bytes | None:
     """Content of a file as children at `top` see it; None when there is none. Links are followed inside only."""
-    target = _resolved(top, door, list(plain(path)))
+    target = _resolved(top, host_path, list(plain(path)))
     if target is None:
         return None
     try:
@@ -134,12 +134,12 @@ def read(top: Path, door: Path, path: str) -> bytes | None:
         raise WorkspaceError(f"cannot read {path} in the private view: {error.strerror or error}") from error
 
 
-def _resolved(top: Path, door: Path, steps: list[str]) -> Path | None:
-    """`steps` below `door` with links resolved as seen from `top`; None when they lead out or in circles."""
+def _resolved(top: Path, host_path: Path, steps: list[str]) -> Path | None:
+    """`steps` below `host_path` with links resolved as seen from `top`; None when they lead out or in circles."""
     here: list[str] = []
     for _ in range(400):
         if not steps:
-            return door.joinpath(*here)
+            return host_path.joinpath(*here)
         step = steps.pop(0)
         if step == "..":
             if not here:
@@ -147,7 +147,7 @@ def _resolved(top: Path, door: Path, steps: list[str]) -> Path | None:
             here.pop()
             continue
         here.append(step)
-        place = door.joinpath(*here)
+        place = host_path.joinpath(*here)
         if place.is_symlink():
             target = PurePosixPath(place.readlink())
             if target.is_absolute():

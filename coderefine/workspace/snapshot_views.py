@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from coderefine.core import Patch, View, Views
-from coderefine.workspace.lay import prune
+from coderefine.workspace.patched_tree import prune
 
 
 @dataclass(frozen=True, slots=True)
-class Rewound:
+class SnapshotViews:
     """`views` with `then` (path -> content, None: no file) under every patch.
 
     Folders that are empty without the files that are not there go too: git knows no empty folder, and Python would
@@ -25,7 +25,7 @@ class Rewound:
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
         files = {**self.then, **patch.files}
         with self.views.open(replace(patch, files=files), network=network) as view:
-            prune(view.door, [path for path, content in files.items() if content is None])
+            prune(view.host_path, [path for path, content in files.items() if content is None])
             yield view
 
     def instead(self, why: str) -> bool:

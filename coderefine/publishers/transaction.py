@@ -22,8 +22,8 @@ from pathlib import Path
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository
-from coderefine.journal import Change, Journal, Publication, durable, flock
-from coderefine.publishers import disk
+from coderefine.journal import FileChange, Journal, Publication, flock, storage
+from coderefine.publishers import file_io
 from coderefine.publishers.deferred import deferred
 
 Hold = Callable[[], None]
@@ -105,7 +105,7 @@ def give_up(journal: Journal, plan: Publication, undoing: Publication | None) ->
 def pending(journal: Journal) -> Iterator[int]:
     """Mark, until the block ends, that files are being written for `journal`."""
     path = marker(journal.repository)
-    durable.make_folder(path.parent)
+    storage.make_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         claim(handle)
@@ -117,7 +117,7 @@ def pending(journal: Journal) -> Iterator[int]:
             yield handle
         except BaseException:
             if journal.intent() is None:
-                disk.remove(path)
+                file_io.remove(path)
             raise
         path.unlink()
     finally:
@@ -155,10 +155,10 @@ def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None 
     """
     left: list[str] = []
     for number, change in enumerate(plan.changes):
-        found = disk.current(top, change.path)
+        found = file_io.current(top, change.path)
         if found == change.before:
             continue
-        ours = found == change.after or disk.is_torn(found, change.before, change.after)
+        ours = found == change.after or file_io.is_torn(found, change.before, change.after)
         if not ours and keep:
             keep(found or b"")
         elif not ours:
@@ -171,8 +171,8 @@ def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None 
 def clean(top: Path, plan: Publication) -> None:
     """Remove our temporary files and links, and folders that we made and that are empty."""
     for temp in plan.temps:
-        disk.remove(top / f"{temp}.new")
-        disk.remove(top / f"{temp}.old")
+        file_io.remove(top / f"{temp}.new")
+        file_io.remove(top / f"{temp}.old")
     for folder in reversed(plan.folders):
         with contextlib.suppress(OSError):
             (top / folder).rmdir()
@@ -184,7 +184,7 @@ def _write(top: Path, plan: Publication) -> None:
             with _refusing(change.path):
                 step(top, temp, change)
     for folder in {(top / change.path).parent for change in plan.changes}:
-        durable.sync_folder(folder)
+        storage.sync_folder(folder)
 
 
 @contextlib.contextmanager
@@ -192,30 +192,30 @@ def _refusing(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise disk.refused(path, error) from error
+        raise file_io.refused(path, error) from error
 
 
-def _prepare(top: Path, temp: str, change: Change) -> None:
+def _prepare(top: Path, temp: str, change: FileChange) -> None:
     """Write the new content beside the file."""
     place = top / change.path
     if change.before is not None and not os.access(place, os.W_OK):
         raise PermissionError(13, "Permission denied")
     if change.after is not None:
         place.parent.mkdir(parents=True, exist_ok=True)
-        disk.prepare(top, change.path, f"{temp}.new", change.after, change.mode)
+        file_io.prepare(top, change.path, f"{temp}.new", change.after, change.mode)
 
 
-def _replace(top: Path, temp: str, change: Change) -> None:
+def _replace(top: Path, temp: str, change: FileChange) -> None:
     """Replace one file.
 
     The old file is kept under a second name and compared afterwards, so that an edit made meanwhile is not lost.
     """
     place, kept = top / change.path, top / f"{temp}.old"
-    if change.before is not None and change.after is not None and disk.is_shared(place):
+    if change.before is not None and change.after is not None and file_io.is_shared(place):
         _overwrite(place, change)
         return
     linked = change.before is not None and _link(place, kept)
-    if disk.current(top, change.path) != change.before:
+    if file_io.current(top, change.path) != change.before:
         raise _raced(change.path)
     if change.after is None:
         place.unlink()
@@ -228,14 +228,14 @@ def _replace(top: Path, temp: str, change: Change) -> None:
         raise _raced(change.path)
 
 
-def _overwrite(place: Path, change: Change) -> None:
+def _overwrite(place: Path, change: FileChange) -> None:
     """Write a file with several names (hard links) in place, so that all get the new content.
 
     The journal has the old content.
     """
     assert change.before is not None
     assert change.after is not None
-    if not disk.overwrite(place, change.before, change.after):
+    if not file_io.overwrite(place, change.before, change.after):
         raise _raced(change.path)
 
 
@@ -262,15 +262,15 @@ def _restore(top: Path, plan: Publication, number: int) -> None:
     change, temp = plan.changes[number], plan.temps[number]
     place, kept = top / change.path, top / f"{temp}.old"
     if change.before is None:
-        disk.remove(place)
-    elif not kept.exists() and disk.is_shared(place):
-        disk.overwrite(place, disk.current(top, change.path) or b"", change.before)
+        file_io.remove(place)
+    elif not kept.exists() and file_io.is_shared(place):
+        file_io.overwrite(place, file_io.current(top, change.path) or b"", change.before)
     elif kept.exists() and kept.read_bytes() == change.before:
         kept.replace(place)
     else:
-        disk.remove(top / f"{temp}.new")
+        file_io.remove(top / f"{temp}.new")
         place.parent.mkdir(parents=True, exist_ok=True)
-        disk.prepare(top, change.path, f"{temp}.new", change.before, change.mode)
+        file_io.prepare(top, change.path, f"{temp}.new", change.before, change.mode)
         (top / f"{temp}.new").replace(place)
 
 
@@ -283,7 +283,7 @@ def _temps(journal: Journal, plan: Publication) -> tuple[str, ...]:
 
 
 def _folders(top: Path, plan: Publication) -> tuple[str, ...]:
-    wanted = (disk.new_folders(top, change.path) for change in plan.changes if change.after is not None)
+    wanted = (file_io.new_folders(top, change.path) for change in plan.changes if change.after is not None)
     return tuple(dict.fromkeys(folder for folders in wanted for folder in folders))
 
 

@@ -36,7 +36,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file of the working tree going from `before` to `after`; None is absent. `mode` is for a new file."""
 
     path: str
@@ -46,7 +46,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class IndexChange:
     """One index entry going from `before` to `after`, each `MODE BLOB` or None."""
 
     path: str
@@ -65,12 +65,12 @@ class Publication:
 
     how: str
     top: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     head: str | None = None
     ref: str | None = None
     commit: str | None = None
     tree: str | None = None
-    staged: tuple[Staged, ...] = ()
+    staged: tuple[IndexChange, ...] = ()
     temps: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     lock: str | None = None

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
-from coderefine.workspace.compiled import CompiledViews
-from coderefine.workspace.copied import CopyViews, copy_views
+from coderefine.workspace.bytecode import BytecodeViews
+from coderefine.workspace.copies import CopyViews, copy_views
+from coderefine.workspace.environment import NOTHING, Grants
 from coderefine.workspace.overlay import OverlayView, OverlayViews
 from coderefine.workspace.scratch import sweep
-from coderefine.workspace.surroundings import NOTHING, Grants
 
 KINDS = ("auto", "overlay", "copy")
 TRIES, PAUSE = 2, 0.2
@@ -58,7 +58,7 @@ def open_views(
             views: Views = stack.enter_context(copy_views(place, grants=grants))
         else:
             views = _FirstDecides(place, stack, grants, tell, strict=kind == "overlay")
-        yield CompiledViews(views, place.top)
+        yield BytecodeViews(views, place.top)
 
 
 def describe(place: Place) -> Isolation:
