@@ -29,12 +29,12 @@ __all__ = [
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from coderefine.api import acheck, arefine, check, refine, watch
     from coderefine.core import Attempt, Check, Event, Finding, Outcome, Severity, Span, Stop, Task
     from coderefine.errors import CoderefineError
-    from coderefine.library import acheck, arefine, check, refine, watch
 
 _HOMES = {
-    **dict.fromkeys(("acheck", "arefine", "check", "refine", "watch"), "coderefine.library"),
+    **dict.fromkeys(("acheck", "arefine", "check", "refine", "watch"), "coderefine.api"),
     "CoderefineError": "coderefine.errors",
 }
 

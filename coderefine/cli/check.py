@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from coderefine.app.project import checked, setup, views
 from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, flags, options
 from coderefine.cli.screen import screen
-from coderefine.cli.wiring import checked, setup, views
 from coderefine.core import Check
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from coderefine.cli.delivery import Delivery
+from coderefine.app.destination import Delivery
+from coderefine.app.project import setup
+from coderefine.app.run import Request, mend
 from coderefine.cli.demo_files import FILES
 from coderefine.cli.options import flags
 from coderefine.cli.screen import screen
-from coderefine.cli.session import Request, mend
-from coderefine.cli.wiring import setup
 from coderefine.errors import UsageError
 
 

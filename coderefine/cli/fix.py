@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import click
 
-from coderefine.cli import delivery
+from coderefine.app import destination
+from coderefine.app.project import setup
+from coderefine.app.run import Request, mend
 from coderefine.cli.options import GATES, LOOP, OUTPUT, PATHS, TASK, options
 from coderefine.cli.screen import screen
-from coderefine.cli.session import Request, mend
-from coderefine.cli.wiring import setup
 
 
 @click.command()
 @PATHS
-@options(TASK, GATES, LOOP, delivery.OPTIONS, OUTPUT)
+@options(TASK, GATES, LOOP, destination.OPTIONS, OUTPUT)
 def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
     """Repair what the gates find in PATHs (default: this folder); write what is proved, offer what is plausible."""
     asked = Request.of(given)
@@ -26,7 +26,7 @@ def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -
 @options(OUTPUT)
 def resume(run: str, format_: str, *, quiet: bool) -> int:
     """Finish the interrupted RUN (default: the newest) without paying for an answer twice."""
-    from coderefine.cli.runs import unfinished
+    from coderefine.cli.history import unfinished
 
     with screen(quiet=quiet, format_=format_) as display:
         journal, paths, asked = unfinished(run)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coderefine.app.broken_tests import broken
+from coderefine.app.hook_cache import keep, note, same
+from coderefine.app.project import Setup, critics, setup, views
 from coderefine.cli.decisions import failures, refusal, repaired
-from coderefine.cli.hook_elsewhere import broken
-from coderefine.cli.hook_notes import keep, note, same
 from coderefine.cli.options import GATES, OUTPUT, flags, options
 from coderefine.cli.screen import Delivered, Screen, screen
-from coderefine.cli.wiring import Setup, critics, setup, views
 from coderefine.core import Ask, Check, Event, Outcome, Patch
 from coderefine.core.plurals import counted
 from coderefine.errors import PublishError, UsageError
@@ -237,8 +237,8 @@ def _unfinished(parts: Setup, checks: Iterable[Check]) -> bool:
 
 def _repaired(parts: Setup, staged: Views, what: Staged, display: Screen, *, model: bool) -> int:
     """Run the loop on the staged tree; always return 1, because a repair has to be looked at before the commit."""
-    from coderefine.cli.delivery import Delivery
-    from coderefine.cli.session import Request, assembled, new_journal, open_repository, reachable
+    from coderefine.app.destination import Delivery
+    from coderefine.app.run import Request, assembled, new_journal, open_repository, reachable
     from coderefine.journal import lock, prune
     from coderefine.loop.refine import refine
     from coderefine.workspace.originals import Originals
@@ -264,7 +264,7 @@ def _delivered(journal: Journal, outcome: Outcome, originals: Originals, what: S
 
     Where it would overlap unstaged edits, keep it as a file instead.
     """
-    from coderefine.cli.session import how_to_pick
+    from coderefine.app.run import how_to_pick
     from coderefine.publishers import Diff, Files, Snapshot
 
     if not outcome.best.number:

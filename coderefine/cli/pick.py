@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.cli import delivery
-from coderefine.cli.delivery import Delivery
+from coderefine.app import destination
+from coderefine.app.destination import Delivery
+from coderefine.app.project import Setup, setup, views
+from coderefine.app.run import Request, mend
+from coderefine.cli.history import recorded
 from coderefine.cli.options import OUTPUT, options
-from coderefine.cli.runs import recorded
 from coderefine.cli.screen import screen
-from coderefine.cli.session import Request, mend
-from coderefine.cli.wiring import Setup, setup, views
 from coderefine.core import Alternative, Ask, Offer, Patch
 from coderefine.errors import JournalError, PublishError, UsageError
 
@@ -48,7 +48,7 @@ class Choice:
 @click.option(
     "--that", metavar="EXPRESSION", help="Keep the patches for which this is true: \"plural('cat') == 'cats'\"."
 )
-@options(delivery.OPTIONS, OUTPUT)
+@options(destination.OPTIONS, OUTPUT)
 def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet: bool, **given: object) -> int:
     """Prove and write patch NUMBER of those that RUN offered, or the one that is left by what you say of it."""
     if (number is None) == (that is None):

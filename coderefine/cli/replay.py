@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from coderefine.app.project import Setup, model, setup, views
+from coderefine.app.run import assembled
+from coderefine.cli.history import RUN, recorded
 from coderefine.cli.options import OUTPUT, options
-from coderefine.cli.runs import RUN, recorded
 from coderefine.cli.screen import Delivered, screen
-from coderefine.cli.session import assembled
-from coderefine.cli.wiring import Setup, model, setup, views
 from coderefine.core import Attempt, Limits, Outcome, Patch
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.cli.bundling import bundled
+from coderefine.app.destination import Delivery
+from coderefine.app.project import Setup, setup, views
+from coderefine.app.pull_request import Target, post
+from coderefine.app.run import Request, assembled, exit_code, new_journal, open_repository, reachable
+from coderefine.app.suggest import bundled
 from coderefine.cli.decisions import suggested
-from coderefine.cli.delivery import Delivery
 from coderefine.cli.options import GATES, LOOP, OUTPUT, flags, options
-from coderefine.cli.posting import Target, post
 from coderefine.cli.pull import Pull, pull
 from coderefine.cli.screen import Delivered, Screen, screen
-from coderefine.cli.session import Request, assembled, exit_code, new_journal, open_repository, reachable
-from coderefine.cli.wiring import Setup, setup, views
 from coderefine.core import Outcome
 from coderefine.core.plurals import counted
 from coderefine.errors import PublishError, UsageError

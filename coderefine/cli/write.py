@@ -10,11 +10,11 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from coderefine.cli import delivery
+from coderefine.app import destination
+from coderefine.app.project import setup
+from coderefine.app.run import Request, mend
 from coderefine.cli.options import GATES, LOOP, OUTPUT, options
 from coderefine.cli.screen import screen
-from coderefine.cli.session import Request, mend
-from coderefine.cli.wiring import setup
 from coderefine.config import Config
 from coderefine.core import Verdict
 from coderefine.errors import SurroundingsError, UsageError
@@ -51,7 +51,7 @@ SMALL, NEIGHBOURS = 3_000, 2
     help="Let the model draft tests where there are none; they advise, and prove nothing.",
 )
 @click.option("--keep-draft", metavar="FILE", help="Write the drafted tests that pass into this new file.")
-@options(GATES, LOOP, delivery.OPTIONS, OUTPUT)
+@options(GATES, LOOP, destination.OPTIONS, OUTPUT)
 def write(  # one parameter per flag of its own
     request: str,
     *,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.cli.delivery import Delivery
+from coderefine.app.destination import Delivery
 from coderefine.config import MASKED
 from coderefine.core.plurals import counted
 from coderefine.errors import JournalError, SurroundingsError
@@ -18,7 +18,7 @@ from coderefine.project import locate
 from coderefine.reports.rows import best_try
 
 if TYPE_CHECKING:
-    from coderefine.cli.session import Request
+    from coderefine.app.run import Request
     from coderefine.core import Task
     from coderefine.git import Repository
     from coderefine.journal import Journal, Publication, Summary
@@ -105,7 +105,7 @@ def undo(run: str) -> int:
 
 def recorded(run: str) -> tuple[Journal, tuple[str, ...], Request]:
     """Return the journal of a finished run, its paths, and its request with the configuration it had."""
-    from coderefine.cli.session import Request
+    from coderefine.app.run import Request
     from coderefine.journal import Journal
 
     repository = _mended()
@@ -125,7 +125,7 @@ def unfinished(run: str) -> tuple[Journal, tuple[str, ...], Request]:
 
     Raises JournalError when it cannot be resumed.
     """
-    from coderefine.cli.session import Request
+    from coderefine.app.run import Request
     from coderefine.journal import Journal
 
     repository = _mended()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from coderefine.cli.wiring import Setup, critics
+from coderefine.app.project import Setup, critics
 from coderefine.core import Ask, Check, Patch, Views
 
 

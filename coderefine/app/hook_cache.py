@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from coderefine import import_graph as graph
-from coderefine.cli.wiring import Setup
+from coderefine.app.project import Setup
 from coderefine.config import GATES
 from coderefine.core import Check, View
 from coderefine.lint import Linter

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from coderefine.app.destination import Delivery
+from coderefine.app.project import Setup, advice, critics, proposers, views
 from coderefine.cli.decisions import unwritten, with_patch
-from coderefine.cli.delivery import Delivery
 from coderefine.cli.options import flags
 from coderefine.cli.screen import Delivered
-from coderefine.cli.wiring import Setup, advice, critics, proposers, views
 from coderefine.config import masked
 from coderefine.core import EMPTY, Attempt, Critic, Event, Outcome, Stop, Views
 from coderefine.errors import CoderefineError, PublishError, SurroundingsError
@@ -51,7 +51,7 @@ class Request:
 
     @classmethod
     def of(cls, given: Mapping[str, object], **more: object) -> Request:
-        """Make the request of a command line with the flags of LOOP and delivery.OPTIONS.
+        """Make the request of a command line with the flags of LOOP and destination.OPTIONS.
 
         `more` are keys that the command itself sets. Raises UsageError when flags exclude each other.
         """

@@ -18,7 +18,7 @@ from coderefine.core import Check, Event, Listen, Outcome, Task
 from coderefine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from coderefine.cli.wiring import Setup
+    from coderefine.app.project import Setup
 
 Where = str | PathLike[str]
 Value = TypeVar("Value")
@@ -36,7 +36,7 @@ def check(
     `task`: a Task, the name of one, or a TOML file. `listen` is called with each Event, from whichever thread has news.
     Raises CoderefineError: ConfigError, UsageError, SurroundingsError, CriticError when a tool gave no verdict.
     """
-    from coderefine.cli.wiring import checked, views
+    from coderefine.app.project import checked, views
 
     parts = _parts(paths, task, listen, cwd, settings)
     with views(parts) as opened:
@@ -101,7 +101,7 @@ async def watch(
 def _parts(
     paths: tuple[Where, ...], task: Task | str | None, listen: Listen, cwd: Where, settings: Mapping[str, object]
 ) -> Setup:
-    from coderefine.cli.wiring import setup
+    from coderefine.app.project import setup
 
     flags = _flags({**settings, "task": task} if isinstance(task, str) else settings)
     named = None if isinstance(task, str) else task
@@ -121,7 +121,7 @@ def _flags(settings: Mapping[str, object]) -> dict[str, object]:
 
 def _unrecorded(parts: Setup) -> Outcome:
     """Outside git nothing is kept, and nothing can be written that could be taken back."""
-    from coderefine.cli.session import Request, reachable, refined
+    from coderefine.app.run import Request, reachable, refined
     from coderefine.workspace.originals import Originals
 
     asked = Request((), {}, _delivery(write=False))
@@ -130,8 +130,8 @@ def _unrecorded(parts: Setup) -> Outcome:
 
 
 def _recorded(parts: Setup, task: Task | str | None, settings: Mapping[str, object], *, write: bool) -> Outcome:
-    from coderefine.cli.runs import of_program
-    from coderefine.cli.session import UNRECORDED, Request, new_journal, open_repository, ran
+    from coderefine.app.run import UNRECORDED, Request, new_journal, open_repository, ran
+    from coderefine.cli.history import of_program
     from coderefine.journal import lock, prune
     from coderefine.publishers import recover
 
@@ -151,7 +151,7 @@ def _recorded(parts: Setup, task: Task | str | None, settings: Mapping[str, obje
 
 
 def _delivery(*, write: bool) -> Any:
-    from coderefine.cli.delivery import Delivery
+    from coderefine.app.destination import Delivery
 
     return Delivery(diff=not write)
 
