@@ -15,10 +15,10 @@ changes of coderefine count as a commit of their own.
 
 The columns: `repaired` leaves the whole suite green; `original` is the original text, or answers the suite's own calls
 and calls near them as it does (repair/differential.py); `unknown` are green patches for which too few such calls could
-be made, none answered otherwise; `runs` and `p90` are the whole time, median and 90th percentile, in runs of the
-unmodified suite, which is measured on this machine before the first trial of a project; `cpu` is the same in CPU
-seconds, for busy machines; `counted` and `first s` are `suite_runs` and `first_candidate` of the command's JSON report,
-where it has them.
+be made, none answered otherwise; `offered` wrote nothing and have the original text among the first three offers;
+`runs` and `p90` are the whole time, median and 90th percentile, in runs of the unmodified suite, which is measured on
+this machine before the first trial of a project; `cpu` is the same in CPU seconds, for busy machines; `counted` and
+`first s` are `suite_runs` and `first_candidate` of the command's JSON report, where it has them.
 
 See also `python -m tests.bench.real.requests` and `python -m tests.bench.real.small`.
 """

@@ -9,7 +9,7 @@ from tests.bench.real.trials import REPAIRED, RIGHT, Row
 from tests.bench.repair.differential import LEAST
 
 HEAD = f"{'commit':18}{'slips':>6}{'repaired':>9}{'original':>9}{'identical':>10}{'unknown':>8}{'runs':>6}{'p90':>6}"
-HEAD += f"{'cpu':>6}{'counted':>8}{'first s':>8}{'errors':>7}"
+HEAD += f"{'offered':>8}{'cpu':>6}{'counted':>8}{'first s':>8}{'errors':>7}"
 
 
 def p90(values: Sequence[float]) -> float:
@@ -32,6 +32,7 @@ def line(name: str, found: Sequence[Row]) -> str:
     runs = [row.runs for row in found]
     return (
         f"{name:18}{total:6}{repaired:9.0%}{right:9.0%}{same:10.0%}{unknown:8}{statistics.median(runs):6.1f}{p90(runs):6.1f}"
+        f"{sum(row.verdict == 'none' and 0 < row.offered <= 3 for row in found):8}"
         f"{median(row.cpu / row.suite_cpu for row in found):>6}{median(row.suite_runs for row in found):>8}"
         f"{median(row.first_candidate for row in found):>8}{sum(row.verdict == 'error' for row in found):7}"
     )

@@ -26,7 +26,8 @@ class Row:
 
     `verdict`: see VERDICTS; "behaves" is a green suite and at least ten calls through the changed function that are
     answered as by the original, none otherwise. `compared`, `differ` and `why` are of that comparison.
-    `others`: files changed besides the faulty one. Absent figures of the command are None.
+    `others`: files changed besides the faulty one. Absent figures of the command are None. `offered`: the place of the
+    original among what was offered instead of being written (0: it is not there).
     """
 
     commit: str
@@ -50,6 +51,7 @@ class Row:
     compared: int = 0
     differ: int = 0
     why: str = ""
+    offered: int = 0
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -143,7 +145,19 @@ def trial(tested: Subject, project: Project, slip: Slip, plain: Suite) -> Row:
         like.compared,
         like.differ,
         like.why or like.example,
+        offered(project, slip, report),
     )
+
+
+def offered(project: Project, slip: Slip, report: dict[str, Any]) -> int:
+    """The place of the original text among the alternatives of an offer, from 1; 0 where it is not there."""
+    original = (project.pristine / slip.fault.path).read_text("utf-8")
+    for offer in report.get("offers") or ():
+        for place, alternative in enumerate(offer["alternatives"], 1):
+            texts = [file["text"] for file in alternative["patch"] if file["path"] == slip.fault.path]
+            if any(same(original, transplanted(original, text, slip.fault.function)) for text in texts):
+                return place
+    return 0
 
 
 def report_of(out: Path) -> dict[str, Any]:
