@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine import proc, sensitive
-from coderefine.runner.agent import values
+from coderefine.runner.agent import short_repr
 
 HELD = {
     "DATABASE_URL": "plain", "DATABASE_URI": "postgres://ada:hunter2pass@db/x", "GH_PAT": "x", "STRIPE_KEY": "x",
@@ -34,7 +34,7 @@ LOGIN = "postgres://ada:verylongpassword@db.example/x"
 
 @pytest.mark.parametrize("text", [*TEXTS, f"{'word ' * 14}{LOGIN}{' word' * 60}"])
 def test_a_cut_leaves_no_part_of_a_token(text: str) -> None:
-    for cut in (sensitive.shortened(text, 80), values.cut(text, values.LENGTH), values.Describer()(text)):
+    for cut in (sensitive.shortened(text, 80), short_repr.cut(text, short_repr.LENGTH), short_repr.Describer()(text)):
         secrets = [one for one in (TOKEN, LOGIN) if one in text]
         assert all(one in cut or one[:8] not in cut for one in secrets), cut
         assert all(one in cut or one[-8:] not in cut for one in secrets), cut
@@ -43,10 +43,10 @@ def test_a_cut_leaves_no_part_of_a_token(text: str) -> None:
 def test_ordinary_text_is_cut_as_before() -> None:
     assert sensitive.shortened("a" * 100, 80) == "a" * 79 + "…"
     assert sensitive.shortened("short", 80) == "short"
-    assert values.cut_any(b"word " * 100, 30) == b"word word word word  ... word word "
+    assert short_repr.cut_any(b"word " * 100, 30) == b"word word word word  ... word word "
 
 
 def test_both_ends_of_the_wire_cut_alike() -> None:
     for text in TEXTS:
         for at in range(0, len(text), 7):
-            assert values.broken(text[:at], text[at:]) == sensitive.broken(text[:at], text[at:])
+            assert short_repr.broken(text[:at], text[at:]) == sensitive.broken(text[:at], text[at:])

@@ -23,7 +23,7 @@ SUITE = 10.0
 PATIENCE = 4.0
 """Seconds for the calls of one version."""
 RAISED, ENDLESS = "!", "~"
-"""How an answer begins that is none (runner/agent/probe.py)."""
+"""How an answer begins that is none (runner/agent/call_probe.py)."""
 UNSAID = "its behaviour was not compared beyond the tests"
 
 Answers = Mapping[str, Codes]

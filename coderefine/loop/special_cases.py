@@ -30,7 +30,7 @@ VARIOUS = 4
 """Old answers that differ, and are one and the same by now: the patch ignores what it is asked."""
 HALF = 0.5
 RAISED, ENDLESS = "!", "~"
-"""How an answer begins that is none (runner/agent/probe.py)."""
+"""How an answer begins that is none (runner/agent/call_probe.py)."""
 KNOWS = "knows the tests' inputs"
 UNSAID = "not compared beside the tests' calls"
 

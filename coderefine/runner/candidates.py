@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Status
 
 Codes = tuple[str, ...]
-"""How a program answers a row of calls: a code each; see agent/probe.py for `!` and `~`."""
+"""How a program answers a row of calls: a code each; see agent/call_probe.py for `!` and `~`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from coderefine.runner.server import encoded
 from coderefine.runner.wire import Message
 
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
-"""Statuses by their byte in a hot server's answer; see agent/session.py."""
+"""Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""
 LEAST = 0.1
 """CPU seconds every child may use."""
 ROOM = 6.0
@@ -79,7 +79,7 @@ class Ground:
 def message(
     candidate: Candidate, places: Sequence[int], known: Sequence[int], limit: float, *, keep_going: bool
 ) -> Mapping[str, object]:
-    """The order to judge `candidate`, as agent/hot.py and agent/warm.py read it."""
+    """The order to judge `candidate`, as agent/hot_server.py and agent/warm_server.py read it."""
     return {
         "kind": "judge",
         "number": candidate.number,

@@ -1,4 +1,4 @@
-"""Check that a process that judged a patch had loaded the patched files, by what it reports (agent/loaded.py)."""
+"""Check that a process that judged a patch had loaded the patched files (agent/loaded_modules.py reports them)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the untouched tree need beyond their view, from what they were seen to do (agent/touched.py)."""
+"""What the tests of the untouched tree need beyond their view, from what agent/outside_access.py recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG = "touched"
 
 
 def recording(view: View) -> Mapping[str, object]:
-    """What agent/touched.py is told."""
+    """What agent/outside_access.py is told."""
     secrets = tuple(kernel.secret_paths(os.path.realpath(Path.home())))
     own = (*view.entry.own, str(view.temp))
     return {"log": str(view.temp / LOG), "own": tuple(map(os.path.realpath, own)), "secrets": secrets}

@@ -31,7 +31,7 @@ from coderefine.sandbox import Bounds, steps
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
 WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
-"""How two versions are asked, each twice; see agent/wide.py."""
+"""How two versions are asked, each twice; see agent/version_comparison.py."""
 DEAR = 0.1
 """Seconds from which on a passing test is watched after the others only."""
 LEAST_OTHERS = 1.5
@@ -414,7 +414,7 @@ class Pool:
 
 
 def _comparison(told: Mapping[str, Sequence[str]]) -> Comparison:
-    """What the server told of a probe (agent/hot.py), by candidate number."""
+    """What the server told of a probe (agent/hot_server.py), by candidate number."""
     codes = {int(name or 0): tuple(row) for name, row in told.items() if not name or name.isdecimal()}
     answers = {int(name[1:] or 0): row for name, row in told.items() if name.startswith("=")}
     rows = zip(told.get("@", ()), told.get("$", ()), told.get("%", ()), strict=True)

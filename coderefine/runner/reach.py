@@ -27,7 +27,7 @@ class Step:
 
 
 Packed = Mapping[str, Any]
-"""A message of agent/reach.py about some tests."""
+"""A message of agent/test_coverage.py about some tests."""
 Steps = Mapping[str, tuple[Step, ...]]
 """By test id."""
 
@@ -41,7 +41,7 @@ class Reach:
 
     @classmethod
     def of(cls, names: Sequence[str], packed: Packed) -> Reach:
-        """From a message of agent/reach.py; `names`: all tests, in the order the server knows them."""
+        """From a message of agent/test_coverage.py; `names`: all tests, in the order the server knows them."""
         table = [((path, line, name), (path, hit)) for path, line, name, hit in packed["table"]]
         rows = {names[place]: found for place, found in zip(packed["places"], packed["tests"], strict=True)}
         return cls(
@@ -82,7 +82,7 @@ def joined(packs: Iterable[Packed]) -> Packed:
 
 
 def steps_of(names: Sequence[str], packed: Packed) -> dict[str, tuple[Step, ...]]:
-    """From a message of agent/reach.py; `names`: all tests, in the order the server knows them."""
+    """From a message of agent/test_coverage.py; `names`: all tests, in the order the server knows them."""
     hits = [(path, line) for path, _, _, line in packed["table"]]
 
     def lines(rows: Iterable[int]) -> frozenset[Line]:

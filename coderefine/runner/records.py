@@ -1,4 +1,4 @@
-"""From the records of agent/plugin.py to our nouns; parsed once, here."""
+"""From the records of agent/cold_plugin.py to our nouns; parsed once, here."""
 
 from __future__ import annotations
 

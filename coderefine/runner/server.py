@@ -89,7 +89,7 @@ def open_server(
         process = stack.enter_context(
             sandbox.start(
                 view,
-                argv(python, "server", warm.theirs),
+                argv(python, "servers", warm.theirs),
                 bounds,
                 strict=strict,
                 cwd=cwd,

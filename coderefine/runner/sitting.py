@@ -218,7 +218,7 @@ class _Board:
 def _started(start: Start, job: Mapping[str, object], wire: Wire, board: _Board) -> Iterator[sandbox.Confined]:
     seed = job["seed"]
     extra = {} if seed is None else {"PYTHONHASHSEED": str(seed)}
-    command = argv(start.python, "cold", wire.theirs)
+    command = argv(start.python, "cold_process", wire.theirs)
     fds = (wire.theirs, board.fileno())
     with sandbox.start(
         start.view, command, start.bounds, strict=start.strict, cwd=str(job["cwd"]), env=extra, pass_fds=fds

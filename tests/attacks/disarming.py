@@ -135,7 +135,7 @@ FORGERIES = (
     ),
     Disarming(
         "our own reporter calls all passed",
-        'os.sys.modules["_coderefine_agent.plugin"]._status = lambda _: "passed"\n',
+        'os.sys.modules["_coderefine_agent.cold_plugin"]._status = lambda _: "passed"\n',
     ),
     Disarming(
         "__del__ sends a second, better result of the failed test",

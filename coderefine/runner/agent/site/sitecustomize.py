@@ -1,4 +1,4 @@
-"""Watches a Python program that a test starts (see ../subprocesses.py); `site` imports it at the program's start.
+"""Watches a Python program that a test starts (see ../followed_programs.py); `site` imports it at the program's start.
 
 Makes way for another `sitecustomize`, if the environment has one.
 """
@@ -14,7 +14,7 @@ if "CODEREFINE_FOLLOW" in os.environ:
     _package.__path__ = [os.path.dirname(_here)]
     sys.modules[_package.__name__] = _package
     with contextlib.suppress(Exception):  # the program must run as it would have without us
-        __import__("_coderefine_agent.subprocesses", fromlist=["record"]).record()
+        __import__("_coderefine_agent.followed_programs", fromlist=["record"]).record()
 sys.modules.pop("sitecustomize", None)
 with contextlib.suppress(ImportError):
     __import__("sitecustomize")

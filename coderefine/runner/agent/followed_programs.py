@@ -32,7 +32,7 @@ def stop() -> None:
 
 
 def collect(folder: str) -> Iterator[List[Any]]:
-    """What the programs saw that have ended since this was last called: rows as reach.py's `Watch.add` takes them."""
+    """Return what the programs executed that have ended since the last call: rows for test_coverage.Watch.add."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for name in names:
         path = os.path.join(folder, name)
@@ -47,10 +47,12 @@ def record() -> None:
     """In a program that was started: watch it to its end."""
     import atexit
 
-    from . import reach
+    from . import test_coverage
 
     folder, top = os.environ[FOLDER], os.environ[TOP]
-    watch = reach.open_watch(lambda path: path.startswith(top + os.sep) and "site-packages" not in path, lines=True)
+    watch = test_coverage.open_watch(
+        lambda path: path.startswith(top + os.sep) and "site-packages" not in path, lines=True
+    )
     watch.begin()
 
     def leave() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
 
-from . import canary, loaded, plugin, subprocesses
+from . import canary, cold_plugin, followed_programs, loaded_modules
 from .child import Board
 
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -17,7 +17,7 @@ STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
 BAD = (2, 3)
 
 
-class Done(NamedTuple):
+class RunRecord(NamedTuple):
     """Of each test that ran: wall seconds, and what the watch saw and may have missed. `fine`: none was newly bad."""
 
     seconds: List[float]
@@ -26,15 +26,15 @@ class Done(NamedTuple):
     fine: List[bool]
 
 
-class Session:
+class ServerPlugin:
     """Registered as a pytest plugin; `work(session)` is called in place of pytest's own loop over the items.
 
     `files`: test files to collect, relative to pytest's root (None: all).
     """
 
-    def __init__(self, work: Callable[["Session"], None], files: Optional[Sequence[str]] = None) -> None:
+    def __init__(self, work: Callable[["ServerPlugin"], None], files: Optional[Sequence[str]] = None) -> None:
         self._work = work
-        self.choice = plugin.Choice(files)
+        self.choice = cold_plugin.TestChoice(files)
         self._reports: Dict[str, List[Any]] = {}
         self.items: List[Any] = []
         self.broken: Dict[str, str] = {}
@@ -84,13 +84,13 @@ class Session:
         keep_going: bool,
         watch: Any = None,
         followed: str = "",
-    ) -> Done:
+    ) -> RunRecord:
         """Run the items `numbers` in this order by pytest's protocol; results go to `board`.
 
         Without `keep_going` the first bad result outside `known` ends the run. `followed`: the folder where programs
         that the tests start leave what they executed.
         """
-        done = Done([], [], [], [])
+        done = RunRecord([], [], [], [])
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
             item = self.items[number]
@@ -102,7 +102,7 @@ class Session:
             done.seconds.append(time.perf_counter() - began)
             if watch is not None:
                 if followed:
-                    watch.add(subprocesses.collect(followed))
+                    watch.add(followed_programs.collect(followed))
                 hits, unsure = watch.end()
                 done.hits.append(hits)
                 done.unsure.append(unsure)
@@ -134,7 +134,7 @@ class Session:
             if status and STATUSES[status] != "failed":  # not heard at all: the cold proof decides
                 self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % STATUSES[status]
         if lazy and not self.void:
-            self.void = loaded.Loaded(self.job).fault(patched)
+            self.void = loaded_modules.LoadedModules(self.job).fault(patched)
 
     def run_directly(
         self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
@@ -158,7 +158,7 @@ class Session:
 
     def _status(self, name: str) -> int:
         reports = self._reports.pop(name, None)
-        return STATUSES.index(plugin._status(plugin._decisive(plugin._since_rerun(reports)))) if reports else 0
+        return STATUSES.index(cold_plugin.status_of(reports)) if reports else 0
 
 
 def light(session: Any) -> None:
@@ -177,7 +177,7 @@ def light(session: Any) -> None:
             caller._remove_plugin(terminal)
 
 
-def forget_output(session: Session) -> None:
+def forget_output(session: ServerPlugin) -> None:
     """Empty pytest's capture files: a killed child leaves its flood in them, and the next one would read it all."""
     capture = session.config.pluginmanager.get_plugin("capturemanager")
     whole = getattr(capture, "_global_capturing", None)
@@ -202,21 +202,21 @@ def silence() -> None:
     sys.stdout.flush()
 
 
-def pytest_main(job: Dict[str, Any], run: Session) -> int:
+def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
     """pytest's exit code, with the options of the cold runner; comes back only when `run`'s work does."""
-    from . import addopts, cold
+    from . import addopts, cold_process
 
     run.job = job
     kept, _ = addopts.sift(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     own = ["--basetemp", os.path.join(job["scratch"], "pytest")]
-    return int(pytest.main(sys.argv[1:] + own, [cold.Sifter(Quiet()), run]))
+    return int(pytest.main(sys.argv[1:] + own, [cold_process.AddoptsFilter(Quiet()), run]))
 
 
 class Quiet:
     """Takes what the Sifter would tell the parent: the cold baseline has told it already."""
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def send(self, kind: str, **fields: Any) -> None:
         pass
 
-    later = say
+    queue = send

@@ -12,7 +12,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
-from coderefine.runner.agent.vary import variants
+from coderefine.runner.agent.value_variants import variants
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo

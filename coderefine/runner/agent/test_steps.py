@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set, Tuple
 
-from .live import Key
+from .live_functions import Key
 
 Hit = Tuple[Key, int]
 Spot = Tuple[str, int]
@@ -14,7 +14,7 @@ MOST = 2000
 """Lines of a test that are told apart; a test that loops longer is not taken apart at all."""
 
 
-class Steps:
+class TestSteps:
     """`now`: what ran since the line that was begun last."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ import threading
 import warnings
 from typing import Any, Callable, Container, Dict, Iterable, List, Optional
 
-from . import child, plugin, rehearse, session, wire
+from . import agent_channel, child, cold_plugin, rehearsal, server_plugin
 
 Message = Dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
@@ -26,7 +26,7 @@ Ours = Callable[[Optional[str]], bool]
 """Whether a file is the project's."""
 
 
-class Started:
+class StartedPytest:
     """Our end: a process to send messages to. `None` answers mean that it is gone, or never came."""
 
     def __init__(self, near: socket.socket) -> None:
@@ -42,15 +42,15 @@ class Started:
         answer = None
         if self._near is not None:
             with contextlib.suppress(OSError):
-                self._near.sendall(wire.pack(message))
-                answer = wire.read(self._near.fileno())
+                self._near.sendall(agent_channel.pack(message))
+                answer = agent_channel.read(self._near.fileno())
             if answer is None:
                 self._near.close()
                 self._near = None
         return answer
 
 
-def start(job: Message, ours: Ours, judge: Judge, line: int) -> Started:
+def start(job: Message, ours: Ours, judge: Judge, line: int) -> StartedPytest:
     """Fork the server, which answers with `judge`; `line` is the warm server's own, and not for it."""
     near, far = socket.socketpair()
     with warnings.catch_warnings():
@@ -58,17 +58,17 @@ def start(job: Message, ours: Ours, judge: Judge, line: int) -> Started:
         pid = os.fork()
     if pid:
         far.close()
-        return Started(near)
+        return StartedPytest(near)
     try:
         os.close(line)
         near.close()
         child.be_subreaper()
-        session.pytest_main(job, _Stop(far, ours, judge, job["files"]))
+        server_plugin.pytest_main(job, _Stop(far, ours, judge, job["files"]))
     finally:
         os._exit(0)
 
 
-class _Stop(session.Session):
+class _Stop(server_plugin.ServerPlugin):
     """Stops pytest before it collects, and forks what goes on from there."""
 
     def __init__(self, line: socket.socket, ours: Ours, judge: Judge, files: Optional[List[str]]) -> None:
@@ -88,15 +88,15 @@ class _Stop(session.Session):
         if threading.active_count() > 1 or any(self._ours(_file(module)) for module in list(sys.modules.values())):
             os._exit(0)
         self.config = config
-        rehearse.rehearse(opened, [])
+        rehearsal.rehearse(opened, [])
         child.settle()
         while True:
-            message = wire.read(self._line.fileno())
+            message = agent_channel.read(self._line.fileno())
             if message is None:
                 os._exit(0)
             answer = self._judge(message, lambda order, tell: self._go_on(opened, order, tell))
-            session.forget_output(self)
-            self._line.sendall(wire.pack(answer))
+            server_plugin.forget_output(self)
+            self._line.sendall(agent_channel.pack(answer))
 
     def _go_on(self, opened: Any, message: Message, tell: child.Tell) -> None:
         """In the child: collect and run; whatever ends pytest before that is a run without results."""
@@ -104,7 +104,7 @@ class _Stop(session.Session):
 
         importlib.invalidate_caches()
         self._work = lambda run: tell(chosen(run, message))
-        self.choice = plugin.Choice(message["tests"] if message["tests"] is not None else self._files)
+        self.choice = cold_plugin.TestChoice(message["tests"] if message["tests"] is not None else self._files)
         try:
             _main(opened.config, opened)
         finally:
@@ -115,9 +115,9 @@ def _file(module: Any) -> Optional[str]:
     return getattr(module, "__file__", None)
 
 
-def chosen(run: session.Session, message: Message) -> bytes:
+def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
     """Run what `message` asks for: statuses by test id, what is missing, what could not be collected."""
-    session.light(run)
+    server_plugin.light(run)
     places = {item.nodeid: number for number, item in enumerate(run.items)}
     wanted = list(places) if message["tests"] is None else message["tests"]
     missing = _without(wanted, places)
@@ -130,13 +130,13 @@ def chosen(run: session.Session, message: Message) -> bytes:
             run.prepare()
             run.check(list(message["files"]))
     results = board.results
-    statuses = {run.items[n].nodeid: session.STATUSES[results[n]] for n in numbers if results[n]}
+    statuses = {run.items[n].nodeid: server_plugin.STATUSES[results[n]] for n in numbers if results[n]}
     statuses.update(dict.fromkeys(run.broken, "error"))
     record = {"statuses": statuses, "missing": _without(missing, statuses), "broken": run.broken, "void": run.void}
     return json.dumps(record).encode("ascii")
 
 
-def nothing(run: session.Session, message: Message, why: str) -> bytes:
+def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> bytes:
     """What is told when pytest never came to run the tests."""
     record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
     return json.dumps(record).encode("ascii")

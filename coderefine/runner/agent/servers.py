@@ -1,7 +1,7 @@
 """The servers inside a view: one that has pytest loaded (warm), one that has collected the project too (hot).
 
 The first process loads pytest and forks both; it starts them anew when they die. Each speaks on a socket of its own
-and forks a child per candidate. Started like the cold runner, confined: `python -c BOOT here server FDS`.
+and forks a child per candidate. StartedPytest like the cold runner, confined: `python -c BOOT here server FDS`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, List
 
-from . import cold  # isort: skip  # it looks at what is imported before it
-from . import child, hot, session, warm, wire
+from . import cold_process  # isort: skip  # it looks at what is imported before it
+from . import agent_channel, child, hot_server, server_plugin, warm_server
 
 Message = Dict[str, Any]
 AGAIN = 3
@@ -24,7 +24,7 @@ HASTY = 20
 
 def main(warm_fd: int) -> None:
     """Serve two sockets until the parent closes them; does not return. The other one is named in the job."""
-    job = wire.read(warm_fd)
+    job = agent_channel.read(warm_fd)
     if job is None:
         os._exit(2)
     hot_fd = int(job["hot"])
@@ -34,11 +34,11 @@ def main(warm_fd: int) -> None:
     os.makedirs(job["scratch"], exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = job["scratch"]
     sys.dont_write_bytecode = False  # compiled tests and modules of the unchanged tree speed up all warm runs
-    cold.stand(job)
-    session.silence()
+    cold_process.stand(job)
+    server_plugin.silence()
     roles: List[Callable[[], None]] = [
-        lambda: warm.serve(warm_fd, wire.Wire(warm_fd, job["nonce"]), job),
-        lambda: hot.serve(hot_fd, wire.Wire(hot_fd, job["hot_nonce"]), job),
+        lambda: warm_server.serve(warm_fd, agent_channel.Channel(warm_fd, job["nonce"]), job),
+        lambda: hot_server.serve(hot_fd, agent_channel.Channel(hot_fd, job["hot_nonce"]), job),
     ]
     _keep(roles, [warm_fd, hot_fd])
 

@@ -46,7 +46,7 @@ UNCLEAR = (bdb.BdbQuit, MemoryError, pytest.PytestWarning)
 """Exceptions that pytest may read as something else than a failure; `unittest.SkipTest` is one more."""
 
 
-class Direct:
+class DirectCalls:
     """Of one server. `own` is the server's own plugin; `trusted` holds the numbers of tests that may be called so."""
 
     def __init__(self, session: Any, own: Any) -> None:

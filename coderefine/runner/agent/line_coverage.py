@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, Optional, Set
 
-from . import reach, subprocesses
-from .evidence import Scene
+from . import followed_programs, test_coverage
+from .failure_details import ProjectPaths
 
 Lines = Dict[str, List[int]]
 """Repo-relative path to the executed lines, ascending."""
@@ -20,21 +20,23 @@ class Recorder:
     not followed.
     """
 
-    def __init__(self, scene: Scene, only: FrozenSet[str], chosen: Optional[FrozenSet[str]], folder: str) -> None:
-        self._scene = scene
+    def __init__(
+        self, paths: ProjectPaths, only: FrozenSet[str], chosen: Optional[FrozenSet[str]], folder: str
+    ) -> None:
+        self._paths = paths
         self._only = only
         self._chosen = chosen
         self._folder = folder
         self._ours: Dict[str, bool] = {}
         self.followed = False
         """Whether a program that the last test started left what it executed."""
-        self._watch = reach.open_watch(self.ours, lines=True, entries=False)
+        self._watch = test_coverage.open_watch(self.ours, lines=True, entries=False)
         if folder:
-            subprocesses.prepare(folder, scene.top)
+            followed_programs.prepare(folder, paths.top)
 
     def begin(self, test: str) -> bool:
         """A test starts: what was recorded before is not its own. False when it is not watched."""
-        if self._chosen is not None and test not in self._chosen and isinstance(self._watch, reach.Tracer):
+        if self._chosen is not None and test not in self._chosen and isinstance(self._watch, test_coverage.Tracer):
             self._watch.pause()
             return False
         self._watch.begin()
@@ -42,14 +44,14 @@ class Recorder:
 
     def end(self) -> Lines:
         """The lines since `begin`."""
-        rows = [row for row in subprocesses.collect(self._folder) if self.ours(row[0])] if self._folder else []
+        rows = [row for row in followed_programs.collect(self._folder) if self.ours(row[0])] if self._folder else []
         self.followed = bool(rows)
         self._watch.add(rows)
         hits, _ = self._watch.end()
         self._watch.begin()
         found: Dict[str, Set[int]] = {}
         for (path, _, _), line in hits:
-            found.setdefault(self._scene.relative(path), set()).add(line)
+            found.setdefault(self._paths.relative(path), set()).add(line)
         return {path: sorted(lines) for path, lines in found.items()}
 
     def pause(self) -> None:
@@ -59,6 +61,6 @@ class Recorder:
     def ours(self, path: str) -> bool:
         known = self._ours.get(path)
         if known is None:
-            wanted = not self._only or self._scene.relative(path) in self._only
-            known = self._ours[path] = wanted and self._scene.ours(path)
+            wanted = not self._only or self._paths.relative(path) in self._only
+            known = self._ours[path] = wanted and self._paths.ours(path)
         return known

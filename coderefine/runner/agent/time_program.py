@@ -1,4 +1,4 @@
-"""Run a program and print how long it took: `python timed.py PROGRAM ARG…`, the report on stdout.
+"""Run a program and print how long it took: `python time_program.py PROGRAM ARG…`, the report on stdout.
 
 Timed from inside the view, so that the way into it is not counted. What the program says on stdout is dropped.
 """

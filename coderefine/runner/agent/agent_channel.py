@@ -1,7 +1,7 @@
-"""Child side of the wire: length-prefixed JSON frames over an inherited socket, every one with the run's nonce.
+"""The agent's end of the channel: length-prefixed JSON frames over an inherited socket, each with the run's nonce.
 
-A frame is a 4-byte big-endian length and that many bytes of ASCII JSON. Only the process that opened the wire may
-speak: a child that a test forks inherits the socket but not the right to use it.
+A frame is a 4-byte big-endian length and that many bytes of ASCII JSON. Only the process that opened the channel may
+write to it: a child that a test forks inherits the socket but not the right to use it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _exactly(fd: int, count: int) -> Optional[bytes]:
     return data
 
 
-class Wire:
-    """Says messages to the parent. `later` may be lost with the process; `say` flushes what was kept."""
+class Channel:
+    """Sends messages to the client. What is queued may be lost with the process; `send` flushes it."""
 
     def __init__(self, fd: int, nonce: str) -> None:
         self._fd = fd
@@ -57,26 +57,26 @@ class Wire:
         self._waiting: List[bytes] = []
         self._sent = 0.0
 
-    def adopt(self) -> None:
-        """Called in a fork of ours (not of a test's): this process may speak, and has nothing to say yet."""
+    def take_over(self) -> None:
+        """Make this process, a fork of ours, the one that may write; nothing is queued yet."""
         self._owner = os.getpid()
         self._waiting = []
 
-    def later(self, kind: str, **fields: Any) -> None:
+    def queue(self, kind: str, **fields: Any) -> None:
         """Keep a message until something is sent; it is lost when the process dies before."""
         self._waiting.append(pack({"kind": kind, "nonce": self._nonce, **fields}))
 
-    def say(self, kind: str, **fields: Any) -> None:
-        """Send what was kept and this message. Raises OSError when a test has closed the wire."""
-        self.later(kind, **fields)
-        self._send()
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send what was queued and this message. Raises OSError when a test has closed the channel."""
+        self.queue(kind, **fields)
+        self._flush()
 
-    def breathe(self) -> None:
-        """Send what was kept if the last time is long enough ago."""
+    def flush_if_due(self) -> None:
+        """Send what was queued if the last time is long enough ago."""
         if self._waiting and time.monotonic() - self._sent > PAUSE:
-            self._send()
+            self._flush()
 
-    def _send(self) -> None:
+    def _flush(self) -> None:
         data, self._waiting = b"".join(self._waiting), []
         if os.getpid() != self._owner:
             return

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Dict, List, Mapping, NamedTuple, Optional
 
-from . import dirt
+from . import file_changes
 
 
 class Original(NamedTuple):
@@ -17,14 +17,14 @@ class Original(NamedTuple):
     mtime: int
 
 
-class Disk:
+class WorkingTree:
     """The tree below `top`, which only this server and its children write."""
 
     def __init__(self, top: str) -> None:
         self._top = top
         self._originals: Dict[str, Original] = {}
         self._stamp = 1_000_000_000
-        self._dirt = dirt.Dirt(top)
+        self._dirt = file_changes.FileChanges(top)
         self.changed: List[str] = []
 
     def original(self, path: str) -> Original:

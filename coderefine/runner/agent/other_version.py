@@ -1,7 +1,7 @@
 """Runs the functions of the loaded program as another version of its files has them.
 
-Unlike swap.py it need not be the same as an import of the other version: what is compared are the answers of functions.
-So what only one version has (a helper, an import, a constant) is no hindrance.
+Unlike code_diff.py it need not be the same as an import of the other version: what is compared are the answers of
+functions. So what only one version has (a helper, an import, a constant) is no hindrance.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = List[Tuple[Dict[str, Any], str, Any, Any]]
 MISSING = object()
 
 
-class Older:
+class OtherVersion:
     """Functions and constants of the loaded program that the `files` (full path -> content) have otherwise."""
 
     def __init__(self, files: Dict[str, Optional[bytes]]) -> None:

@@ -19,7 +19,7 @@ SECOND = {"os.rename": 2, "os.link": 2, "os.symlink": 2}
 """... whose first two are, with the place of the first dir_fd."""
 
 
-class Touched:
+class OutsideAccess:
     """Appends to the file `log`. `own`: folders of the view. `secrets`: files and folders that count when read."""
 
     def __init__(self, log: str, own: Sequence[str], secrets: Sequence[str]) -> None:
@@ -94,12 +94,12 @@ def _below(path: str, roots: Sequence[str]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-Look = Callable[[Touched, str, Tuple[Any, ...]], None]
+Look = Callable[[OutsideAccess, str, Tuple[Any, ...]], None]
 LOOKS: Dict[str, Look] = {
-    "open": Touched.opened,
-    "socket.__new__": Touched.created,
-    "socket.connect": Touched.connected,
-    "socket.sendto": Touched.connected,
-    **dict.fromkeys(FIRST, Touched.changed),
-    **dict.fromkeys(SECOND, Touched.moved),
+    "open": OutsideAccess.opened,
+    "socket.__new__": OutsideAccess.created,
+    "socket.connect": OutsideAccess.connected,
+    "socket.sendto": OutsideAccess.connected,
+    **dict.fromkeys(FIRST, OutsideAccess.changed),
+    **dict.fromkeys(SECOND, OutsideAccess.moved),
 }

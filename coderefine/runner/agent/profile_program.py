@@ -1,4 +1,4 @@
-"""Run a Python program under the profiler: `python hotspots.py ROOT REPORT SCRIPT|-m MODULE ARG…`.
+"""Run a Python program under the profiler: `python profile_program.py ROOT REPORT SCRIPT|-m MODULE ARG…`.
 
 REPORT becomes JSON: the functions defined below ROOT, dearest first, with their share of the whole time. A function
 is charged for itself and for what it calls outside ROOT (a sort, a regular expression), not for what it calls inside.

@@ -12,8 +12,8 @@ import time
 import types
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, cast
 
-from .older import Older
-from .probe import Call, answers, label
+from .call_probe import Call, answers, label
+from .other_version import OtherVersion
 
 BESIDE = 60
 """Calls made of one that the tests make."""
@@ -49,7 +49,7 @@ def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: f
     """
     calls, sizes = beside(recorded)
     codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}
-    other = Older(files)
+    other = OtherVersion(files)
     ways = (("own", contextlib.nullcontext), ("other", other.wholly))
     alone = [_without_arguments(call) for call in calls]
     for name, way in ways:

@@ -11,23 +11,27 @@ import time
 from typing import Any, Dict, FrozenSet, List, Optional, Set
 
 from . import (
+    agent_channel,
+    cache_warming,
+    call_probe,
     child,
-    direct,
-    disk,
-    heat,
-    live,
-    loaded,
-    probe,
-    reach,
-    rehearse,
-    session,
-    subprocesses,
-    swap,
-    values,
-    warm,
-    wide,
-    wire,
+    code_diff,
+    followed_programs,
+    rehearsal,
+    server_plugin,
+    short_repr,
+    test_coverage,
+    version_comparison,
+    warm_server,
 )
+from .agent_channel import Channel
+from .call_probe import Answers, Call
+from .code_diff import NotHotError, Source
+from .direct_calls import DirectCalls
+from .live_functions import ExecutedCode, Key, LiveFunctions, Target, key
+from .loaded_modules import LoadedModules
+from .server_plugin import ServerPlugin
+from .working_tree import WorkingTree, decoded
 
 AGAIN = "again"
 """The unchanged program, asked a second time."""
@@ -37,48 +41,55 @@ Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
 
 
-def serve(fd: int, said: wire.Wire, job: Message) -> None:
+def serve(fd: int, channel: Channel, job: Message) -> None:
     """Collect as pytest does, then answer until the parent closes the socket."""
-    said.adopt()
-    ran = live.Ran(job["top"] + os.sep)
+    channel.take_over()
+    ran = ExecutedCode(job["top"] + os.sep)
     ran.start()
-    run = session.Session(lambda run: Server(fd, said, job, run, ran).serve(), job["files"])
-    code = session.pytest_main(job, run)
-    said.say("failed", code=code, broken=run.broken, fault=run.fault)
-    while wire.read(fd) is not None:
+    run = ServerPlugin(lambda run: Server(fd, channel, job, run, ran).serve(), job["files"])
+    code = server_plugin.pytest_main(job, run)
+    channel.send("failed", code=code, broken=run.broken, fault=run.fault)
+    while agent_channel.read(fd) is not None:
         pass
 
 
 class Server:
     """Inside pytest's own loop over the items."""
 
-    def __init__(self, fd: int, said: wire.Wire, job: Message, run: session.Session, ran: live.Ran) -> None:
+    def __init__(
+        self,
+        fd: int,
+        channel: Channel,
+        job: Message,
+        run: ServerPlugin,
+        ran: ExecutedCode,
+    ) -> None:
         ran.stop()
         self._fd = fd
-        self._said = said
+        self._channel = channel
         self._job = job
         self._run = run
         self._ran = ran
-        self._tree = disk.Disk(job["top"])
+        self._tree = WorkingTree(job["top"])
         self._board = child.Board(len(run.items))
-        self._sources: Dict[str, swap.Source] = {}
-        self._functions = live.Functions(job["top"] + os.sep, ran)
+        self._sources: Dict[str, Source] = {}
+        self._functions = LiveFunctions(job["top"] + os.sep, ran)
         self._modules = modules_of(job["top"])
-        self._reach: Dict[int, FrozenSet[live.Key]] = {}
-        self._entering: Dict[live.Key, Set[int]] = {}
+        self._reach: Dict[int, FrozenSet[Key]] = {}
+        self._entering: Dict[Key, Set[int]] = {}
         self._rewritten = rewritten()
         self._threads = threading.active_count()
-        self._loaded = loaded.Loaded(job)
-        self._way = direct.Direct(run.session, run)
-        session.light(run)
-        rehearse.rehearse(run.session, run.items)
+        self._loaded = LoadedModules(job)
+        self._way = DirectCalls(run.session, run)
+        server_plugin.light(run)
+        rehearsal.rehearse(run.session, run.items)
         run.prepare()
 
     def serve(self) -> None:
         child.no_bytecode()
         child.settle()
         self._limits = child.usual_limits()
-        self._said.say(
+        self._channel.send(
             "ready",
             tests=[item.nodeid for item in self._run.items],
             broken=self._run.broken,
@@ -87,24 +98,24 @@ class Server:
             foreign=self._loaded.fault(()),
         )
         while True:
-            message = wire.read(self._fd)
+            message = agent_channel.read(self._fd)
             if message is None:
                 os._exit(0)
             if message["kind"] == "learn":
                 self._learn(message)
-                heat.warm_up(message["patterns"])
+                cache_warming.warm_up(message["patterns"])
                 child.settle()
                 self._try_directly(message)
             elif message["kind"] == "probe":
-                self._said.say("probed", codes=self._probe(message))
+                self._channel.send("probed", codes=self._probe(message))
             else:
-                self._said.say("judged", **self._judge(message))
+                self._channel.send("judged", **self._judge(message))
 
     def _judge(self, message: Message) -> Message:
-        files = disk.decoded(message["files"])
+        files = decoded(message["files"])
         try:
             edit = self._edit(files)
-        except swap.NotHotError as reason:
+        except NotHotError as reason:
             return {"number": message["number"], "slow": str(reason)}
         numbers = sorted(message["tests"])
         if message["reach"]:
@@ -147,7 +158,7 @@ class Server:
     def _edit(self, files: Dict[str, Optional[bytes]]) -> "Edit":
         """The functions to change for `files`. Raises NotHotError."""
         if self._threads > 1:
-            raise swap.NotHotError("threads are alive after the import")
+            raise NotHotError("threads are alive after the import")
         edit = Edit()
         edit.paths = list(files)
         for path, data in files.items():
@@ -156,20 +167,20 @@ class Server:
 
     def _add(self, edit: "Edit", full: str, path: str, data: Optional[bytes]) -> None:
         if data is None or not path.endswith(".py"):
-            raise swap.NotHotError("%s is no module to change in place" % path)
+            raise NotHotError("%s is no module to change in place" % path)
         filename = self._modules.get(os.path.realpath(full))
         if filename is None:
             edit.files_unseen = True
             return
         if filename == "":
-            raise swap.NotHotError("%s was not imported in the usual way" % path)
+            raise NotHotError("%s was not imported in the usual way" % path)
         if path not in self._sources:
-            self._sources[path] = swap.Source(filename, self._tree.original(path).data or b"")
+            self._sources[path] = Source(filename, self._tree.original(path).data or b"")
         source = self._sources[path]
         for old, new in source.pairs(data):
-            pairs = swap.swaps(old, new, self._ran)
+            pairs = code_diff.swaps(old, new, self._ran)
             edit.targets += self._functions.targets(pairs, source)
-            edit.changed.update(live.key(code) for code, _ in pairs)
+            edit.changed.update(key(code) for code, _ in pairs)
 
     def _fork(self, message: Message, edit: "Edit", numbers: List[int], *, directly: bool) -> Message:
         self._board.clear()
@@ -177,7 +188,7 @@ class Server:
         live = self._live_directly if directly else self._live
         ended = child.fork(lambda tell: tell(live(message, edit, numbers)), limits)
         if directly or not ended.ok:
-            session.forget_output(self._run)  # nobody has read what direct calls wrote
+            server_plugin.forget_output(self._run)  # nobody has read what direct calls wrote
         return {
             "number": message["number"],
             "asked": numbers,
@@ -204,16 +215,18 @@ class Server:
         done = self._run.run(
             numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=message["followed"]
         )
-        found = reach.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
-        return json.dumps({"seconds": done.seconds, "reach": found, "patterns": heat.patterns()}).encode("ascii")
+        found = test_coverage.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
+        return json.dumps({"seconds": done.seconds, "reach": found, "patterns": cache_warming.patterns()}).encode(
+            "ascii"
+        )
 
-    def _open_watch(self, message: Message) -> reach.Watch:
+    def _open_watch(self, message: Message) -> test_coverage.Watch:
         """`watch` has the functions of interest, none for all; `lines`: also what they execute."""
         wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
         if message["followed"]:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
-            subprocesses.prepare(message["followed"], self._job["top"])
-        return reach.open_watch(
+            followed_programs.prepare(message["followed"], self._job["top"])
+        return test_coverage.open_watch(
             self._watched,
             wanted or None,
             lines=message["lines"],
@@ -246,14 +259,14 @@ class Server:
     def _probe(self, message: Message) -> Dict[str, List[str]]:
         """Codes of the answers to the same calls, by candidate number; "" is the unchanged program.
 
-        "?": the calls; "^": their kinds (see probe.Call); "@", "$", "%" and "=N": see `_shown`.
+        "?": the calls; "^": their kinds (see Call); "@", "$", "%" and "=N": see `_shown`.
 
         Candidates that are not hot are left out; so are all when the child dies.
         """
         edits = {}
         for number, files in message["candidates"].items():
-            with contextlib.suppress(swap.NotHotError):
-                edits[number] = self._edit(disk.decoded(files))
+            with contextlib.suppress(NotHotError):
+                edits[number] = self._edit(decoded(files))
         self._board.clear()
         self._tree.put({})
         limits = self._limits._replace(cpu=message["limit"])
@@ -263,14 +276,14 @@ class Server:
             self._tree.restore({})
             self._tree.sweep(self._job["scratch"])
         if not ended.ok:
-            session.forget_output(self._run)
+            server_plugin.forget_output(self._run)
         codes: Dict[str, List[str]] = json.loads(ended.extra) if ended.extra else {}
         return codes
 
     def _compare(self, message: Message, edits: "Dict[str, Edit]") -> bytes:
         """In the child: record calls while the tests run, then have every candidate answer them."""
         failing = frozenset(message.get("failing", ()))
-        recorder = probe.Recorder(
+        recorder = call_probe.Recorder(
             self._functions.running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
@@ -280,37 +293,37 @@ class Server:
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
         recorder.stop()
         if "other" in message:
-            files = {self._tree.full(path): data for path, data in disk.decoded(message["other"]).items()}
-            return json.dumps(wide.compared(recorder.calls, files, message["seconds"])).encode("ascii")
-        calls = probe.near(recorder.calls)
+            files = {self._tree.full(path): data for path, data in decoded(message["other"]).items()}
+            return json.dumps(version_comparison.compared(recorder.calls, files, message["seconds"])).encode("ascii")
+        calls = call_probe.near(recorder.calls)
         answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
-        told = {"?": [probe.label(call) for call in calls], "^": probe.kinds(calls, answers)}
+        told = {"?": [call_probe.label(call) for call in calls], "^": call_probe.kinds(calls, answers)}
         codes = {number: row.codes for number, row in answers.items()}
         return json.dumps({**told, **_shown(calls, answers), **codes}).encode("ascii")
 
-    def _answered(self, calls: List[probe.Call], edits: "Dict[str, Edit]", until: float) -> Dict[str, probe.Answers]:
+    def _answered(self, calls: List[Call], edits: "Dict[str, Edit]", until: float) -> Dict[str, Answers]:
         """What the program ("", and AGAIN a second time) and every candidate answer, each in a process of its own.
 
         What a call leaves behind, in a cache or a counter, is so unknown to the others. Without those that died.
         """
-        found: Dict[str, probe.Answers] = {}
+        found: Dict[str, Answers] = {}
         asked = {"": Edit(), **edits, AGAIN: Edit()}
         for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items()):  # noqa: B905 - Python 3.9
             share = max(0.0, until - time.monotonic()) / left
 
             def work(tell: child.Tell, edit: "Edit" = edit, share: float = share) -> None:
                 edit.make()
-                answers = probe.answers(calls, time.monotonic() + share, describe=True)
+                answers = call_probe.answers(calls, time.monotonic() + share, describe=True)
                 tell(json.dumps(answers).encode("ascii"))
 
             ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
             if ended.ok:
-                found[number] = probe.Answers(*json.loads(ended.extra))
-        return probe.comparable(found, AGAIN)
+                found[number] = Answers(*json.loads(ended.extra))
+        return call_probe.comparable(found, AGAIN)
 
     def _watched(self, path: str) -> bool:
         """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""
-        return warm.ours(path, self._job["top"]) and path not in self._rewritten
+        return warm_server.ours(path, self._job["top"]) and path not in self._rewritten
 
     def _learn(self, packed: Message) -> None:
         """Remember which functions each test entered; of the unsure ones nothing is known."""
@@ -325,15 +338,20 @@ class Server:
                 self._entering.setdefault(function, set()).add(number)
 
 
-def _shown(calls: List[probe.Call], answers: "Dict[str, probe.Answers]") -> Dict[str, List[str]]:
+def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[str]]:
     """The calls that tell candidates apart: "@" their places, "$" as text, "%" their modules, "=N" the answers of N."""
-    places = probe.told_apart({number: row.codes for number, row in answers.items()}, SHOWN)
-    describe = values.Describer()
-    shown = {"@": [str(place) for place in places], "$": [probe.spoken(calls[place], describe) for place in places]}
+    places = call_probe.told_apart({number: row.codes for number, row in answers.items()}, SHOWN)
+    describe = short_repr.Describer()
+    shown = {
+        "@": [str(place) for place in places],
+        "$": [call_probe.spoken(calls[place], describe) for place in places],
+    }
     shown["%"] = [calls[place].function.__module__ for place in places]
     texts = {number: row.texts for number, row in answers.items()}
-    said = {"=" + number: [row[place] if place < len(row) else "" for place in places] for number, row in texts.items()}
-    return {**shown, **said}
+    answered = {
+        "=" + number: [row[place] if place < len(row) else "" for place in places] for number, row in texts.items()
+    }
+    return {**shown, **answered}
 
 
 class Edit:
@@ -343,8 +361,8 @@ class Edit:
     """
 
     def __init__(self) -> None:
-        self.targets: List[live.Target] = []
-        self.changed: Set[live.Key] = set()
+        self.targets: List[Target] = []
+        self.changed: Set[Key] = set()
         self.files_unseen = False
         self.paths: List[str] = []
 
@@ -360,7 +378,7 @@ def modules_of(top: str) -> Dict[str, str]:
     found: Dict[str, str] = {}
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        if not warm.ours(path, top):
+        if not warm_server.ours(path, top):
             continue
         spec = getattr(module, "__spec__", None)
         usual = type(getattr(spec, "loader", None)) is SourceFileLoader
@@ -386,7 +404,7 @@ def preloadable(top: str) -> Message:
         spec = getattr(module, "__spec__", None)
         if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_agent", "__main__"):
             continue
-        if spec.origin and spec.has_location and not warm.ours(spec.origin, top):
+        if spec.origin and spec.has_location and not warm_server.ours(spec.origin, top):
             names.append(name)
             if _rewrites(spec):
                 special.append(name)

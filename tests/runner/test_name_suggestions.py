@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coderefine.runner.agent.nearest import misspelt
+from coderefine.runner.agent.name_suggestions import misspelt
 
 
 class Basket:

@@ -12,25 +12,25 @@ from typing import Any, Dict, List
 
 _BEFORE = frozenset(sys.modules)
 
-from . import addopts, evidence, wire  # noqa: E402
+from . import addopts, agent_channel, failure_details  # noqa: E402
 
 
 def main(fd: int) -> None:
     """Read the job from `fd`, run it, say how it ended; does not return."""
     os.set_inheritable(fd, False)  # noqa: FBT003
-    job = wire.read(fd)
+    job = agent_channel.read(fd)
     if job is None:
         os._exit(2)
-    said = wire.Wire(fd, job["nonce"])
-    said.say("hello", pid=os.getpid())
+    channel = agent_channel.Channel(fd, job["nonce"])
+    channel.send("hello", pid=os.getpid())
     watch(job["board"], job["signal"])
     if job["record"]:
-        from .touched import Touched
+        from .outside_access import OutsideAccess
 
-        Touched(**job["record"]).watch()
+        OutsideAccess(**job["record"]).watch()
     stand(job)
-    code = run(job, said)
-    said.say("end", code=code, memory=peak())
+    code = run(job, channel)
+    channel.send("end", code=code, memory=peak())
     leave(code)
 
 
@@ -87,22 +87,22 @@ def _imported(path: str) -> bool:
     return path.endswith((".py", ".so", ".pyd")) or os.path.exists(os.path.join(path, "__init__.py"))
 
 
-def run(job: Dict[str, Any], said: wire.Wire) -> int:
+def run(job: Dict[str, Any], channel: agent_channel.Channel) -> int:
     """pytest's exit code for `job`."""
     import pytest
 
-    from .plugin import Choice, Plugin
+    from .cold_plugin import ColdPlugin, TestChoice
 
-    scene = evidence.Scene(job["top"], job["root"])
+    paths = failure_details.ProjectPaths(job["top"], job["root"])
     lines = None
     if job["coverage"]:
-        from .lines import Recorder
+        from .line_coverage import Recorder
 
         chosen = None if job["watched"] is None else frozenset(job["watched"])
         follow = os.path.join(job["temp"], "followed") if job["follow"] else ""
-        lines = Recorder(scene, frozenset(job["cover"]), chosen, follow)
-    choice = Choice(job["tests"], job["first"], job["done"], job["avoid"])
-    plugins = [Sifter(said), Plugin(said, scene, choice, job, lines)]
+        lines = Recorder(paths, frozenset(job["cover"]), chosen, follow)
+    choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"])
+    plugins = [AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
     if job["compile"]:
         plugins.append(Compiler())
     kept, _ = addopts.sift(job["extra"])
@@ -119,15 +119,15 @@ BRIEF = {
 """Options of pytest-benchmark, whose defaults take more than a second a test; times in seconds."""
 
 
-class Sifter:
+class AddoptsFilter:
     """Makes pytest read `addopts` without what is only speed or looks.
 
     `Config.getini` is replaced on the instance and only while the command line is parsed: later readers see the
     project's own text.
     """
 
-    def __init__(self, said: Any) -> None:
-        self._said = said
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
         self._dropped: List[str] = []
 
     def pytest_addhooks(self, pluginmanager: Any) -> None:
@@ -160,11 +160,11 @@ class Sifter:
         if words:
             kept, dropped = addopts.sift(words)
             os.environ["PYTEST_ADDOPTS"] = " ".join(shlex.quote(word) for word in kept)
-            self._said.later("dropped", options=dropped)
+            self._channel.queue("dropped", options=dropped)
 
     def _tell(self) -> None:
         if self._dropped:
-            self._said.later("dropped", options=self._dropped)
+            self._channel.queue("dropped", options=self._dropped)
 
 
 class Compiler:

@@ -15,7 +15,7 @@ Module = Tuple[str, str]
 """Name and file."""
 
 
-class Loaded:
+class LoadedModules:
     """Of one view. `job` has its `top`, the `root` where pytest runs, and the `origin`, where the user's tree is."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:

@@ -8,8 +8,8 @@ import threading
 import types
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
-from .live import Key, key
-from .steps import Steps
+from .live_functions import Key, key
+from .test_steps import TestSteps
 
 Hits = Set[Tuple[Key, int]]
 """(function, line); the line of a function that was only entered is its first."""
@@ -48,8 +48,8 @@ class Watch:
         self._stepped = stepped
         self._tests = tests
         self._testing: Dict[types.CodeType, bool] = {}
-        self._step_by_step: Optional[Steps] = None
-        self.steps: Dict[int, Steps] = {}
+        self._step_by_step: Optional[TestSteps] = None
+        self.steps: Dict[int, TestSteps] = {}
         """By the number of the test."""
         self._wanted = wanted
         self._known: Dict[types.CodeType, Optional[Key]] = {}
@@ -66,7 +66,7 @@ class Watch:
     def begin(self, number: int = -1) -> None:
         self._hits = set()
         self._unsure = False
-        self._step_by_step = Steps() if number in self._stepped else None
+        self._step_by_step = TestSteps() if number in self._stepped else None
         if self._step_by_step is not None:
             self.steps[number] = self._step_by_step
 
@@ -266,12 +266,12 @@ def open_watch(
 
 
 def packed(
-    numbers: Iterable[int], found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, Steps]"
+    numbers: Iterable[int], found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, TestSteps]"
 ) -> Dict[str, Any]:
     """`found` as JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
 
     `unsure` has the tests that started a program or read a source file: what they reach cannot be known.
-    `steps`, by the number of a test: see steps.py.
+    `steps`, by the number of a test: see test_steps.py.
     """
     rows: Dict[Tuple[Key, int], int] = {}
     tests = [sorted(rows.setdefault(hit, len(rows)) for hit in hits) for hits in found]

@@ -39,7 +39,7 @@ PASSED_OVER = frozenset(
 """Folders that tools write in, and that no verdict depends on."""
 
 
-class Dirt:
+class FileChanges:
     """Watches the folders below `top`. Without inotify (macOS) or in a huge tree nothing is ever noticed."""
 
     def __init__(self, top: str) -> None:

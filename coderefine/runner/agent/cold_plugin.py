@@ -8,10 +8,10 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence
 import pytest
 
 from . import canary
-from .evidence import FailureRecord, Scene, failure
-from .loaded import Loaded
-from .values import cut
-from .wire import Wire
+from .agent_channel import Channel
+from .failure_details import FailureRecord, ProjectPaths, failure
+from .loaded_modules import LoadedModules
+from .short_repr import cut
 
 CaseRecord = Dict[str, Any]
 """id, status (a core.Status value), seconds, path (repo-relative), line, failure (FailureRecord or None)."""
@@ -22,13 +22,13 @@ MARK = "_coderefine_failure"
 """Attribute by which a report carries its FailureRecord: plain data, so it survives a report's serialisation."""
 
 
-def attach(scene: Scene, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
+def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
     """Give a failed `report` its FailureRecord, from the live exception or, without one, from pytest's own words."""
     if report.outcome != "failed":
         return
     sections = list(report.sections)
     if error is not None:
-        record = failure(scene, error, sections, rich=rich)
+        record = failure(paths, error, sections, rich=rich)
     else:
         record = words(str(report.longrepr or "failed without a reason"))
     setattr(report, MARK, record)
@@ -46,7 +46,7 @@ def words(text: str, exception: str = "") -> FailureRecord:
     }
 
 
-def fold(scene: Scene, reports: Sequence[Any]) -> CaseRecord:
+def fold(paths: ProjectPaths, reports: Sequence[Any]) -> CaseRecord:
     """The one result of a test from all `reports` of its phases, its subtests and its re-runs.
 
     A re-run (pytest-rerunfailures) makes what came before it void.
@@ -62,10 +62,15 @@ def fold(scene: Scene, reports: Sequence[Any]) -> CaseRecord:
         "id": first.nodeid,
         "status": _status(decisive),
         "seconds": sum(report.duration for report in reports if not hasattr(report, "context")),
-        "path": scene.relative(first.nodeid.split("::", 1)[0]),
-        "line": (line or 0) + 1 if scene.relative(path) == scene.relative(first.nodeid.split("::", 1)[0]) else 0,
+        "path": paths.relative(first.nodeid.split("::", 1)[0]),
+        "line": (line or 0) + 1 if paths.relative(path) == paths.relative(first.nodeid.split("::", 1)[0]) else 0,
         "failure": _subtests(reports, found) if found else None,
     }
+
+
+def status_of(reports: Sequence[Any]) -> str:
+    """Return the status that `fold` gives to a test with these reports."""
+    return _status(_decisive(_since_rerun(reports)))
 
 
 def _since_rerun(reports: Sequence[Any]) -> Sequence[Any]:
@@ -107,7 +112,7 @@ def _subtests(reports: Sequence[Any], found: FailureRecord) -> FailureRecord:
     return {**found, "message": cut("subtest (%s)%s: %s" % (name, more, found["message"]), 300)}
 
 
-class Choice:
+class TestChoice:
     """Which tests run, and in which order."""
 
     def __init__(
@@ -149,9 +154,9 @@ class Choice:
 class Canaries:
     """Runs tests of ours (canary.py) around the project's, and sends what became of them."""
 
-    def __init__(self, wire: Wire, scene: Scene, job: Dict[str, Any]) -> None:
-        self._wire = wire
-        self._scene = scene
+    def __init__(self, channel: Channel, paths: ProjectPaths, job: Dict[str, Any]) -> None:
+        self._channel = channel
+        self._paths = paths
         self._job = job
         self._canary: Any = None
         self._chosen: List[str] = []
@@ -167,34 +172,36 @@ class Canaries:
         try:
             self._canary = canary.Canary(session, folder, patched, self._job["top"])
         except (ImportError, AttributeError, TypeError, LookupError, OSError) as error:
-            self._wire.later("silent", why=repr(error))
+            self._channel.queue("silent", why=repr(error))
 
     def play(self, when: str, following: Any) -> None:
         if self._canary is None:
-            self._wire.say("canary", when=when, records=())
+            self._channel.send("canary", when=when, records=())
             return
         secret, self._records, self.playing = self._job["secret"], [], True
         try:
             names = list(canary.names(secret, when, self._job["doubted"], self._chosen))
             self._canary.play(names, secret, when, following)
         except Exception as error:
-            self._wire.later("silent", why=repr(error))
+            self._channel.queue("silent", why=repr(error))
         finally:
             self.playing = False
-        self._wire.say("canary", when=when, records=self._records)  # at once: the next test may end the process
+        self._channel.send("canary", when=when, records=self._records)  # at once: the next test may end the process
 
     def hear(self, reports: Sequence[Any]) -> None:
         """All reports of one of our tests."""
         if reports:
-            self._records.append(fold(self._scene, reports))
+            self._records.append(fold(self._paths, reports))
 
 
-class Plugin:
+class ColdPlugin:
     """Registered with pytest as an object, never imported by name: the project cannot shadow it."""
 
-    def __init__(self, wire: Wire, scene: Scene, choice: Choice, job: Dict[str, Any], lines: Any = None) -> None:
-        self._wire = wire
-        self._scene = scene
+    def __init__(
+        self, channel: Channel, paths: ProjectPaths, choice: TestChoice, job: Dict[str, Any], lines: Any = None
+    ) -> None:
+        self._channel = channel
+        self._paths = paths
         self._choice = choice
         self._rich = bool(job["rich"])
         self._known = frozenset(job["known"]) if job["stop_early"] else None
@@ -207,8 +214,8 @@ class Plugin:
         self._numbers: Dict[str, int] = {}
         self._running = False
         self._finished = 0
-        self._canaries = Canaries(wire, scene, job)
-        self._loaded = Loaded(job)
+        self._canaries = Canaries(channel, paths, job)
+        self._loaded = LoadedModules(job)
         self._patched = tuple(job["patched"])
 
     # -- start and collection -------------------------------------------------------------------------
@@ -220,23 +227,23 @@ class Plugin:
         error = outcome.excinfo[1] if outcome.excinfo else None
         if isinstance(error, Exception) and not isinstance(error, pytest.UsageError):
             path = str(getattr(error, "path", "") or "conftest.py")
-            self._collection_error(self._scene.relative(path), failure(self._scene, error, [], rich=self._rich))
+            self._collection_error(self._paths.relative(path), failure(self._paths, error, [], rich=self._rich))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionstart(self, session: Any) -> None:
         self._session = session
         config = session.config
-        self._scene.root = str(getattr(config, "rootpath", None) or config.rootdir)
-        prefix = self._scene.relative(self._scene.root + os.sep + "x")[:-1]
-        self._wire.say("began", pytest=pytest.__version__, prefix=prefix)
+        self._paths.root = str(getattr(config, "rootpath", None) or config.rootdir)
+        prefix = self._paths.relative(self._paths.root + os.sep + "x")[:-1]
+        self._channel.send("began", pytest=pytest.__version__, prefix=prefix)
 
     def pytest_ignore_collect(self, collection_path: Any) -> Optional[bool]:
-        return None if self._choice.wants_file(self._scene.root, str(collection_path)) else True
+        return None if self._choice.wants_file(self._paths.root, str(collection_path)) else True
 
     def pytest_collectstart(self, collector: Any) -> None:
         """Said before each module's import, so that the parent knows which one took the process down."""
         if isinstance(collector, pytest.Module):
-            self._wire.say("collecting", id=collector.nodeid)
+            self._channel.send("collecting", id=collector.nodeid)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:
@@ -246,13 +253,13 @@ class Plugin:
             error = outcome.excinfo[1]
             text = "SystemExit: %s at import" % error.code
             report = pytest.CollectReport(collector.nodeid, "failed", text, [])
-            setattr(report, MARK, failure(self._scene, error, [], rich=self._rich))
+            setattr(report, MARK, failure(self._paths, error, [], rich=self._rich))
             outcome.force_result(report)
             return
         report = outcome.get_result()
         call = getattr(report, "call", None)
         if report.outcome == "failed" and call is not None and call.excinfo is not None:
-            attach(self._scene, report, call.excinfo.value, rich=self._rich)
+            attach(self._paths, report, call.excinfo.value, rich=self._rich)
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.outcome == "failed":
@@ -260,12 +267,12 @@ class Plugin:
             self._collection_error(report.nodeid, found)
 
     def _collection_error(self, name: str, found: FailureRecord) -> None:
-        path = self._scene.relative(name.split("::", 1)[0])
+        path = self._paths.relative(name.split("::", 1)[0])
         frames = [frame for frame in found["frames"] if frame[0] == path]
         record = {"id": name, "status": "error", "seconds": 0.0, "path": path, "failure": found}
         record["line"] = frames[-1][1] if frames else 0
         self._broken[name] = record
-        self._wire.say("broken", case=record)
+        self._channel.send("broken", case=record)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: List[Any]) -> Any:
@@ -276,19 +283,19 @@ class Plugin:
         chosen = [item.nodeid for item in items]
         self._numbers = {name: number for number, name in enumerate(chosen, 1)}
         lines = [(item.location[1] or 0) + 1 for item in items]
-        self._wire.say("collected", ids=collected, chosen=chosen, lines=lines)
+        self._channel.send("collected", ids=collected, chosen=chosen, lines=lines)
 
     def pytest_collection_finish(self, session: Any) -> None:
         if self._lines is not None:
-            self._wire.later("lines", lines=self._lines.end())
-        self._wire.later("loaded", **self._loaded.report(self._patched))
+            self._channel.queue("lines", lines=self._lines.end())
+        self._channel.queue("loaded", **self._loaded.report(self._patched))
         if self._known is not None and not self._known.issuperset(self._broken):
             session.items[:] = []
             self._stop("a module that could be collected no longer can")
 
     def _stop(self, why: str) -> None:
         self._session.shouldstop = why
-        self._wire.later("stopped")
+        self._channel.queue("stopped")
 
     # -- running --------------------------------------------------------------------------------------
 
@@ -306,7 +313,7 @@ class Plugin:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         if self._canaries.playing:
             return
-        self._wire.breathe()
+        self._channel.flush_if_due()
         self._running = True
         self._note(self._numbers.get(nodeid, 0))
         self._watched = self._lines is not None and self._lines.begin(nodeid)
@@ -316,7 +323,7 @@ class Plugin:
         outcome = yield
         if call.excinfo is not None:
             rich = self._rich and not self._canaries.playing
-            attach(self._scene, outcome.get_result(), call.excinfo.value, rich=rich)
+            attach(self._paths, outcome.get_result(), call.excinfo.value, rich=rich)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.setdefault(report.nodeid, []).append(report)
@@ -331,11 +338,11 @@ class Plugin:
         self._finished += 1
         if not reports:
             return
-        record = fold(self._scene, reports)
+        record = fold(self._paths, reports)
         if self._watched:
             record["lines"] = self._lines.end()
             record["followed"] = self._lines.followed
-        self._wire.later("case", case=record)
+        self._channel.queue("case", case=record)
         if self._known is not None and record["status"] in ("failed", "error") and nodeid not in self._known:
             self._stop("a test failed that did not fail before")
         if os.pread(self._board, 1, LAST) == b"\1":
@@ -346,8 +353,8 @@ class Plugin:
         """Sends the last results before fixtures of the session and other plugins can take the process down."""
         if not self._running and self._finished == len(self._numbers):
             self._note(0)
-        self._wire.later("loaded", **self._loaded.report(self._patched))
-        self._wire.say("finishing")
+        self._channel.queue("loaded", **self._loaded.report(self._patched))
+        self._channel.send("finishing")
 
     def _note(self, number: int) -> None:
         """Put the number of the running test on the board: a file we share, for when the process dies in it."""

@@ -18,8 +18,8 @@ import time
 import types
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from .values import Describer
-from .vary import variants
+from .short_repr import Describer
+from .value_variants import variants
 
 CALLS = 40
 """Calls of the tests that are recorded, and as many of edited functions, whoever calls them; at most PER_FUNCTION of

@@ -8,34 +8,34 @@ import os
 import sys
 from typing import Any, Dict, List, Optional
 
-from . import child, disk, heat, session, started, wire
+from . import agent_channel, cache_warming, child, server_plugin, started_pytest, working_tree
 
 Message = Dict[str, Any]
 
 
-def serve(fd: int, said: wire.Wire, job: Message) -> None:
+def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
     """Answer the parent's messages until it closes the socket."""
-    tree = disk.Disk(job["top"])
+    tree = working_tree.WorkingTree(job["top"])
     child.no_bytecode()
-    said.adopt()
-    said.say("ready")
-    ahead: Optional[started.Started] = None
+    channel.take_over()
+    channel.send("ready")
+    ahead: Optional[started_pytest.StartedPytest] = None
     while True:
-        message = wire.read(fd)
+        message = agent_channel.read(fd)
         if message is None:
             return
         if message["kind"] == "preload":
-            said.say("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
-            heat.warm_up(message.get("patterns", ()))
+            channel.send("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
+            cache_warming.warm_up(message.get("patterns", ()))
             child.settle()
-            ahead = started.start(
+            ahead = started_pytest.start(
                 job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd
             )
             continue
         answer = ahead.ask(message) if ahead is not None and ahead.suits(message["files"]) else None
         if answer is None:
             answer = judge(message, job, tree, lambda order, tell: _run(order, job, tell))
-        said.say("judged", **answer)
+        channel.send("judged", **answer)
 
 
 def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
@@ -67,9 +67,9 @@ def ours(path: Optional[str], top: str) -> bool:
     return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
 
-def judge(message: Message, job: Message, tree: disk.Disk, run: started.Run) -> Message:
+def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: started_pytest.Run) -> Message:
     """`run` the asked-for tests on the patched tree: statuses by test id."""
-    files = disk.decoded(message["files"])
+    files = working_tree.decoded(message["files"])
     limits = child.usual_limits()._replace(cpu=message["limit"])
     tree.put(files)
     try:
@@ -102,6 +102,6 @@ def wanted(message: Message, job: Message) -> Optional[List[str]]:
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
     """In the child: a whole pytest run with the chosen tests, told as JSON; what pytest does afterwards is left out."""
     importlib.invalidate_caches()
-    run = session.Session(lambda run: tell(started.chosen(run, message)), wanted(message, job))
-    code = session.pytest_main(job, run)
-    tell(started.nothing(run, message, "pytest exit %d" % code))
+    run = server_plugin.ServerPlugin(lambda run: tell(started_pytest.chosen(run, message)), wanted(message, job))
+    code = server_plugin.pytest_main(job, run)
+    tell(started_pytest.nothing(run, message, "pytest exit %d" % code))

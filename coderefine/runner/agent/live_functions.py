@@ -8,7 +8,7 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from .swap import NotHotError, Pairs, Source, same
+from .code_diff import NotHotError, Pairs, Source, same
 
 Key = Tuple[str, int, str]
 """Where a code object comes from: file name, first line, name. Two lambdas of one line share it."""
@@ -22,7 +22,7 @@ Target = Tuple[types.FunctionType, types.CodeType]
 """A live function and the code it is to run."""
 
 
-class Ran:
+class ExecutedCode:
     """Remembers which functions of files below `top` have run between `start` and `stop`."""
 
     def __init__(self, top: str) -> None:
@@ -76,14 +76,14 @@ def _unmonitor() -> None:
     monitoring.free_tool_id(TOOL)
 
 
-class Functions:
+class LiveFunctions:
     """Every live function object of files below `top`, by the place of its code.
 
     Found through the garbage collector, so that wrapped functions, closures, methods, property getters and what
     a registry holds are all there. Must be built before `gc.freeze()`, which hides objects from it.
     """
 
-    def __init__(self, top: str, ran: Ran) -> None:
+    def __init__(self, top: str, ran: ExecutedCode) -> None:
         self._by_key: Dict[Key, List[types.FunctionType]] = {}
         for thing in gc.get_objects():
             kind = type(thing)

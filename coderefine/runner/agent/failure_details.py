@@ -7,8 +7,8 @@ import linecache
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from .nearest import misspelt
-from .values import Describer, cut
+from .name_suggestions import misspelt
+from .short_repr import Describer, cut
 
 FRAMES = 12
 """Frames kept: the first ones and, when a recursion is deep, the last ones."""
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     at: int
 
 
-class Scene:
+class ProjectPaths:
     """Where the project stands: turns absolute paths into repo-relative ones.
 
     `top` is the repository's top as this process sees it; all paths in records are relative to it.
@@ -68,21 +68,21 @@ class Scene:
         return not os.path.isabs(relative) and "site-packages" not in relative and not path.startswith("<")
 
 
-def failure(scene: Scene, error: BaseException, sections: List[Tuple[str, str]], *, rich: bool) -> FailureRecord:
+def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str, str]], *, rich: bool) -> FailureRecord:
     """`error` and what was printed meanwhile, as the parent's core.Failure wants it."""
     describe = Describer()
     error = _spoken(error)
-    frames = list(_frames(scene, error, describe, rich=rich))
+    frames = list(_frames(paths, error, describe, rich=rich))
     text = describe.text(error)
-    innermost = [place.frame for place in _walk(error) if scene.ours(place.frame.f_code.co_filename)]
+    innermost = [place.frame for place in _walk(error) if paths.ours(place.frame.f_code.co_filename)]
     wrong, nearest = misspelt(error, innermost[-1] if innermost else None)
     return {
         "wrong": wrong,
         "nearest": nearest,
-        "message": headline(scene, error, text, frames, describe),
+        "message": headline(paths, error, text, frames, describe),
         "exception": type(error).__name__,
         "assertion": cut(
-            "\n".join([_explanation(scene, error, text, frames), *_causes(scene, error, describe)]).strip(), TEXT
+            "\n".join([_explanation(paths, error, text, frames), *_causes(paths, error, describe)]).strip(), TEXT
         ),
         "frames": frames,
         "output": output(sections) if rich else "",
@@ -95,14 +95,16 @@ def output(sections: List[Tuple[str, str]]) -> str:
     return cut("\n".join(parts), 2 * OUTPUT)
 
 
-def headline(scene: Scene, error: BaseException, text: str, frames: List[FrameRecord], describe: Describer) -> str:
+def headline(
+    paths: ProjectPaths, error: BaseException, text: str, frames: List[FrameRecord], describe: Describer
+) -> str:
     """One line with the interesting values: `assert 3 == 4`, `KeyError: 'x'`."""
     special = _special(error, describe)
     if special:
         return cut(special, 300)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if isinstance(error, AssertionError):
-        return cut(_asserted(lines) if lines else "AssertionError: " + _source(scene, frames), 300)
+        return cut(_asserted(lines) if lines else "AssertionError: " + _source(paths, frames), 300)
     return cut("%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__, 300)
 
 
@@ -143,23 +145,23 @@ def _spoken(error: BaseException) -> BaseException:
     return error
 
 
-def _explanation(scene: Scene, error: BaseException, text: str, frames: List[FrameRecord]) -> str:
+def _explanation(paths: ProjectPaths, error: BaseException, text: str, frames: List[FrameRecord]) -> str:
     if isinstance(error, AssertionError):
         lines = (line for line in text.splitlines() if line.strip() not in _ADVICE)
-        return "\n".join(lines).strip() or _source(scene, frames)
+        return "\n".join(lines).strip() or _source(paths, frames)
     inner = getattr(error, "exceptions", None)
     if isinstance(inner, (tuple, list)):
         return "\n".join("- %s: %s" % (type(item).__name__, item) for item in inner[:CAUSES])
     return text if "\n" in text.strip() else ""
 
 
-def _causes(scene: Scene, error: BaseException, describe: Describer) -> Iterator[str]:
+def _causes(paths: ProjectPaths, error: BaseException, describe: Describer) -> Iterator[str]:
     """One line for each exception that led to `error`."""
     seen = {id(error)}
     link = _previous(error)
     while link is not None and id(link) not in seen and len(seen) <= CAUSES:
         seen.add(id(link))
-        frames = list(_frames(scene, link, describe, rich=False))
+        frames = list(_frames(paths, link, describe, rich=False))
         where = " (%s:%d)" % frames[-1][:2] if frames else ""
         yield "after %s: %s%s" % (type(link).__name__, cut(describe.text(link), 200), where)
         link = _previous(link)
@@ -171,21 +173,21 @@ def _previous(error: BaseException) -> Optional[BaseException]:
     return None if error.__suppress_context__ else error.__context__
 
 
-def _frames(scene: Scene, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
+def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
     """Frames of the project, plus the innermost foreign one when the exception came from a library."""
-    ours, foreign = _places(scene, error)
+    ours, foreign = _places(paths, error)
     for place in ours + foreign:
         code = place.frame.f_code
         values = _locals(place.frame, describe) if rich and place not in foreign else {}
-        yield (scene.relative(code.co_filename), place.line, code.co_name, values, _span(code, place.at))
+        yield (paths.relative(code.co_filename), place.line, code.co_name, values, _span(code, place.at))
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        yield (scene.relative(error.filename), error.lineno, "<source>", {}, ())
+        yield (paths.relative(error.filename), error.lineno, "<source>", {}, ())
 
 
-def _places(scene: Scene, error: BaseException) -> Tuple[List[Place], List[Place]]:
+def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[Place], List[Place]]:
     """The project's own frames, deep recursions shortened; and the innermost one when it is a library's."""
     walked = [place for place in _walk(error) if not _hidden(place.frame)]
-    ours = [place for place in walked if scene.ours(place.frame.f_code.co_filename)]
+    ours = [place for place in walked if paths.ours(place.frame.f_code.co_filename)]
     last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
     return _uncoiled(ours), [] if isinstance(error, SyntaxError) else last
 
@@ -250,8 +252,8 @@ def _dull(value: Any) -> bool:
     )
 
 
-def _source(scene: Scene, frames: List[FrameRecord]) -> str:
+def _source(paths: ProjectPaths, frames: List[FrameRecord]) -> str:
     """The source line of the innermost frame."""
     if not frames:
         return ""
-    return linecache.getline(os.path.join(scene.top, frames[-1][0]), frames[-1][1]).strip()
+    return linecache.getline(os.path.join(paths.top, frames[-1][0]), frames[-1][1]).strip()
