@@ -38,7 +38,7 @@ def prove(state: State) -> Attempt:
             found = state.show(proved)
             held = filter(None, (state.held.get(proved.number),))
             notes = (*found.notes, *held, *_unasked(state, proved))
-            measured = _strength(state, proved, found)
+            measured = _strength(state, state.repair(proved), found)
             changed = found.changed or measured.changed
             found = replace(found, strength=measured.noticed, changed=changed, notes=notes)
             if why := "" if state.parts.accept_plausible else weak(state, found):

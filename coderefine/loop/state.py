@@ -45,6 +45,8 @@ from coderefine.loop.strength import Strength
 ENDLESS, SHORTEST = 86_400.0, 60.0
 SEED = 0
 """Hash seed of the baseline."""
+LINTER = "autofix"
+"""Origin of the patches that repair no test."""
 
 
 def _quiet(_event: Event) -> None:
@@ -215,6 +217,12 @@ class State:
         """Attempts that may be published, best first: each accepted one beat all before it."""
         accepted = [attempt for attempt in self.attempts[1:] if attempt.verdict and self.may_publish(attempt)]
         return accepted[::-1]
+
+    def repair(self, attempt: Attempt) -> Attempt:
+        """Return the last step towards `attempt` that is more than a linter's own fixes; `attempt` without one."""
+        steps = [one for one in self.attempts[1 : attempt.number] if one.verdict]
+        repairs = (one for one in (attempt, *reversed(steps)) if one.patch.origin != LINTER)
+        return next(repairs, attempt)
 
     def show(self, attempt: Attempt) -> Evidence:
         """The evidence of `attempt`."""

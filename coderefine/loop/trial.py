@@ -13,10 +13,10 @@ from coderefine.loop.confinement import confined
 from coderefine.loop.confirmation import SLOW
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
-from coderefine.loop.state import SEED, State, advice_on, tests
+from coderefine.loop.state import LINTER, SEED, State, advice_on, failing, tests
 
-LINTER, LINT = "autofix", "ruff"
-"""Origin of patches that repair no test, and the critic that they are for."""
+LINT = "ruff"
+"""The critic that the patches of LINTER are for."""
 SLOW_SUITE = 5.0
 """Seconds of baseline tests above which a candidate must first do better on the failing ones alone."""
 
@@ -50,12 +50,14 @@ def _admitted(state: State, patch: Patch) -> Verdict:
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
-    """`attempt`, refused when it is a better step only because it knows the tests' inputs."""
+    """`attempt`, refused when it repairs tests only because it knows their inputs."""
     guard = state.parts.special
-    if guard is None or not attempt.verdict:
+    repaired = failing(state.baseline) - failing(attempt)
+    if guard is None or not attempt.verdict or not repaired:
         return attempt
     originals = state.originals(attempt.patch)
-    verdict = guard.check(state.parts.views, attempt.patch, originals, state.baseline.cases)
+    cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
+    verdict = guard.check(state.parts.views, attempt.patch, originals, cases)
     return attempt if verdict else replace(attempt, verdict=verdict)
 
 

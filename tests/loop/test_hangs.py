@@ -1,4 +1,4 @@
-"""Tests that do not end: found early, confirmed beside the search, and never mistaken for slow ones."""
+"""Tests that do not end: found early, confirmed beside the other tests, and never mistaken for slow ones."""
 
 from __future__ import annotations
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Case, Patch, Status, Verdict
+from coderefine.core import Case, Patch, Status, Verdict, Views
 from coderefine.loop.special_cases import LEAST, SpecialCases, judged
 from coderefine.project import interpreter, locate
 from coderefine.runner.candidates import Nearby
 from coderefine.workspace import open_views
 from tests.support.cases import every
+from tests.support.loop import Script, run
 from tests.support.repo import make_repo
 
 START = """\
@@ -175,3 +176,21 @@ def test_what_counts_as_known(own: Mapping[str, str], other: Mapping[str, str], 
 def test_unsteady_answers_say_nothing() -> None:
     found = nearby({"f": "new", **MANY}, {"f": "old", **MANY})
     assert judged(Nearby(found.around, {**found.own, "f": ("a", "b")}, found.other, found.within, {}))
+
+
+class Refusing:
+    """A guard that takes every patch for one that knows the tests' inputs."""
+
+    def check(
+        self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
+    ) -> Verdict:
+        return Verdict(ok=False, reason="knows the tests' inputs")
+
+
+def test_only_patches_that_repair_tests_are_looked_at(tmp_path: Path) -> None:
+    red = "def total(items):\n    return sum(items[1:])\n"
+    test = "from shop import total\n\n\ndef test_all():\n    assert total([1, 2]) == 3\n"
+    top = make_repo(tmp_path / "shop", {"shop.py": "import os\n\n\n" + red, "test_shop.py": test})
+    tidy, right = {"shop.py": red}, {"shop.py": red.replace("[1:]", "")}
+    outcome = run(top, Script([tidy, right]), special=Refusing()).outcome
+    assert [bool(attempt.verdict) for attempt in outcome.attempts] == [True, True, False]

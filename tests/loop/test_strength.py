@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from coderefine.loop.critique import critique
 from coderefine.loop.strength import Measured, Strength
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
+from tests.support.command import coderefine
 from tests.support.repo import make_repo
 
 OLD = "def old_enough(age):\n    return age > 18\n"
@@ -55,3 +57,18 @@ def test_answers_near_the_repaired_test_that_change_are_counted(tmp_path: Path) 
     assert found.changed is not None
     assert found.changed[0] == 0
     assert found.changed[1] > 8, "18 itself is what was wrong; among its neighbours nothing changes"
+
+
+def test_what_the_tests_notice_of_the_linters_own_fixes_says_nothing_against_a_repair(tmp_path: Path) -> None:
+    shown = "\n\n".join(f'def shown{n}(value):\n    return "{{}}".format(value + {n})\n' for n in range(6))
+    calls = "".join(f"    words.shown{n}(3)\n" for n in range(6))
+    tests = (
+        "import words\nfrom seq import last\n\n\ndef test_last():\n    assert last([1, 2, 3]) == 3\n"
+        f"    assert last('ab') == 'b'\n    assert last([5]) == 5\n\n\ndef test_calls():\n{calls}"
+    )
+    seq = "def last(values):\n    return values[len(values) - 2]\n"
+    top = make_repo(tmp_path / "p", {"seq.py": seq, "words.py": shown, "test_all.py": tests})
+    done = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    report = json.loads(done.out)
+    assert (report["clean"], report["offers"]) == (True, []), done.err
+    assert ".format" not in (top / "words.py").read_text("utf-8")

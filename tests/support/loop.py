@@ -25,6 +25,7 @@ from coderefine.core import (
 )
 from coderefine.critics import build
 from coderefine.loop.refine import refine
+from coderefine.loop.special_cases import Guard
 from coderefine.loop.state import Parts
 from coderefine.project import Protection, interpreter, locate
 from coderefine.workspace import open_views
@@ -91,6 +92,7 @@ def run(
     limits: Limits = Limits(),
     advice: Sequence[Critic] = (),
     lasting: float | None = None,
+    special: Guard | None = None,
     **settings: object,
 ) -> Ran:
     """refine() on the repository at `top`, the way `coderefine fix` wires it. `lasting`: seconds each check claims."""
@@ -116,6 +118,7 @@ def run(
                 record=recorded.append,
                 edited=originals.edited,
                 advice=advice,
+                special=special,
             )
         )
     return Ran(outcome, events, recorded)
