@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
+from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
@@ -108,10 +108,10 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     """On a slow suite: the failing tests, and those that earlier attempts broke, before all others are run.
 
     An attempt that is no better there is refused at once, unless what it lost says nothing against it. Of the others it
-    is assumed that they do as in the best.
+    is assumed that they do as in the best. Where a module could not be collected all run: its tests have no names yet.
     """
     suite = tests(state.best)
-    if suite is None or suite.seconds < SLOW_SUITE or state.absent.issuperset(suite.failing):
+    if suite is None or suite.seconds < SLOW_SUITE or not _alone(state, suite):
         return None
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
     wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
@@ -124,6 +124,11 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     excuse(state, attempt, replace(ask, rich=False, freedom=state.freedom, tests=None))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     return None if attempt.verdict else attempt
+
+
+def _alone(state: State, suite: Check) -> bool:
+    """Whether what fails can be run before all others."""
+    return all("::" in name for name in suite.failing) and not state.absent.issuperset(suite.failing)
 
 
 def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:

@@ -118,6 +118,13 @@ def test_on_a_slow_suite_the_second_step_is_not_refused_for_what_the_first_repai
     assert ran.outcome.stop is Stop.CLEAN
 
 
+def test_on_a_slow_suite_a_module_becomes_collectable(tmp_path: Path) -> None:
+    """Its tests have no names before: those that still fail cannot be run first."""
+    top = make_repo(tmp_path / "shop", {"shop.py": "SIZE = 1\n", "test_shop.py": TESTS})
+    outcome = run(top, Script([{"shop.py": f"SIZE = 1\n\n\n{RIGHT}"}]), lasting=6.0).outcome
+    assert (outcome.stop, outcome.evidence.flipped) == (Stop.CLEAN, ("test_shop.py",))
+
+
 def test_part_of_the_way_is_published_and_the_rest_is_named(tmp_path: Path) -> None:
     tests = TESTS + "\n\ndef test_impossible():\n    assert total([1]) == 'one'\n"
     top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": tests})
