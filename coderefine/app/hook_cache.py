@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from coderefine import import_graph as graph
 from coderefine.app.project import Setup
@@ -45,6 +45,16 @@ def same(parts: Setup, tests: Sequence[str], python: Sequence[str]) -> set[str]:
     if not isinstance(kept, list) or any(path.endswith(CONFTEST) for path in graph.reached(kept[1], python)):
         return set()
     return reach.same(folder, top, tests, python, kept[0])
+
+
+def same_with(parts: Setup, tests: Collection[str], patched: Mapping[str, bytes]) -> set[str]:
+    """Return those of `tests` that, by the coverage map, run nothing of what changes when files become `patched`."""
+    folder, top = _folder(parts), str(parts.place.top)
+    if not folder:
+        return set()
+    texts = {path: data.decode("utf-8", "replace") for path, data in patched.items()}
+    marks = {**graph.walk(top), **dict.fromkeys(texts, (-1, -1))}
+    return reach.same(folder, top, tests, texts, marks, texts)
 
 
 def keep(parts: Setup, view: View, checks: Sequence[Check], tests: Collection[str]) -> None:

@@ -8,6 +8,7 @@ import posixpath
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coderefine.app.destination import Delivery
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
     from coderefine.loop.behaviour import Keeper
+    from coderefine.loop.fast_proof import FastProof
     from coderefine.loop.special_cases import Guard
     from coderefine.loop.state import Parts
     from coderefine.publishers import Snapshot
@@ -255,6 +257,7 @@ def assembled(
         advice=advice(setup, client, original, earlier),
         task=setup.task,
         accept_plausible=setup.config.accept == "plausible",
+        fast=_fast(setup, under) if setup.config.fast_proof else None,
     )
 
 
@@ -280,6 +283,16 @@ def _special(setup: Setup, earlier: Sequence[Attempt]) -> Guard:
 
     live = SpecialCases(setup.place, setup.interpreter, setup.config)
     return Remembered(live, earlier) if earlier else live
+
+
+def _fast(setup: Setup, under: Mapping[str, bytes | None]) -> FastProof:
+    """Choose a proof's tests, also by the hook's coverage map where that is about the tree to check."""
+    from coderefine.app.hook_cache import same_with
+    from coderefine.loop.fast_proof import FastProof, none_same
+
+    protection = setup.protection
+    same = none_same if under else partial(same_with, setup)
+    return FastProof(setup.place.top, protection.is_test, protection.plugins, under, same)
 
 
 def _roots(setup: Setup) -> tuple[str, ...]:

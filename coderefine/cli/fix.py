@@ -7,13 +7,13 @@ import click
 from coderefine.app import destination
 from coderefine.app.project import setup
 from coderefine.app.run import Request, mend
-from coderefine.cli.options import GATES, LOOP, OUTPUT, PATHS, TASK, options
+from coderefine.cli.options import GATES, LOOP, OUTPUT, PATHS, PROOF, TASK, options
 from coderefine.cli.screen import screen
 
 
 @click.command()
 @PATHS
-@options(TASK, GATES, LOOP, destination.OPTIONS, OUTPUT)
+@options(TASK, GATES, LOOP, PROOF, destination.OPTIONS, OUTPUT)
 def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
     """Repair what the gates find in PATHs (default: this folder); write what is proved, offer what is plausible."""
     asked = Request.of(given)

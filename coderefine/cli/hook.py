@@ -127,7 +127,7 @@ def _parts(top: Path, python: list[str], given: dict[str, object], display: Scre
     from coderefine.project import Protection
 
     standing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
-    parts = setup(standing, {**given, "timeout": seconds, "accept": "proved"}, display.listen)
+    parts = setup(standing, {**given, "timeout": seconds, "accept": "proved", "fast_proof": False}, display.listen)
     place = replace(parts.place, scope=tuple(python))
     return replace(parts, place=place, protection=Protection.of(place, parts.config))
 

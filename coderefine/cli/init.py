@@ -24,6 +24,7 @@ LATER = (
     "request-timeout = 600.0  # seconds of silence of the model's server that end a request",
     "search-time = 30.0  # seconds of the offline search (8 when a model comes after it)",
     'accept = "plausible"  # write the first patch that may be right; by default such are only offered',
+    "fast-proof = true  # prove with the tests that can reach the patch, where all take minutes",
     'python = ".venv/bin/python"  # the project\'s interpreter, when it is not found',
     'model = "gpt-5-mini"  # asked only when a key or a base-url is there',
     'base-url = "http://localhost:11434/v1"  # any OpenAI-compatible server',

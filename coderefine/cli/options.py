@@ -119,6 +119,14 @@ LOOP = (
         help="Print every request before it is sent; without a model, what the first would be.",
     ),
 )
+PROOF = (
+    click.option(
+        "--fast-proof/--no-fast-proof",
+        default=None,
+        help="Prove with the tests that can reach the patch instead of all (default: no). The hook and suggest never "
+        "do: nobody looks before they publish.",
+    ),
+)
 OUTPUT = (
     click.option(
         "--format",

@@ -126,7 +126,7 @@ def _first(target: Target, asked: Request, display: Screen) -> int:
     if not paths:
         _nothing(display)
         return _told(target, Bundle(head, base), None)
-    sure = {**asked.flags, "accept": "proved"}
+    sure = {**asked.flags, "accept": "proved", "fast_proof": False}
     parts = setup(tuple(str(repository.top / path) for path in paths), sure, display.listen)
     return _proved(target, parts, asked, display, (head, base))
 

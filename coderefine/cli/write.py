@@ -13,7 +13,7 @@ import click
 from coderefine.app import destination
 from coderefine.app.project import setup
 from coderefine.app.run import Request, mend
-from coderefine.cli.options import GATES, LOOP, OUTPUT, options
+from coderefine.cli.options import GATES, LOOP, OUTPUT, PROOF, options
 from coderefine.cli.screen import screen
 from coderefine.config import Config
 from coderefine.core import Verdict
@@ -51,7 +51,7 @@ SMALL, NEIGHBOURS = 3_000, 2
     help="Let the model draft tests where there are none; they advise, and prove nothing.",
 )
 @click.option("--keep-draft", metavar="FILE", help="Write the drafted tests that pass into this new file.")
-@options(GATES, LOOP, destination.OPTIONS, OUTPUT)
+@options(GATES, LOOP, PROOF, destination.OPTIONS, OUTPUT)
 def write(  # one parameter per flag of its own
     request: str,
     *,

@@ -60,10 +60,11 @@ class Config:
     `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds; the last one is how long the model's
     server may be silent. `max_cost` is dollars. None means no limit, or "find out"; without `search_time` the search
     takes 30 s, or 8 s where a model follows. `test_timeout` limits a test whose usual time is not known. `network`: the
-    tests may use it. `pass_env`: names or globs of variables that the tests see although they look like secrets.
-    `task`: a name (tasks/) or a TOML file, relative to the project's root. `models`: from cheap to strong, in place of
-    `model`. `samples`: answers per round, 0 as the policy has it. `cost_alone`, no key: max-cost is set, and neither
-    max-tokens nor max-requests. `accept`: what is written, see ACCEPTS.
+    tests may use it. `fast_proof`: prove with the tests that can reach the patch only. `pass_env`: names or globs of
+    variables that the tests see although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
+    the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0 as the
+    policy has it. `cost_alone`, no key: max-cost is set, and neither max-tokens nor max-requests. `accept`: what is
+    written, see ACCEPTS.
     """
 
     task: str = "fix"
@@ -101,6 +102,7 @@ class Config:
     pass_env: tuple[str, ...] = ()
     sandbox: str = "auto"
     accept: str = ACCEPTS[0]
+    fast_proof: bool = False
     author: str | None = None
     message: str = "fix: {summary}"
     extra_headers: Mapping[str, str] = field(default_factory=dict)

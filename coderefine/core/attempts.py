@@ -49,3 +49,8 @@ class Attempt:
     def cases(self) -> Mapping[str, Case]:
         check = next((check for check in self.checks if check.cases), None)
         return check.cases if check else {}
+
+    @property
+    def carried(self) -> frozenset[str]:
+        """Ids among `cases` that were not run: their outcomes are the baseline's."""
+        return frozenset[str]().union(*(check.carried for check in self.checks))

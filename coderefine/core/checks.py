@@ -16,6 +16,7 @@ class Ask:
 
     `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the
     baseline (None: look at everything). `tests`: run only these ids, in this order (None: all).
+    `files`: run only the tests of these files, named as in ids (None: of all).
     `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
     `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any, and
     (before Python 3.12, where recording is dear) of the tests `watched` only unless that is None.
@@ -30,6 +31,7 @@ class Ask:
     scope: tuple[str, ...] = (".",)
     changed: frozenset[str] | None = None
     tests: tuple[str, ...] | None = None
+    files: tuple[str, ...] | None = None
     first: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
     stop_early: bool = False
@@ -53,6 +55,7 @@ class Check:
     `tool` names the program and version that spoke. `scores` by criterion and their weighted mean `total`
     (1 poor, 5 nothing to add) are a review's; None: it gave none. `confined`: what confined the tests, in words.
     `followed`: tests started Python programs of which lines were recorded. `needs`: what they took, see `Ask.record`.
+    `carried`: ids among `cases` that were not run: the outcomes are the baseline's (loop/fast_proof.py).
     """
 
     critic: str
@@ -69,6 +72,7 @@ class Check:
     confined: tuple[str, ...] = ()
     followed: bool = False
     needs: Needs = field(default=Needs(), compare=False)
+    carried: frozenset[str] = frozenset()
 
     @property
     def failing(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ class Evidence:
 
     `changed`: answers near the tests that its repairs change besides those that were wrong, and all compared.
     `doubts`: why it is only plausible, although everything is green; none: it is proved.
+    `ran`: how many tests the proof ran, and all there are; None where it ran them all.
     """
 
     flipped: tuple[str, ...] = ()
@@ -45,11 +46,19 @@ class Evidence:
     notes: tuple[str, ...] = ()
     changed: tuple[int, int] | None = None
     doubts: tuple[str, ...] = ()
+    ran: tuple[int, int] | None = None
 
     @property
     def word(self) -> str:
         """What the patch is: `proved`, or only `plausible`."""
         return "plausible" if self.doubts else "proved"
+
+    @property
+    def proved_by(self) -> str:
+        """Which tests prove it, in words; "" where all do."""
+        if self.ran is None:
+            return ""
+        return "proved by {:,} of {:,} tests (--fast-proof): those that can reach the patch".format(*self.ran)
 
 
 @dataclass(frozen=True, slots=True)

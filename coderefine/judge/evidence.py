@@ -23,13 +23,14 @@ def evidence(
     """Tests flipped, kept and lost, and how many patched lines the tests ran.
 
     `coverage` is that of the candidate's tree (by default, that of its own check), `originals` the baseline's content
-    of the touched files. `kept` counts tests that were fine and still are. `covered` is None without coverage.
+    of the touched files. `kept` counts tests that ran, were fine and still are. `covered` is None without coverage.
     """
     if coverage is None:
         coverage = candidate.coverage
     broken = {*lost(candidate, baseline, flaky), *gone(candidate, baseline)}
+    ran = candidate.cases.keys() - candidate.carried
     kept = sum(
-        case.status in (*PASSING, Status.SKIPPED) and id not in flaky and id not in broken and id in candidate.cases
+        case.status in (*PASSING, Status.SKIPPED) and id not in flaky and id not in broken and id in ran
         for id, case in baseline.cases.items()
     )
     return Evidence(
@@ -38,6 +39,7 @@ def evidence(
         lost=tuple(id for id in baseline.cases if id in broken),
         flaky=tuple(sorted(flaky)),
         covered=None if coverage is None else covered(candidate, originals, coverage),
+        ran=(len(ran), len(candidate.cases)) if candidate.carried else None,
     )
 
 

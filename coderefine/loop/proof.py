@@ -13,6 +13,7 @@ from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.confirmation import SLOW
 from coderefine.loop.critique import critique
+from coderefine.loop.fast_proof import WHOLE, Selection, carry
 from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
@@ -100,8 +101,12 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     test files is kept in `state.examined`.
     """
     state.say("stage", "proof")
+    suite = tests(state.baseline)
+    selection = _selection(state, attempt.patch)
+    state.selected[attempt.number] = selection
     ask = Ask(
         state.parts.scope,
+        files=selection.files,
         cover=frozenset(attempt.patch.files),
         coverage=True,
         watched=_near(state),
@@ -118,6 +123,8 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     def run(ask: Ask) -> Attempt:
         state.examined.pop(attempt.number, None)
         checks = critique(state.parts.views, state.parts.critics, attempt.patch, ask, look=look)
+        if suite:
+            checks = tuple(carry(one, suite, selection) if one.critic == suite.critic else one for one in checks)
         return replace(attempt, checks=(*checks, *advice_on(attempt)))
 
     _begin_confirming(state, ask)
@@ -125,6 +132,14 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     state.flaky |= state.confirmation.flaky()
     excuse(state, found, replace(ask, rich=False, freedom=state.freedom))
     return found
+
+
+def _selection(state: State, patch: Patch) -> Selection:
+    """The tests that prove `patch`: all of them, unless the user has asked for fewer."""
+    suite, fast = tests(state.baseline), state.parts.fast
+    if suite is None or fast is None:
+        return WHOLE
+    return fast.select(patch, suite.cases, state.parts.task.judged)
 
 
 def _begin_confirming(state: State, ask: Ask) -> None:

@@ -11,6 +11,7 @@ from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
 from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import critique
+from coderefine.loop.fast_proof import announcement
 from coderefine.loop.flaky import rerun_failing
 from coderefine.loop.ladder import Ladder
 from coderefine.loop.offered import held_back, standing
@@ -22,8 +23,6 @@ from coderefine.loop.trial import tried
 End = tuple[Stop, str]
 WITHOUT_MORE = frozenset({Stop.CLEAN, Stop.NO_PROGRESS, Stop.CYCLE, Stop.UNFIXABLE})
 """Reasons to stop that say no more than that nothing better was found."""
-LONG = 60.0
-"""Seconds of tests from which on it is said what a proof costs."""
 
 
 def refine(parts: Parts) -> Outcome:
@@ -54,8 +53,8 @@ def _judge_baseline(state: State) -> None:
     checks = critique(state.parts.views, state.parts.critics, Patch(), ask, look=state.name_view)
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
-    if suite and suite.seconds > LONG:
-        state.say("note", f"the tests take {suite.seconds:.0f} s: to prove a patch they run once more")
+    if suite and (cost := announcement(suite.seconds, fast=state.parts.fast is not None)):
+        state.say("note", cost)
     state.freedom = Freedom(needs=suite.needs) if suite else state.freedom
     if suite and suite.failing and state.parts.proposers:
         state.say("stage", f"failing tests once more, watched ({len(suite.failing)})")

@@ -39,6 +39,7 @@ from coderefine.core import (
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Keeper
 from coderefine.loop.confirmation import Confirmation
+from coderefine.loop.fast_proof import WHOLE, FastProof, Selection
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.strength import Strength
 
@@ -82,6 +83,7 @@ class Parts:
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: says when an attempt is good enough although advisers have remarks left, and what it refuses to change.
     `accept_plausible`: write the first plausible repair; otherwise what may be wrong is offered.
+    `fast`: chooses the tests of a proof (None: all of them).
     """
 
     views: Views
@@ -104,6 +106,7 @@ class Parts:
     advice: Sequence[Critic] = ()
     task: Task = FIX
     accept_plausible: bool = False
+    fast: FastProof | None = None
 
 
 @dataclass(slots=True)
@@ -118,7 +121,8 @@ class State:
     `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
     `offers`: what is plausible and was not taken as a step. `doubts`: why an attempt that was taken may be wrong, and
     `changed`: nearby answers that it changes and all compared, by number.
-    `examined`: by the number of an attempt, digests of the test files after its tests had run.
+    `examined`: by the number of an attempt, digests of the test files after its tests had run; `selected`: which tests
+    those were.
     """
 
     parts: Parts
@@ -138,6 +142,7 @@ class State:
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)
+    selected: dict[int, Selection] = field(default_factory=dict)
     offers: list[Offer] = field(default_factory=list)
     doubts: dict[int, str] = field(default_factory=dict)
     changed: dict[int, tuple[int, int] | None] = field(default_factory=dict)
@@ -231,8 +236,14 @@ class State:
         others = tuple(other for other in offered if other.files != attempt.patch.files)
         steps = [one.number for one in self.attempts[: attempt.number + 1] if one.verdict]
         doubts = tuple(self.doubts[number] for number in steps if number in self.doubts)
+        why = self.selected.get(attempt.number, WHOLE).why
         return replace(
-            found, isolation=self.isolation, alternatives=others, doubts=doubts, changed=self._all_changed(steps)
+            found,
+            isolation=self.isolation,
+            alternatives=others,
+            notes=(f"all tests ran despite --fast-proof: {why}",) if why else (),
+            doubts=doubts,
+            changed=self._all_changed(steps),
         )
 
     def _all_changed(self, steps: Sequence[int]) -> tuple[int, int] | None:

@@ -23,23 +23,36 @@ def affected(
     read instead of those below `top`.
     """
     known = sorted(files)
-    texts = {path: hidden.get(path) for path in known}
+    found = reached(users(top, known, hidden), changed)
+    conftests = conftests_of(found)
+    return [path for path in known if is_test_file(path, is_test) and (path in found or above(path, conftests))]
+
+
+def users(
+    top: Path, files: Iterable[str], hidden: Mapping[str, bytes | None] = MappingProxyType({})
+) -> dict[str, list[str]]:
+    """By file, those of `files` that import it. `hidden` as for `affected`."""
+    texts = {path: hidden.get(path) for path in files}
     imports = {
         path: imported(str(top / path), path) if text is None else imports_of(text, path)
         for path, text in texts.items()
     }
-    found = reached(users_of(imports), changed)
-    homes = {PurePosixPath(path).parent for path in found if PurePosixPath(path).name == "conftest.py"}
-    return [path for path in known if is_test_file(path, is_test) and (path in found or _below(path, homes))]
+    return users_of(imports)
+
+
+def conftests_of(found: Iterable[str]) -> dict[PurePosixPath, str]:
+    """The files of `found` that are a conftest.py, by their folders."""
+    return {PurePosixPath(path).parent: path for path in found if PurePosixPath(path).name == "conftest.py"}
+
+
+def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
+    """The first of `conftests` beside or above `path`, whose fixtures it may use; "" where there is none."""
+    return next((conftests[home] for home in PurePosixPath(path).parents if home in conftests), "")
 
 
 def is_test_file(path: str, is_test: Callable[[str], bool]) -> bool:
     """Whether pytest may find tests in it: what only supports tests is none."""
     return is_test(path) and PurePosixPath(path).name not in ("conftest.py", "__init__.py")
-
-
-def _below(path: str, homes: set[PurePosixPath]) -> bool:
-    return any(home in homes for home in PurePosixPath(path).parents)
 
 
 def python_files(top: Path) -> list[str]:

@@ -106,6 +106,8 @@ def _evidence(outcome: Outcome) -> str:
         parts.append("patched lines covered {}/{}".format(*found.covered))
     if found.strength:
         parts.append("strength {}/{}".format(*found.strength))
+    if found.proved_by:
+        parts.append(found.proved_by)
     return "; ".join(parts)
 
 

@@ -140,11 +140,21 @@ def _kept(folder: str, top: str) -> Entries:
     return kept[2] if good and isinstance(kept[2], dict) else {}  # type: ignore[index]
 
 
-def same(folder: str, top: str, tests: Iterable[str], python: Iterable[str], marks: Mapping[str, Mark]) -> set[str]:
-    """Those of `tests` that surely run as they did, though `python` has changed. `marks`: of all files, as they are."""
+def same(  # noqa: PLR0917
+    folder: str,
+    top: str,
+    tests: Iterable[str],
+    python: Iterable[str],
+    marks: Mapping[str, Mark],
+    texts: Mapping[str, str] | None = None,
+) -> set[str]:
+    """Those of `tests` that surely run as they did, though `python` has changed. `marks`: of all files, as they are.
+
+    `texts`: what files hold in place of what is on the disk; their marks are of no file.
+    """
     tests = list(tests)
     known = _kept(folder, top) if tests else {}
-    now: dict[str, Parts | None] = {}
+    now = {path: _parsed(text) for path, text in (texts or {}).items()}
     staged = set(python)
     return {
         test
@@ -172,6 +182,14 @@ def _unchanged(top: str, path: str, entry: Entry, marks: Mapping[str, Mark], now
 def _parts(file: str) -> Parts | None:
     try:
         with open(file, encoding="utf-8") as opened:  # noqa: PTH123
-            return Parts(opened.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+            text = opened.read()
+    except (OSError, ValueError):
+        return None
+    return _parsed(text)
+
+
+def _parsed(text: str) -> Parts | None:
+    try:
+        return Parts(text)
+    except (SyntaxError, ValueError, RecursionError):
         return None

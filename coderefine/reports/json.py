@@ -97,6 +97,7 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 def _attempt(attempt: Attempt) -> dict[str, object]:
     """Summarise an attempt; its findings are in `remaining` and in the journal."""
+    carried = attempt.carried
     return {
         "number": attempt.number,
         "origin": attempt.patch.origin,
@@ -105,7 +106,7 @@ def _attempt(attempt: Attempt) -> dict[str, object]:
         "ok": attempt.verdict.ok,
         "reason": attempt.verdict.reason,
         "findings": {check.critic: len(check.findings) for check in attempt.checks},
-        "tests": dict(Counter(case.status.value for case in attempt.cases.values())),
+        "tests": dict(Counter(case.status.value for id, case in attempt.cases.items() if id not in carried)),
         "cost": _cost(attempt.cost),
     }
 
@@ -137,6 +138,7 @@ def _evidence(proof: Evidence) -> dict[str, object]:
         "notes": list(proof.notes),
         "changed": _fraction(proof.changed),
         "doubts": list(proof.doubts),
+        "ran": _fraction(proof.ran),
     }
 
 

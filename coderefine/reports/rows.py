@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine.core import EMPTY, PLAUSIBLE, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
@@ -165,14 +165,15 @@ def _first(text: str) -> str:
 
 
 def _bar(outcome: Outcome) -> Iterator[Row]:
-    before, after = (_passed(attempt) for attempt in (outcome.baseline, outcome.best))
+    carried = outcome.best.carried
+    before, after = (_passed(attempt, carried) for attempt in (outcome.baseline, outcome.best))
     if before and after and before != after:
         yield Row("tests", f"{bar(*before)} {before[0]}/{before[1]} → {bar(*after)} {after[0]}/{after[1]} passed")
 
 
-def _passed(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the number of tests that passed and of tests that ran."""
-    ran = [case for case in attempt.cases.values() if case.status is not Status.SKIPPED]
+def _passed(attempt: Attempt, carried: Collection[str]) -> tuple[int, int] | None:
+    """Return the number of tests that passed and of tests that ran, those left out that are `carried`."""
+    ran = [case for id, case in attempt.cases.items() if case.status is not Status.SKIPPED and id not in carried]
     return (sum(not case.status.bad for case in ran), len(ran)) if ran else None
 
 
@@ -191,6 +192,7 @@ def evidence(proof: Evidence) -> str:
         [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
     )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
+    parts += [proof.proved_by] if proof.proved_by else []
     parts += [offer_rows.changes(proof.changed)] if proof.changed else []
     parts += [proof.isolation] if proof.isolation else []
     return " · ".join(parts)

@@ -69,6 +69,8 @@ def _ending(outcome: Outcome) -> Iterator[str]:
         yield f"tests     {outcome.suite_runs:.1f} x the time of the whole suite, besides the search"
     if outcome.evidence.flipped:
         yield f"flipped   {', '.join(outcome.evidence.flipped)}"
+    if outcome.evidence.proved_by:
+        yield f"proof     {outcome.evidence.proved_by}"
     for finding in outcome.remaining:
         label = "left" if finding.severity is Severity.HARD else "advice"
         yield f"{label:<10}{finding.where} {finding.rule} {finding.message}"

@@ -180,6 +180,7 @@ class _Cold:
             "args": ARGS,
             "extra": self.config.pytest_args,
             "tests": self.ask.tests,
+            "files": self.ask.files,
             "first": self.ask.first,
             "done": tuple(tally.cases),
             "avoid": tuple(tally.broken),

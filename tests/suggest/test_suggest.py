@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import seal
 from tests.support.cases import every
-from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine
+from tests.support.command import GREEN, LINT, ORDER, TESTS, Said, coderefine
 from tests.support.github_fake import Fake, served
 from tests.support.repo import git, make_repo, write
 
@@ -83,6 +83,21 @@ def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake, tmp_pa
     assert pull.comments == []
     assert pull.notes == []
     assert not [one for one in pull.log if one[2] == 422]
+
+
+def test_what_is_suggested_is_proved_by_all_tests(proved: Path, tmp_path: Path) -> None:
+    """Whatever `fast-proof` says: nobody looks before it is posted."""
+    top = Path(shutil.copytree(proved / "r", tmp_path / "r", symlinks=True))
+    write(top, {"pyproject.toml": "[tool.coderefine]\nfast-proof = true\nsearch = false\n"})
+    write(
+        top,
+        {"order.py": LINT, "test_new.py": "from new import hello\n\n\ndef test_hi():\n    assert hello() == 'hi'\n"},
+    )
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "untidy")
+    said = coderefine("suggest", "--base", git(top, "rev-parse", "main"), "--no-model", "--no-post", cwd=top)
+    assert "0 tests flipped, 3 kept" in said.out, said
+    assert "proved by" not in said.out
 
 
 @pytest.mark.thorough

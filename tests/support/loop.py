@@ -24,6 +24,7 @@ from coderefine.core import (
     Views,
 )
 from coderefine.critics import build
+from coderefine.loop.fast_proof import FastProof
 from coderefine.loop.refine import refine
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.state import Parts
@@ -119,6 +120,7 @@ def run(
                 edited=originals.edited,
                 advice=advice,
                 special=special,
+                fast=FastProof(place.top, protection.is_test, protection.plugins) if config.fast_proof else None,
             )
         )
     return Ran(outcome, events, recorded)

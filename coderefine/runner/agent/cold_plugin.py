@@ -121,22 +121,24 @@ class TestChoice:
         first: Sequence[str] = (),
         done: Iterable[str] = (),
         avoid: Iterable[str] = (),
+        files: Optional[Iterable[str]] = None,
     ) -> None:
+        wanted = files if only is None else only
         self._only = None if only is None else {name: index for index, name in enumerate(only)}
         self._first = {name: index for index, name in enumerate(first)}
         self._done = frozenset(done)
         self._avoid = frozenset(avoid)
+        self._names = None if wanted is None else frozenset(name.split("::", 1)[0] for name in wanted)
         self._files: Optional[frozenset[str]] = None
 
     def wants_file(self, root: str, path: str) -> bool:
         """False for a test file (or folder) none of whose tests is asked for; saves its import."""
         if self._avoid and os.path.relpath(path, root).replace(os.sep, "/") in self._avoid:
             return False
-        if self._only is None or os.path.basename(path) in ("__init__.py", "conftest.py"):
+        if self._names is None or os.path.basename(path) in ("__init__.py", "conftest.py"):
             return True
         if self._files is None:
-            parts = {os.path.normpath(os.path.join(root, name.split("::", 1)[0])) for name in self._only}
-            self._files = frozenset(parts)
+            self._files = frozenset(os.path.normpath(os.path.join(root, name)) for name in self._names)
         return path in self._files or any(item.startswith(path + os.sep) for item in self._files)
 
     def arrange(self, items: List[Any]) -> List[Any]:

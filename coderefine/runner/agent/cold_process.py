@@ -101,7 +101,7 @@ def run(job: Dict[str, Any], channel: agent_channel.Channel) -> int:
         chosen = None if job["watched"] is None else frozenset(job["watched"])
         follow = os.path.join(job["temp"], "followed") if job["follow"] else ""
         lines = Recorder(paths, frozenset(job["cover"]), chosen, follow)
-    choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"])
+    choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"], job["files"])
     plugins = [AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
     if job["compile"]:
         plugins.append(Compiler())
