@@ -69,7 +69,7 @@ class Delivery:
 
     def check(self, repository: Repository, config: Config) -> None:
         """Raise UsageError now for what would make the publication fail after the run."""
-        from coderefine.publishers.identity import author_env
+        from coderefine.publishers.message import author_env
 
         try:
             author_env(config.author)

@@ -80,8 +80,7 @@ def _github(target: Target, bundle: Bundle, secret: str) -> str:
 
 def _fetch(target: Target, bundle: Bundle) -> str:
     """Return a shell command that downloads exactly the checked patch and applies it; "" where there is no artifact."""
-    from coderefine.publishers.hosts.artifact import checked_file
-    from coderefine.publishers.hosts.bundle import PATCH
+    from coderefine.publishers.hosts.bundle import PATCH, checked_file
 
     sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
     if not sha256:
@@ -101,7 +100,7 @@ def _api(secret: str) -> Api:
 
 def _pushed(target: Target, bundle: Bundle, snapshot: Snapshot, outcome: Outcome) -> tuple[str, Bundle]:
     """Push, and return a line about it and what is left to post: after a push only the annotations."""
-    from coderefine.publishers.push import Push
+    from coderefine.publishers.branch import Push
 
     meant = target.pull
     branch = meant.branch or snapshot.head.branch or ""

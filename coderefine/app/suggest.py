@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Attempt, Finding, Outcome, Patch
-from coderefine.publishers.hosts.artifact import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS
-from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
+from coderefine.publishers.hosts.bundle import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS, Bundle, Note, Suggestion
 from coderefine.reports.rows import evidence
 from coderefine.reports.run_report import blocking, gone, rule, words
 

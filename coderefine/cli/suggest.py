@@ -107,7 +107,7 @@ def _host() -> str:
 
 def _second(target: Target, folder: Path) -> int:
     """Post what another run proved, without checking out or running anything of the pull request."""
-    from coderefine.publishers.hosts.artifact import read
+    from coderefine.publishers.hosts.bundle import read
 
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
@@ -170,8 +170,7 @@ def _told(target: Target, bundle: Bundle, proved: tuple[Snapshot, Outcome] | Non
 
 def _write(folder: Path, bundle: Bundle, proved: tuple[Snapshot, Outcome] | None) -> None:
     from coderefine.publishers import PatchFile
-    from coderefine.publishers.hosts.artifact import dump
-    from coderefine.publishers.hosts.bundle import NAME, PATCH
+    from coderefine.publishers.hosts.bundle import NAME, PATCH, dump
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NAME).write_text(dump(bundle), "utf-8")

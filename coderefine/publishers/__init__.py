@@ -1,17 +1,15 @@
 """Publish a proved patch.
 
-Every publisher is a compare-and-swap: what changed since the snapshot is never overwritten. `swap` and `commit`
-describe the order of writes to the disk, and what a killed process leaves behind.
+Every publisher is a compare-and-swap: what changed since the snapshot is never overwritten. `transaction` and
+`commit` describe the order of writes to the disk, and what a killed process leaves behind.
 """
 
 from __future__ import annotations
 
 from coderefine.publishers.branch import Branch
 from coderefine.publishers.commit import Commit
-from coderefine.publishers.diff import Diff
-from coderefine.publishers.files import Files
+from coderefine.publishers.files import Diff, Files, PatchFile
 from coderefine.publishers.message import Wording, trailers
-from coderefine.publishers.patch import PatchFile
 from coderefine.publishers.recover import recover
 from coderefine.publishers.snapshot import Snapshot
 from coderefine.publishers.undo import undo

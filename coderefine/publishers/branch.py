@@ -1,4 +1,4 @@
-"""`--branch NAME`: commit on a new branch on top of HEAD; nothing is checked out or written to the working tree."""
+"""Publish as a commit on another branch, here or at a remote; nothing is checked out, the working tree stays."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
 from coderefine.journal import Publication
-from coderefine.publishers.identity import author_env
-from coderefine.publishers.message import PLAIN, Wording
+from coderefine.publishers.message import PLAIN, RUN, Wording, author_env, changed_lines
 from coderefine.publishers.snapshot import Snapshot
-from coderefine.publishers.wrote import wrote
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Commit on a new branch.
+    """`--branch NAME`: commit on a new branch on top of HEAD.
 
     Git hooks do not run, since nothing is checked out; they run when the branch is pushed or merged.
     """
@@ -31,30 +29,86 @@ class Branch:
         Raises PublishError when HEAD moved, or the branch exists with something else.
         """
         repository, head = self.snapshot.repository, self.snapshot.head
-        ref = self._ref()
+        ref = f"refs/heads/{self.branch}"
+        if repository.run("check-ref-format", ref).returncode:
+            raise PublishError(f"{self.branch!r} cannot be the name of a branch: choose another for --branch")
         changes = self.snapshot.changes(outcome.best.patch)
         self.snapshot.check_head()
-        done = self.snapshot.graft(changes)
+        tree = self.snapshot.patched_head(changes).tree
         if existing := repository.resolve(ref):
-            return self._same(existing, done.tree)
+            if self.snapshot.is_on_head(existing, tree):
+                return f"branch {self.branch} holds this repair already ({existing[:10]})"
+            raise PublishError(f"the branch {self.branch} exists and holds something else: choose another name")
         message = self.wording.full(outcome, self.snapshot.journal.run)
         sign = repository.setting("commit.gpgSign") in ("true", "yes", "on", "1")
-        commit = repository.commit_tree(done.tree, head.sha, message, author_env(self.wording.author), sign=sign)
+        commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author), sign=sign)
         repository.move_ref(ref, commit, None, "coderefine")
-        self.snapshot.journal.published(
-            Publication("branch", str(self.snapshot.top), (), head.sha, ref, commit, done.tree)
-        )
-        return f"branch {self.branch} is {commit[:10]}: {wrote(changes)}; undo: coderefine undo"
+        self.snapshot.journal.published(Publication("branch", str(self.snapshot.top), (), head.sha, ref, commit, tree))
+        return f"branch {self.branch} is {commit[:10]}: {changed_lines(changes)}; undo: coderefine undo"
 
-    def _ref(self) -> str:
-        if self.snapshot.repository.run("check-ref-format", f"refs/heads/{self.branch}").returncode:
-            raise PublishError(f"{self.branch!r} cannot be the name of a branch: choose another for --branch")
-        return f"refs/heads/{self.branch}"
 
-    def _same(self, existing: str, tree: str) -> str:
-        """Return whether an existing branch holds this very repair."""
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """The new commit of the remote branch, and a line that says so."""
+
+    commit: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """Push HEAD plus the patch to `branch` of `remote`; nothing local changes.
+
+    `own`: the branch is coderefine's and may be rewritten, as long as it has no commits of others.
+    """
+
+    snapshot: Snapshot
+    branch: str
+    remote: str = "origin"
+    wording: Wording = PLAIN
+    own: bool = False
+    name: str = "push"
+
+    def publish(self, outcome: Outcome) -> str:
+        """Push, and return a line that says so; see `land`."""
+        return self.land(outcome).line
+
+    def land(self, outcome: Outcome) -> Landed:
+        """Push.
+
+        Raises PublishError when the remote branch is not at the commit that was proved on, or git refuses.
+        """
+        repository, head = self.snapshot.repository, self.snapshot.head
+        if head.sha is None:
+            raise PublishError("there is no commit to push on")
+        ref = f"refs/heads/{self.branch}"
+        listing = repository.run("ls-remote", self.remote, ref)
+        if listing.returncode:
+            raise PublishError(f"git cannot ask {self.remote}: {listing.complaint}")
+        there = listing.text.split("\t")[0].strip()
+        if not self.own and there != head.sha:
+            raise PublishError(
+                f"{self.remote}/{self.branch} moved since the run began, so nothing was pushed: run again"
+            )
+        changes = self.snapshot.changes(outcome.best.patch)
+        tree = self.snapshot.patched_head(changes).tree
+        if self.own and there and self._is_pushed(ref, there, tree):
+            return Landed(there, f"{self.branch} holds this repair already ({there[:10]})")
+        message = self.wording.full(outcome, self.snapshot.journal.run)
+        commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author))
+        pushed = repository.run("push", "--quiet", f"--force-with-lease={ref}:{there}", self.remote, f"{commit}:{ref}")
+        if pushed.returncode:
+            raise PublishError(f"git would not push to {self.remote}/{self.branch}: {pushed.complaint}")
+        return Landed(commit, f"pushed {commit[:10]} to {self.branch}: {changed_lines(changes)}")
+
+    def _is_pushed(self, ref: str, there: str, tree: str) -> bool:
+        """Return whether our branch holds this patch already.
+
+        Raises PublishError when its newest commit is not ours.
+        """
         repository = self.snapshot.repository
-        parent = repository.resolve(f"{existing}^")
-        if repository.tree(existing) == tree and parent == self.snapshot.head.sha:
-            return f"branch {self.branch} holds this repair already ({existing[:10]})"
-        raise PublishError(f"the branch {self.branch} exists and holds something else: choose another name")
+        repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, ref)
+        if f"\n{RUN}: " not in repository.run("log", "-1", "--format=%B", there).text:
+            branch = f"{self.remote}/{self.branch}"
+            raise PublishError(f"{branch} has a commit of another author: merge or delete it, then run again")
+        return self.snapshot.is_on_head(there, tree)

@@ -1,6 +1,6 @@
 """`--commit`: HEAD plus the patch becomes a commit on the current branch, with the user's hooks and nothing else.
 
-Order (steps 1-3 and the end are those of `swap`; inside its step 5):
+Order (steps 1-3 and the end are those of `transaction`; inside its step 5):
 a. before anything: HEAD + patch, which is the tree that was proved; the user's next index made ready beside the old one
 b. announced; then index.lock is taken, with that index in it: no other git command moves HEAD or the index now
 c. HEAD, files and index compared with the snapshot
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
@@ -24,13 +23,10 @@ from coderefine.git import Repository, commit_with_hooks
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.judge import listed
 from coderefine.publishers import file_io
-from coderefine.publishers.graft import Graft, Item, merged
-from coderefine.publishers.identity import author_env
-from coderefine.publishers.message import PLAIN, Wording
-from coderefine.publishers.snapshot import Snapshot
+from coderefine.publishers.message import PLAIN, Wording, author_env, changed_lines
+from coderefine.publishers.snapshot import Item, PatchedHead, Snapshot, merged
 from coderefine.publishers.transaction import Hold, publish
-from coderefine.publishers.user_index import UserIndex, digest, parsed, shown
-from coderefine.publishers.wrote import wrote
+from coderefine.publishers.user_index import UserIndex, parsed, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +43,18 @@ class Commit:
         Raises PublishError when something changed meanwhile, a hook refused, or uncommitted work overlaps; then nothing
         is changed.
         """
-        self._allowed()
         repository, head = self.snapshot.repository, self.snapshot.head
+        if operation := repository.under_way():
+            raise PublishError(
+                f"{operation} is under way, and a commit now would end it: finish it first, or use --patch"
+            )
+        author_env(self.wording.author)
         proved = self.snapshot.changes(outcome.best.patch)
-        grafted = self.snapshot.graft(proved)
-        changes = self.snapshot.laid(proved)
-        index = UserIndex(repository, digest(UserIndex(repository).path))
-        staged = _staged(index, grafted)
-        plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, grafted.tree, staged)
+        patched = self.snapshot.patched_head(proved)
+        changes = self.snapshot.merged_changes(proved)
+        index = UserIndex.read(repository)
+        staged = _staged(index, patched)
+        plan = Publication("commit", str(self.snapshot.top), changes, head.sha, head.ref, None, patched.tree, staged)
         plan = replace(plan, lock=index.compose(staged))
         message = self.wording.full(outcome, self.snapshot.journal.run)
         try:
@@ -67,23 +67,18 @@ class Commit:
         finally:
             index.release(plan.lock)
         added = self._added(done)
-        return f"committed {(done.commit or '')[:10]}: {wrote(proved)}{added}; undo: coderefine undo"
+        return f"committed {(done.commit or '')[:10]}: {changed_lines(proved)}{added}; undo: coderefine undo"
 
     def _added(self, done: Publication) -> str:
         """Name the files that the user's hooks changed after the proof."""
         tree = self.snapshot.repository.tree(done.commit)
         if tree == done.tree:
             return ""
-        said = self.snapshot.repository.git(
+        listing = self.snapshot.repository.git(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", done.tree or "", tree
         )
-        names = tuple(os.fsdecode(name) for name in said.split(b"\0") if name)
+        names = tuple(os.fsdecode(name) for name in listing.split(b"\0") if name)
         return f"; your hooks changed {listed(names)} after the proof"
-
-    def _allowed(self) -> None:
-        if words := self.snapshot.repository.under_way():
-            raise PublishError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
-        author_env(self.wording.author)
 
     def _verify(self, changes: tuple[FileChange, ...], index: UserIndex) -> None:
         index.acquire()
@@ -98,7 +93,7 @@ class Commit:
             commit = our_commit(self.snapshot.journal, plan, made=made)
             if commit is None:
                 raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
-            done = replace(plan, commit=commit, changes=_found(repository.top, plan.changes))
+            done = replace(plan, commit=commit, changes=file_io.reread(repository.top, plan.changes))
             return finish_index(self.snapshot.journal, index, done)
         except BaseException:
             hold()
@@ -126,18 +121,16 @@ def finish_index(journal: Journal, index: UserIndex, done: Publication) -> Publi
     return done
 
 
-def _staged(index: UserIndex, grafted: Graft) -> tuple[IndexChange, ...]:
+def _staged(index: UserIndex, patched: PatchedHead) -> tuple[IndexChange, ...]:
     """Return the changes to the user's index: staged work stays, with the patch applied on top."""
-    mine = index.entries(grafted.result)
-    return tuple(
-        IndexChange(path, shown(mine[path]), shown(_entry(index, grafted, path, mine[path]))) for path in grafted.result
-    )
-
-
-def _entry(index: UserIndex, grafted: Graft, path: str, mine: Item) -> Item:
-    if mine == grafted.head[path]:
-        return grafted.result[path]
-    return merged(index.repository, path, mine, grafted.base[path], grafted.theirs[path])
+    mine = index.entries(patched.result)
+    found = []
+    for path, result in patched.result.items():
+        entry, after = mine[path], result
+        if entry != patched.head[path]:
+            after = merged(index.repository, path, entry, patched.base[path], patched.theirs[path])
+        found.append(IndexChange(path, shown(entry), shown(after)))
+    return tuple(found)
 
 
 def _after_hooks(repository: Repository, index: UserIndex, done: Publication) -> tuple[IndexChange, ...]:
@@ -145,10 +138,14 @@ def _after_hooks(repository: Repository, index: UserIndex, done: Publication) ->
 
     Index entries that equalled the old HEAD get the new content.
     """
-    old = done.head or repository.tree(None)
-    said = repository.git("diff-tree", "-r", "-z", "--no-renames", old, "HEAD")
+    listing = repository.git("diff-tree", "-r", "-z", "--no-renames", done.head or repository.tree(None), "HEAD")
+    fields = iter(listing.split(b"\0"))
+    changed: dict[str, tuple[Item, Item]] = {}
+    for head in fields:
+        if head.startswith(b":"):
+            old_mode, new_mode, old, new, _ = head[1:].decode().split(" ")
+            changed[os.fsdecode(next(fields))] = (_item(old_mode, old), _item(new_mode, new))
     planned = {item.path: item for item in done.staged}
-    changed = _raw(said)
     mine = index.entries({path: None for path in changed if path not in planned})
     for path, (was, now) in changed.items():
         known = planned.get(path)
@@ -156,19 +153,6 @@ def _after_hooks(repository: Repository, index: UserIndex, done: Publication) ->
         if before == was:
             planned[path] = IndexChange(path, shown(before), shown(now))
     return tuple(planned.values())
-
-
-def _raw(listing: bytes) -> dict[str, tuple[Item, Item]]:
-    """Parse `diff-tree -r -z` into path -> (before, after)."""
-    fields = iter(listing.split(b"\0"))
-    found: dict[str, tuple[Item, Item]] = {}
-    for head in fields:
-        if not head.startswith(b":"):
-            continue
-        old_mode, new_mode, old, new, _ = head[1:].decode().split(" ")
-        path = next(fields).decode("utf-8", "surrogateescape")
-        found[path] = (_item(old_mode, old), _item(new_mode, new))
-    return found
 
 
 def _item(mode: str, blob: str) -> Item:
@@ -189,8 +173,3 @@ def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> st
         return None
     known = made or repository.tree(first[0]) in (plan.tree, UserIndex(repository).own_tree())
     return first[0] if known else None
-
-
-def _found(top: Path, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
-    """Return `changes` with what the files hold now, since a hook may have reformatted them."""
-    return tuple(replace(change, after=file_io.current(top, change.path)) for change in changes)

@@ -6,10 +6,12 @@ import contextlib
 import errno
 import os
 import stat
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 
 from coderefine.errors import PublishError
+from coderefine.journal import FileChange
 
 MANAGED = ("security.", "trusted.")
 UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
@@ -48,6 +50,11 @@ def current(top: Path, path: str) -> bytes | None:
     except OSError as error:
         raise refused(path, error) from error
     raise PublishError(f"{path} is not a regular file any more; nothing was written")
+
+
+def reread(top: Path, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
+    """Return `changes` with what the files hold now, since a hook may have reformatted them."""
+    return tuple(replace(change, after=current(top, change.path)) for change in changes)
 
 
 def mode_of(top: Path, path: str) -> int | None:
@@ -90,7 +97,10 @@ def overwrite(path: Path, before: bytes, after: bytes) -> bool:
         if file.read() != before:
             return False
         _fill(file, after)
-        replaced = _inode(path) != os.fstat(file.fileno()).st_ino
+        try:
+            replaced = path.lstat().st_ino != os.fstat(file.fileno()).st_ino
+        except OSError:
+            replaced = True
         if replaced:
             _fill(file, before)
         os.fsync(file.fileno())
@@ -118,13 +128,6 @@ def _fill(file: FileIO, data: bytes) -> None:
     file.truncate(len(data))
 
 
-def _inode(path: Path) -> int:
-    try:
-        return path.lstat().st_ino
-    except OSError:
-        return 0
-
-
 def new_folders(top: Path, path: str) -> list[str]:
     """Return the folders to create for `path`, outermost first."""
     missing: list[str] = []
@@ -147,8 +150,8 @@ def refused(path: str, error: OSError) -> PublishError:
         "ENOSPC": "the disk is full",
         "EDQUOT": "the disk quota is used up",
     }
-    said = reason.get(errno.errorcode.get(error.errno or 0, ""), (error.strerror or str(error)).lower())
-    return PublishError(f"{path} cannot be written: {said}; nothing was changed")
+    cause = reason.get(errno.errorcode.get(error.errno or 0, ""), (error.strerror or str(error)).lower())
+    return PublishError(f"{path} cannot be written: {cause}; nothing was changed")
 
 
 def _attribute(original: Path, copy: Path) -> None:

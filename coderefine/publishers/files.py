@@ -1,19 +1,26 @@
-"""The default publisher: write the proved patch into the working tree, and keep what is needed to undo it."""
+"""Publish as files: into the working tree (the default), as a diff on stdout, or as a mail for `git am`."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from coderefine.core import Outcome
-from coderefine.journal import Publication
+from coderefine.errors import JournalError, PublishError
+from coderefine.git import diff, diff_files, mail, scratch, stat
+from coderefine.journal import Publication, storage
+from coderefine.judge import listed
+from coderefine.publishers.message import AUTHOR, PLAIN, Wording, changed_lines
 from coderefine.publishers.snapshot import Snapshot
 from coderefine.publishers.transaction import publish
-from coderefine.publishers.wrote import wrote
+
+UNKNOWN = "coderefine <coderefine@localhost>"
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Write files; index, HEAD and stash stay as they are."""
+    """Write into the working tree, keeping what is needed to undo it; index, HEAD and stash stay as they are."""
 
     snapshot: Snapshot
     name: str = "files"
@@ -26,4 +33,80 @@ class Files:
         changes = self.snapshot.changes(outcome.best.patch)
         plan = Publication("files", str(self.snapshot.top), changes, self.snapshot.head.sha, self.snapshot.head.ref)
         publish(self.snapshot.journal, plan, lambda: self.snapshot.verify(changes))
-        return f"wrote {wrote(changes)}; undo: coderefine undo"
+        return f"wrote {changed_lines(changes)}; undo: coderefine undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """`--diff`: return the patch as text, write nothing."""
+
+    snapshot: Snapshot
+    name: str = "diff"
+
+    def publish(self, outcome: Outcome) -> str:
+        """Return the unified diff; undecodable bytes are surrogates.
+
+        Raises GitError.
+        """
+        return self.text(outcome).decode("utf-8", "surrogateescape")
+
+    def text(self, outcome: Outcome) -> bytes:
+        """Return the diff against the tree that was checked, to which `git apply` can apply it."""
+        files = outcome.best.patch.files
+        originals = {path: self.snapshot.judged(path) for path in files}
+        return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, files)
+
+
+@dataclass(frozen=True, slots=True)
+class PatchFile:
+    """`--patch FILE`: write one mail, and nothing else.
+
+    `git am` applies it to HEAD where HEAD was proved, else `git apply` to the working tree with its uncommitted work.
+    """
+
+    snapshot: Snapshot
+    target: Path
+    wording: Wording = PLAIN
+    name: str = "patch"
+
+    def publish(self, outcome: Outcome) -> str:
+        """Write the mail.
+
+        Raises PublishError when `target` cannot be written.
+        """
+        changes = self.snapshot.changes(outcome.best.patch)
+        uncommitted = self.snapshot.uncommitted()
+        repository = self.snapshot.repository
+        before = repository.tree(self.snapshot.head.sha)
+        if uncommitted:
+            with scratch(repository, before) as made:
+                made.lay({change.path: change.before for change in changes})
+                before = made.write()
+                made.lay({change.path: change.after for change in changes})
+                after = made.write()
+        else:
+            after = self.snapshot.patched_head(changes).tree
+        subject, _, rest = self.wording.full(outcome, self.snapshot.journal.run).partition("\n")
+        text = mail(
+            author=self._author(),
+            subject=subject,
+            body=rest.strip(),
+            stat=stat(repository, before, after),
+            diff=diff(repository, before, after),
+            when=time.time(),
+        )
+        try:
+            storage.write(self.target, text)
+        except JournalError as error:
+            raise PublishError(f"{self.target} cannot be written: {error.__cause__}") from error
+        if uncommitted:
+            advice = f"it was proved on uncommitted work in {listed(uncommitted)}, apply it there with"
+            return f"wrote {self.target}; {advice}: git apply {self.target}"
+        return f"wrote {self.target}; apply it with: git am {self.target}"
+
+    def _author(self) -> str:
+        if self.wording.author and AUTHOR.match(self.wording.author):
+            return self.wording.author
+        result = self.snapshot.repository.run("var", "GIT_AUTHOR_IDENT")
+        author = result.stdout.decode("utf-8", "replace").rpartition(">")[0]
+        return author + ">" if author and result.returncode == 0 else UNKNOWN

@@ -1,15 +1,23 @@
-"""The message of a commit: the user's subject, and the evidence as trailers."""
+"""What a publication says: the commit message with the evidence as trailers, its author, and the lines it changes."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from coderefine.core import Attempt, Check, Cost, Outcome, Severity
+from coderefine.core import Attempt, Cost, Outcome, Severity
 from coderefine.core.plurals import counted
+from coderefine.errors import PublishError
+from coderefine.journal import FileChange
+from coderefine.judge.diff import lines_of
 
 RUN = "Coderefine-Run"
 """The trailer by which a commit of coderefine is recognised."""
+AUTHOR = re.compile(r"^\s*(?P<name>[^<>\n]*?)\s*<(?P<address>[^<>\n]*)>\s*$")
+NAMED = 3
+"""Number of changed files that are named; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,9 @@ class Wording:
 
     def full(self, outcome: Outcome, run: str) -> str:
         """Return the whole message: subject, steps (if several) and trailers, with blank lines between them."""
-        parts = (self.subject(outcome), "\n".join(steps(outcome)), "\n".join(trailers(outcome, run)))
+        taken = _taken(outcome)
+        steps = [f"- {step.patch.origin}: {_one_line(step)}" for step in taken] if len(taken) > 1 else []
+        parts = (self.subject(outcome), "\n".join(steps), "\n".join(trailers(outcome, run)))
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -33,26 +43,40 @@ PLAIN = Wording()
 """The message where nothing is configured."""
 
 
+def author_env(author: str | None) -> Mapping[str, str]:
+    """Return `Name <address>` as git's environment variables; empty for None.
+
+    Raises PublishError for any other form.
+    """
+    if author is None:
+        return {}
+    found = AUTHOR.match(author)
+    if not found or not found["name"]:
+        raise PublishError(f"the author must read `Name <address>`, not {author!r}: see [tool.coderefine] author")
+    return {"GIT_AUTHOR_NAME": found["name"], "GIT_AUTHOR_EMAIL": found["address"]}
+
+
+def changed_lines(changes: tuple[FileChange, ...]) -> str:
+    """Describe changes in a few words: `src/cart.py +1 −2`."""
+    counts = [lines_of(change.before, change.after) for change in changes]
+    if len(changes) > NAMED:
+        return f"{len(changes)} files +{sum(a for a, _ in counts)} −{sum(b for _, b in counts)}"
+    named = (f"{change.path} +{added} −{gone}" for change, (added, gone) in zip(changes, counts, strict=True))
+    return ", ".join(named) or "nothing"
+
+
 def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
     """Return `Key: value` lines: checks before and after, what was proved, attempts, cost, run."""
+    tried = sum(1 for attempt in outcome.attempts if attempt.number)
     values = (
         ("Coderefine-Checks", _checks(outcome.baseline, outcome.best)),
         ("Coderefine-Evidence", _evidence(outcome)),
         ("Coderefine-Confidence", _confidence(outcome)),
-        (
-            "Coderefine-Attempts",
-            str(sum(1 for attempt in outcome.attempts if attempt.number)) if outcome.attempts else "",
-        ),
+        ("Coderefine-Attempts", str(tried) if outcome.attempts else ""),
         ("Coderefine-Cost", _cost(outcome.cost)),
         (RUN, run),
     )
     return tuple(f"{key}: {value}" for key, value in values if value)
-
-
-def steps(outcome: Outcome) -> tuple[str, ...]:
-    """Return a line for each accepted step of the best attempt; none when there is only one."""
-    taken = _taken(outcome)
-    return tuple(f"- {step.patch.origin}: {_words(step)}" for step in taken) if len(taken) > 1 else ()
 
 
 def _taken(outcome: Outcome) -> list[Attempt]:
@@ -60,14 +84,14 @@ def _taken(outcome: Outcome) -> list[Attempt]:
     return [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
 
 
-def _words(attempt: Attempt) -> str:
+def _one_line(attempt: Attempt) -> str:
     return " ".join(attempt.patch.summary.split())
 
 
 def _summary(outcome: Outcome) -> str:
     """Return the summary of the only step, or what all steps achieved and where."""
-    if len(_taken(outcome)) < 2 and (words := _words(outcome.best)):
-        return words
+    if len(_taken(outcome)) < 2 and (summary := _one_line(outcome.best)):
+        return summary
     before, left = (
         sum(finding.severity is Severity.HARD for finding in findings)
         for findings in (outcome.baseline.findings, outcome.remaining)
@@ -80,21 +104,16 @@ def _checks(before: Attempt, after: Attempt) -> str:
     """Return hard findings per gate and a review's total: `pytest 3 -> 0, ruff 2 -> 0, review 2.5 -> 4.0`."""
     parts = []
     for check in before.checks:
-        later = after.check(check.critic)
-        if not check.gate:
-            parts.append(f"{check.critic} {_total(check)} -> {_total(later)}")
-            continue
-        parts.append(f"{check.critic} {_hard(before, check.critic)} -> {_hard(after, check.critic) if later else '?'}")
+        results = []
+        for one in (check, after.check(check.critic)):
+            if one is None or (not check.gate and one.total is None):
+                results.append("?")
+            elif check.gate:
+                results.append(str(sum(finding.severity is Severity.HARD for finding in one.findings)))
+            else:
+                results.append(f"{one.total:.1f}")
+        parts.append(f"{check.critic} {' -> '.join(results)}")
     return ", ".join(parts)
-
-
-def _hard(attempt: Attempt, critic: str) -> int:
-    check = attempt.check(critic)
-    return sum(finding.severity is Severity.HARD for finding in check.findings) if check else 0
-
-
-def _total(check: Check | None) -> str:
-    return "?" if check is None or check.total is None else f"{check.total:.1f}"
 
 
 def _evidence(outcome: Outcome) -> str:
@@ -112,14 +131,15 @@ def _evidence(outcome: Outcome) -> str:
 
 
 def _confidence(outcome: Outcome) -> str:
-    """`proved`, or `plausible` and why it may be wrong; nothing about a patch that repairs no test."""
+    """Return `proved`, or `plausible` and why it may be wrong; "" for a patch that repairs no test."""
     found = outcome.evidence
-    changed = "changes {} of {} nearby answers".format(*found.changed) if found.changed else ""
-    words = "; ".join(part for part in (*found.doubts, changed) if part)
-    return (f"{found.word}: {words}" if words else found.word) if found.flipped or found.doubts else ""
+    if not found.flipped and not found.doubts:
+        return ""
+    changed = ("changes {} of {} nearby answers".format(*found.changed),) if found.changed else ()
+    reasons = "; ".join((*found.doubts, *changed))
+    return f"{found.word}: {reasons}" if reasons else found.word
 
 
 def _cost(cost: Cost) -> str:
-    parts = [counted(cost.requests, "request"), counted(cost.tokens, "token")]
-    parts.append("price unknown" if cost.usd is None else f"${cost.usd:.4f}")
-    return ", ".join(parts)
+    price = "price unknown" if cost.usd is None else f"${cost.usd:.4f}"
+    return ", ".join((counted(cost.requests, "request"), counted(cost.tokens, "token"), price))

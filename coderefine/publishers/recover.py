@@ -25,47 +25,42 @@ def recover(repository: Repository, *, patience: float = transaction.ORPHANS) ->
     try:
         transaction.claim(handle, patience)
         run = os.read(handle, 100).decode("ascii", "replace")
-        said = _mend(Journal.load(repository, run)) if run else None
+        message = _repair(Journal.load(repository, run)) if run else None
         file_io.remove(path)
-        return said
+        return message
     finally:
         os.close(handle)
 
 
-def _mend(journal: Journal) -> str | None:
+def _repair(journal: Journal) -> str | None:
     plan = journal.intent()
     if plan is None:
-        _leftovers(journal)
+        # Killed after its last record: remove the hard links and the index that it left.
+        UserIndex(journal.repository).tidy()
+        if last := journal.last_published():
+            transaction.clean(journal.repository.top, last)
         return None
     index = UserIndex(journal.repository)
     undoing = journal.last_published() if plan.how == "undo" else None
     what = "undoing its patch" if undoing else "committing" if plan.how == "commit" else "writing"
-    said = f"run {journal.run} was interrupted while {what}; "
+    start = f"run {journal.run} was interrupted while {what}; "
     if done := _reached(journal, plan):
         _finish(journal, index, done, undoing)
-        return said + "it is complete now"
+        return start + "it is complete now"
     index.release(plan.lock)
-    made_way: list[str] = []
+    kept_files: list[str] = []
 
     def keep(data: bytes) -> str:
-        made_way.append(journal.keep(data))
-        return made_way[-1]
+        kept_files.append(journal.keep(data))
+        return kept_files[-1]
 
     left = transaction.take_back(journal.repository.top, plan, keep if plan.how == "commit" else None)
     transaction.clean(journal.repository.top, plan)
     transaction.give_up(journal, plan, undoing)
     if left:
-        return said + f"what it wrote is taken back, but not in {', '.join(left)}, which you changed since"
-    kept = f"; what hooks made of the files is kept: {', '.join(made_way)}" if made_way else ""
-    return said + f"everything is as it was before{kept}"
-
-
-def _leftovers(journal: Journal) -> None:
-    """Remove the hard links and the index of a publication whose process was killed after its last record."""
-    UserIndex(journal.repository).tidy()
-    done = journal.last_published()
-    if done:
-        transaction.clean(journal.repository.top, done)
+        return start + f"what it wrote is taken back, but not in {', '.join(left)}, which you changed since"
+    kept = f"; the files as hooks changed them are kept: {', '.join(kept_files)}" if kept_files else ""
+    return start + f"everything is as it was before{kept}"
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
@@ -89,6 +84,5 @@ def _finish(journal: Journal, index: UserIndex, done: Publication, undoing: Publ
         else:
             done = finish_index(journal, index, done)
     transaction.clean(top, done)
-    found = tuple(replace(change, after=file_io.current(top, change.path)) for change in done.changes)
-    transaction.settle(journal, replace(done, changes=found), undoing)
+    transaction.settle(journal, replace(done, changes=file_io.reread(top, done.changes)), undoing)
     index.tidy()

@@ -1,19 +1,37 @@
-"""What the tree was when the run began, to compare with before writing."""
+"""What the tree was when the run began, to compare with before writing, and the patch applied to that state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from coderefine.core import EMPTY, Patch
 from coderefine.errors import PublishError
-from coderefine.git import Head, Repository, merge_bytes
+from coderefine.git import Head, Repository, Scratch, merge, merge_bytes, scratch
 from coderefine.git.changes import EMPTY_TREE, hidden
 from coderefine.journal import FileChange, Journal
 from coderefine.judge import listed
 from coderefine.publishers.file_io import current, mode_of, place_of
-from coderefine.publishers.graft import Graft, graft
+
+Item = tuple[int, str] | None
+"""(mode, blob id) of an index entry; None for no entry."""
+GITLINK = 0o160000
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedHead:
+    """HEAD plus the patch, by path, as git stores it.
+
+    `head`: of HEAD. `base`: of the edited original. `theirs`: patched. `result`: HEAD plus the patch. `tree` is HEAD's
+    tree with `result` in it.
+    """
+
+    head: Mapping[str, Item]
+    base: Mapping[str, Item]
+    theirs: Mapping[str, Item]
+    result: Mapping[str, Item]
+    tree: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +39,7 @@ class Snapshot:
     """The tree at the start.
 
     `originals`: content of (at least) every patched path in the working tree; None was absent. `under`: where the tree
-    that was checked differs from the working tree (None: no file). With `under` as git.staged.hidden returns it for
+    that was checked differs from the working tree (None: no file). With `under` as git.changes.hidden returns it for
     HEAD, the patch was proved on HEAD; only then may it become a commit.
     """
 
@@ -47,46 +65,83 @@ class Snapshot:
 
         Raises PublishError.
         """
-        changes = (self._change(path, after) for path, after in sorted(patch.files.items()))
-        found = tuple(change for change in changes if change.before != change.after)
+        found = []
+        for path, after in sorted(patch.files.items()):
+            place = place_of(self.top, path, remove=after is None)
+            if path not in self.originals:
+                raise PublishError(f"{path} was not part of the snapshot, so it cannot be written safely")
+            before = self.under.get(place, self.originals[path])
+            if before != after:
+                found.append(FileChange(place, before, after, mode_of(self.top, place)))
         if not found:
             raise PublishError("the patch changes no file, so there is nothing to write")
-        return found
+        return tuple(found)
 
-    def laid(self, changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
+    def merged_changes(self, changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
         """Return what `changes` do to the working tree: uncommitted work stays and the patch is merged into it.
 
         Raises PublishError where the two overlap.
         """
-        found = (self._laid(change) for change in changes)
-        return tuple(change for change in found if change.before != change.after)
+        found = []
+        for change in changes:
+            mine, base, theirs = self.originals[change.path], change.before, change.after
+            if mine in (base, theirs):
+                after = theirs
+            else:
+                after = None if None in (mine, base, theirs) else merge_bytes(self.repository, mine, base, theirs)  # type: ignore[arg-type]
+                if after is None:
+                    raise PublishError(
+                        f"{change.path} has uncommitted work that overlaps the patch, so it cannot be committed alone: "
+                        "commit or stash it and run again, or write to the tree (no --commit), "
+                        "or onto a branch (--branch NAME)"
+                    )
+            if mine != after:
+                found.append(replace(change, before=mine, after=after))
+        return tuple(found)
 
-    def graft(self, changes: Sequence[FileChange]) -> Graft:
-        """Return HEAD plus `changes`.
+    def patched_head(self, changes: Sequence[FileChange]) -> PatchedHead:
+        """Return HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
-        Raises PublishError when that is not the tree that was proved.
+        Raises PublishError when that is not the tree that was proved, because a file was edited during the run; when a
+        patched file has uncommitted work that overlaps the patch; or when it is in a submodule.
         """
-        self._check_judged()
-        return graft(self.repository, self.head.sha, changes)
+        if edited := self.uncommitted():
+            raise PublishError(
+                f"the patch was proved with {listed(edited)} as it is in the working tree, which is not in HEAD, so "
+                "nothing was committed: run again"
+            )
+        before = {change.path: change.before for change in changes}
+        after = {change.path: change.after for change in changes}
+        start = self.repository.tree(self.head.sha)
+        with scratch(self.repository, start) as made:
+            _check_submodules(made, after)
+            ours = _items(made, after)
+            made.lay(before)
+            base = _items(made, after)
+            made.lay(after)
+            theirs = _items(made, after)
+            result = {path: merged(self.repository, path, ours[path], base[path], theirs[path]) for path in after}
+            made.read_tree(start)
+            made.place(result)
+            return PatchedHead(ours, base, theirs, result, made.write())
 
-    def strayed(self) -> tuple[str, ...]:
+    def uncommitted(self) -> tuple[str, ...]:
         """Name the files in which the tree that was checked differs from HEAD."""
         return tuple(path for path in hidden(self.top, self.head.sha or EMPTY_TREE) if path not in self.under)
 
-    def _check_judged(self) -> None:
-        """Raise PublishError for a file that was edited during the run: the proof saw content that is not in HEAD."""
-        if strayed := self.strayed():
-            raise PublishError(
-                f"the patch was proved with {listed(strayed)} as it lies there, which is not in HEAD, so nothing was "
-                "committed: run again"
-            )
+    def is_on_head(self, commit: str, tree: str) -> bool:
+        """Return whether `commit` is `tree` on top of the HEAD of this snapshot."""
+        return self.repository.tree(commit) == tree and self.repository.resolve(f"{commit}^") == self.head.sha
 
     def verify(self, changes: tuple[FileChange, ...]) -> None:
         """Raise PublishError unless HEAD and every file are unchanged."""
         self.check_head()
         for change in changes:
             if current(self.top, change.path) != change.before:
-                raise moved(change.path)
+                raise PublishError(
+                    f"{change.path} changed since the run began, so nothing was written: "
+                    "run again, or take the patch with `--patch FILE`"
+                )
 
     def check_head(self) -> None:
         """Raise PublishError unless HEAD is unchanged."""
@@ -96,29 +151,32 @@ class Snapshot:
                 "run again, or take the patch with `--patch FILE`"
             )
 
-    def _change(self, path: str, after: bytes | None) -> FileChange:
-        place = place_of(self.top, path, remove=after is None)
-        try:
-            before = self.originals[path]
-        except KeyError:
-            raise PublishError(f"{path} was not part of the snapshot, so it cannot be written safely") from None
-        return FileChange(place, self.under.get(place, before), after, mode_of(self.top, place))
 
-    def _laid(self, change: FileChange) -> FileChange:
-        mine, base, theirs = self.originals[change.path], change.before, change.after
-        if mine in (base, theirs):
-            return replace(change, before=mine)
-        both = mine is not None and base is not None and theirs is not None
-        merged = merge_bytes(self.repository, mine, base, theirs) if both else None  # type: ignore[arg-type]
-        if merged is None:
-            raise PublishError(
-                f"{change.path} has uncommitted work that overlaps the patch, so it cannot be committed alone: commit "
-                "or stash it and run again, or write to the tree (no --commit), or onto a branch (--branch NAME)"
-            )
-        return replace(change, before=mine, after=merged)
+def merged(repository: Repository, path: str, ours: Item, base: Item, theirs: Item) -> Item:
+    """Return `ours` with the change from `base` to `theirs`.
+
+    Raises PublishError when the two overlap.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if base == theirs:
+        return ours
+    blob = merge(repository, ours[1], base[1], theirs[1]) if ours and base and theirs else None
+    if blob is None or ours is None:
+        raise PublishError(
+            f"{path} has uncommitted work that the patch builds on, so it cannot be committed alone: "
+            "commit or stash it and run again, or write to the tree (no --commit), or take `--patch FILE`"
+        )
+    return (ours[0], blob)
 
 
-def moved(path: str) -> PublishError:
-    return PublishError(
-        f"{path} changed since the run began, so nothing was written: run again, or take the patch with `--patch FILE`"
-    )
+def _items(made: Scratch, paths: Mapping[str, bytes | None]) -> dict[str, Item]:
+    found = made.entries(paths)
+    return {path: found.get(path) for path in paths}
+
+
+def _check_submodules(made: Scratch, paths: Mapping[str, bytes | None]) -> None:
+    parents = {str(parent) for path in paths for parent in PurePosixPath(path).parents if str(parent) != "."}
+    for path, (mode, _) in made.entries(parents).items():
+        if mode == GITLINK:
+            raise PublishError(f"the patch is in the submodule {path}: run coderefine there to commit it")

@@ -15,16 +15,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
+from types import FrameType
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository
 from coderefine.journal import FileChange, Journal, Publication, flock, storage
 from coderefine.publishers import file_io
-from coderefine.publishers.deferred import deferred
 
 Hold = Callable[[], None]
 Act = Callable[[Publication, int, Hold], Publication]
@@ -33,6 +36,9 @@ Act = Callable[[Publication, int, Hold], Publication]
 It gets the plan, the open marker (a process that it starts and that moves a ref must hold this lock), and a function to
 call before the step that cannot be taken back: from then on interrupts are delayed.
 """
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+Handler = Callable[[int, "FrameType | None"], object]
 
 ORPHANS = 10.0
 """Seconds to wait for git processes of a coderefine that was killed."""
@@ -57,7 +63,11 @@ def publish(
     takes everything back. `undoing` is the publication that this plan takes back.
     """
     top = journal.repository.top
-    plan = replace(plan, temps=_temps(journal, plan), folders=(*plan.folders, *_folders(top, plan)))
+    # A temporary name beside each file: with `.new` for the new content, with `.old` for the old file.
+    beside = ((Path(change.path).parent, number) for number, change in enumerate(plan.changes))
+    temps = tuple((folder / f".coderefine-{journal.run}-{number}").as_posix() for folder, number in beside)
+    missing = (file_io.new_folders(top, change.path) for change in plan.changes if change.after is not None)
+    plan = replace(plan, temps=temps, folders=tuple(dict.fromkeys((*plan.folders, *chain(*missing)))))
     with contextlib.ExitStack() as whole, pending(journal) as lock:
 
         def hold() -> None:
@@ -85,6 +95,35 @@ def publish(
     return done
 
 
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Delay interrupts to the end of the block. Use it only for work of milliseconds.
+
+    Handlers are exchanged instead of blocking signals, because Python runs a handler in the main thread, whichever
+    thread got the signal. For the same reason nothing needs to be done in another thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    usual: dict[int, Handler] = {}
+
+    def later(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    try:
+        for number in SIGNALS:
+            if callable(handler := signal.getsignal(number)):
+                usual[number] = handler
+                signal.signal(number, later)
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(came):
+            signal.raise_signal(number)
+
+
 def settle(journal: Journal, done: Publication, undoing: Publication | None) -> None:
     """Record that the publication is done."""
     if undoing:
@@ -110,7 +149,7 @@ def pending(journal: Journal) -> Iterator[int]:
     try:
         claim(handle)
         if os.fstat(handle).st_size:
-            raise PublishError("an interrupted publication is waiting: run `coderefine log` once, it will be mended")
+            raise PublishError("an interrupted publication is waiting: run `coderefine log` once, that repairs it")
         os.write(handle, journal.run.encode())
         os.fsync(handle)
         try:
@@ -181,18 +220,12 @@ def clean(top: Path, plan: Publication) -> None:
 def _write(top: Path, plan: Publication) -> None:
     for step in (_prepare, _replace):
         for temp, change in zip(plan.temps, plan.changes, strict=True):
-            with _refusing(change.path):
+            try:
                 step(top, temp, change)
+            except OSError as error:  # noqa: PERF203
+                raise file_io.refused(change.path, error) from error
     for folder in {(top / change.path).parent for change in plan.changes}:
         storage.sync_folder(folder)
-
-
-@contextlib.contextmanager
-def _refusing(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise file_io.refused(path, error) from error
 
 
 def _prepare(top: Path, temp: str, change: FileChange) -> None:
@@ -211,8 +244,7 @@ def _replace(top: Path, temp: str, change: FileChange) -> None:
     The old file is kept under a second name and compared afterwards, so that an edit made meanwhile is not lost.
     """
     place, kept = top / change.path, top / f"{temp}.old"
-    if change.before is not None and change.after is not None and file_io.is_shared(place):
-        _overwrite(place, change)
+    if _overwrite(place, change):
         return
     linked = change.before is not None and _link(place, kept)
     if file_io.current(top, change.path) != change.before:
@@ -228,15 +260,16 @@ def _replace(top: Path, temp: str, change: FileChange) -> None:
         raise _raced(change.path)
 
 
-def _overwrite(place: Path, change: FileChange) -> None:
-    """Write a file with several names (hard links) in place, so that all get the new content.
+def _overwrite(place: Path, change: FileChange) -> bool:
+    """Write a file with several names (hard links) in place, so that all get the new content; return whether it is one.
 
     The journal has the old content.
     """
-    assert change.before is not None
-    assert change.after is not None
+    if change.before is None or change.after is None or not file_io.is_shared(place):
+        return False
     if not file_io.overwrite(place, change.before, change.after):
         raise _raced(change.path)
+    return True
 
 
 def _create(ready: Path, place: Path) -> None:
@@ -272,19 +305,6 @@ def _restore(top: Path, plan: Publication, number: int) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         file_io.prepare(top, change.path, f"{temp}.new", change.before, change.mode)
         (top / f"{temp}.new").replace(place)
-
-
-def _temps(journal: Journal, plan: Publication) -> tuple[str, ...]:
-    """Return a temporary name beside each file: with `.new` for the new content, with `.old` for the old file."""
-    return tuple(
-        (Path(change.path).parent / f".coderefine-{journal.run}-{number}").as_posix()
-        for number, change in enumerate(plan.changes)
-    )
-
-
-def _folders(top: Path, plan: Publication) -> tuple[str, ...]:
-    wanted = (file_io.new_folders(top, change.path) for change in plan.changes if change.after is not None)
-    return tuple(dict.fromkeys(folder for folders in wanted for folder in folders))
 
 
 def _raced(path: str) -> PublishError:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from coderefine.errors import PublishError
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.publishers import file_io
+from coderefine.publishers.message import changed_lines
 from coderefine.publishers.transaction import Hold, publish
-from coderefine.publishers.user_index import UserIndex, digest, shown
-from coderefine.publishers.wrote import wrote
+from coderefine.publishers.user_index import UserIndex, shown
 
 
 def undo(journal: Journal) -> str:
@@ -31,7 +31,7 @@ def undo(journal: Journal) -> str:
 def _files(journal: Journal, done: Publication) -> str:
     plan = Publication("undo", done.top, _reversed(done.changes), done.head, done.ref, folders=done.folders)
     publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
-    return f"undone: {wrote(plan.changes)}"
+    return f"undone: {changed_lines(plan.changes)}"
 
 
 def _verify(journal: Journal, changes: tuple[FileChange, ...]) -> None:
@@ -64,10 +64,12 @@ def _commit(journal: Journal, done: Publication) -> str:
         raise PublishError(f"HEAD is not the commit of run {journal.run} any more: use `git revert {commit[:10]}`")
     if repository.git("for-each-ref", "--contains", commit, "refs/remotes"):
         raise PublishError(f"the commit {commit[:10]} was pushed already: use `git revert {commit[:10]}`")
-    if words := repository.under_way():
-        raise PublishError(f"{words} is under way: finish it first")
-    index = UserIndex(repository, digest(UserIndex(repository).path))
-    staged = _unstaged(index, done)
+    if operation := repository.under_way():
+        raise PublishError(f"{operation} is under way: finish it first")
+    index = UserIndex.read(repository)
+    now = index.entries({item.path: None for item in done.staged})
+    unchanged = (item for item in done.staged if shown(now[item.path]) == item.after)
+    staged = tuple(IndexChange(item.path, item.after, item.before) for item in unchanged)
     plan = Publication("undo", done.top, _reversed(done.changes), commit, done.ref, done.head, staged=staged)
     plan = replace(plan, lock=index.compose(staged), folders=done.folders)
 
@@ -75,33 +77,18 @@ def _commit(journal: Journal, done: Publication) -> str:
         index.acquire()
         _verify(journal, plan.changes)
 
+    def move_back(plan: Publication, lock: int, hold: Hold) -> Publication:
+        """Move HEAD back by compare-and-swap, then the index; other edited and staged files stay as they are."""
+        hold()
+        repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
+        index.commit()
+        return plan
+
     try:
-        publish(
-            journal,
-            plan,
-            check,
-            lambda now, lock, hold: _move_back(journal, now, index, lock, hold),
-            undoing=done,
-        )
+        publish(journal, plan, check, move_back, undoing=done)
     finally:
         index.release(plan.lock)
-    return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {wrote(plan.changes)}"
-
-
-def _move_back(journal: Journal, plan: Publication, index: UserIndex, lock: int, hold: Hold) -> Publication:
-    """Move HEAD back by compare-and-swap, then the index; other edited and staged files stay as they are."""
-    hold()
-    journal.repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
-    index.commit()
-    return plan
-
-
-def _unstaged(index: UserIndex, done: Publication) -> tuple[IndexChange, ...]:
-    """Return the index entries to restore: those that are still as we left them."""
-    now = index.entries({item.path: None for item in done.staged})
-    return tuple(
-        IndexChange(item.path, item.after, item.before) for item in done.staged if shown(now[item.path]) == item.after
-    )
+    return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
 
 
 def _reversed(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from pathlib import Path
 from coderefine.errors import PublishError
 from coderefine.git import Repository, Scratch, copy_index, entries_of
 from coderefine.journal import IndexChange, storage
-from coderefine.publishers.graft import Item
+from coderefine.publishers.snapshot import Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,11 @@ class UserIndex:
 
     repository: Repository
     seen: str = ""
+
+    @classmethod
+    def read(cls, repository: Repository) -> UserIndex:
+        """Return the index as it is now."""
+        return cls(repository, digest(cls(repository).path))
 
     @property
     def path(self) -> Path:
@@ -55,8 +59,7 @@ class UserIndex:
     def compose(self, staged: tuple[IndexChange, ...]) -> str:
         """Write the index with `staged` applied to `ready`; return its SHA-256."""
         storage.make_folder(self.ready.parent)
-        with contextlib.suppress(FileNotFoundError):
-            self.ready.unlink()
+        self.ready.unlink(missing_ok=True)
         copy_index(self.path, self.ready)
         made = Scratch(self.repository, self.ready, self.repository.top)
         if not self.ready.exists():
@@ -93,8 +96,8 @@ class UserIndex:
         """Return the tree of the index that `git commit` was given, with what hooks staged; None when there is none."""
         if not self._own.exists():
             return None
-        said = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})
-        return said.text.strip() if said.returncode == 0 else None
+        result = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})
+        return result.text.strip() if result.returncode == 0 else None
 
     @property
     def _own(self) -> Path:
@@ -102,8 +105,7 @@ class UserIndex:
 
     def _drop_own(self) -> None:
         for path in (self._own, self._own.with_name("commit-index.lock")):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+            path.unlink(missing_ok=True)
 
     def replace_lock(self) -> None:
         """Put a newer `ready` in place of the lock that we hold."""
@@ -119,8 +121,7 @@ class UserIndex:
             self.lock.replace(self.path)
         except OSError as error:
             raise PublishError(f"the index cannot be written: {error.strerror}; nothing was changed") from error
-        with contextlib.suppress(FileNotFoundError):
-            self.ready.unlink()
+        self.ready.unlink(missing_ok=True)
         self.repository.run("update-index", "-q", "--refresh")
 
     def release(self, sha256: str | None) -> None:
@@ -142,8 +143,7 @@ class UserIndex:
 
     def tidy(self) -> None:
         self._drop_own()
-        with contextlib.suppress(FileNotFoundError):
-            self.ready.unlink()
+        self.ready.unlink(missing_ok=True)
 
 
 def digest(path: Path) -> str:

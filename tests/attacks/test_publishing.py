@@ -253,7 +253,7 @@ index 1234567..89abcde 100644
 -a = 1
 +a = 2
 """
-READ = "import sys; from pathlib import Path; from coderefine.publishers.hosts.artifact import checked_file, read;"
+READ = "import sys; from pathlib import Path; from coderefine.publishers.hosts.bundle import checked_file, read;"
 
 
 def a_patch_of_a_workflow_shown_as_proved(scene: Scene) -> bool:
@@ -290,7 +290,7 @@ ATTACKS = (
     attack(
         credit_for_an_uncommitted_fix,
         ("cli/delivery.py", "exact = self.commit or self.branch", "exact = False"),
-        ("publishers/snapshot.py", "if strayed := self.strayed():", "if strayed := ():"),
+        ("publishers/snapshot.py", "if edited := self.uncommitted():", "if edited := ():"),
     ),
     attack(
         a_commit_that_needs_an_untracked_module,
@@ -329,7 +329,7 @@ ATTACKS = (
     ),
     attack(
         another_name_of_a_file_left_behind,
-        ("publishers/transaction.py", "is not None and file_io.is_shared(place):", "is not None and False:"),
+        ("publishers/transaction.py", "or not file_io.is_shared(place):", "or True:"),
     ),
     attack(an_attribute_dropped, ("publishers/file_io.py", "            _attribute(top / path, top / temp)\n", "")),
     attack(hooks_for_every_repository, ("cli/hook.py", "if len(told) == 2 and", "if False and")),
@@ -337,11 +337,11 @@ ATTACKS = (
     attack(
         a_patch_of_a_workflow_shown_as_proved,
         ("publishers/hosts/patch_text.py", "if why := protected_name(path):", "if why := None:"),
-        ("publishers/hosts/artifact.py", "if why := protected_name(found):", "if why := None:"),
+        ("publishers/hosts/bundle.py", "if why := protected_name(found):", "if why := None:"),
     ),
     attack(
         a_patch_file_that_holds_more_than_is_shown,
-        ("publishers/hosts/artifact.py", "any(map(DIFFLIKE.match, rows))", "False"),
+        ("publishers/hosts/bundle.py", "any(map(DIFFLIKE.match, rows))", "False"),
     ),
 )
 

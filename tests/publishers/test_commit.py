@@ -108,7 +108,7 @@ def test_a_patch_that_was_proved_on_other_files_than_heads_is_not_committed(repo
     write(repo, {"src/b.py": "dirty = 1\n"})
     prepared = publishing.stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
     before = state(repo)
-    with pytest.raises(PublishError, match=r"proved with src/b.py as it lies there, which is not in HEAD"):
+    with pytest.raises(PublishError, match=r"proved with src/b.py as it is in the working tree, which is not in HEAD"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
 

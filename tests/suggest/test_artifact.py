@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 
 from coderefine.errors import PublishError
 from coderefine.git import Repository, diff, mail
-from coderefine.publishers.hosts.artifact import LARGEST, checked_file, dump, load, read
-from coderefine.publishers.hosts.bundle import NAME, PATCH, Bundle, Note, Suggestion
+from coderefine.publishers.hosts.bundle import (
+    LARGEST,
+    NAME,
+    PATCH,
+    Bundle,
+    Note,
+    Suggestion,
+    checked_file,
+    dump,
+    load,
+    read,
+)
 from coderefine.publishers.hosts.comments import remark, summary
 from coderefine.publishers.hosts.patch_text import paths_of
 from tests.support.repo import git, make_repo, write
@@ -192,7 +202,7 @@ def test_noise(data: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["@everyone", "<!-- coderefine:summary -->", "[x](http://e)", "` @a `", "</details>"])
 def test_words_from_a_repository_do_not_act(text: str) -> None:
-    body = remark(replace(ONE, why=text)) + summary(replace(GOOD, summary=text, evidence=text), number=1)
+    body = remark(replace(ONE, why=text)) + summary(replace(GOOD, summary=text, evidence=text), "gh pr checkout 1")
     outside = "".join(part for index, part in enumerate(body.split("`")) if index % 2 == 0)
     assert text.strip("` ") not in outside.replace("\n</details>\n", "").replace("<!-- coderefine:summary -->", "", 1)
 

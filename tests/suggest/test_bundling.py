@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.publishers.hosts.artifact import checked_file, read
-from coderefine.publishers.hosts.bundle import Bundle
+from coderefine.publishers.hosts.bundle import Bundle, checked_file, read
 from coderefine.publishers.hosts.comments import summary
 from tests.support.cases import few
 from tests.support.command import FAULT, GREEN, ORDER, TESTS, coderefine
@@ -94,7 +93,9 @@ def test_crlf_is_for_the_whole_patch_which_git_takes(tmp_path: Path) -> None:
     change: dict[str, str | bytes] = {"order.py": ORDER.replace("\n", "\r\n").encode(), "test_order.py": TESTS}
     bundle = suggested(tmp_path / "r", tmp_path / "out", change)
     assert bundle.suggestions == ()
-    assert "gh run download && git apply" in summary(bundle, number=1, fetch="gh run download && git apply x.patch")
+    assert "gh run download && git apply" in summary(
+        bundle, "gh pr checkout 1", fetch="gh run download && git apply x.patch"
+    )
     assert checked_file(tmp_path / "out", bundle.patch) == "", "git apply does not read quoted-printable"
     git(tmp_path / "r", "am", "-q", "--keep-cr", str(tmp_path / "out" / "coderefine.patch"))
     assert green(tmp_path / "r")

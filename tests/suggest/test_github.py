@@ -278,14 +278,14 @@ def test_a_foreign_artifact_vouches_for_nothing(fake: Fake) -> None:
 @pytest.mark.parametrize("sign", ["\x1b[201~", "\r", "\u202e", "\x00", "\x7f"])
 def test_a_patch_that_does_not_look_as_it_is_is_not_offered_for_pasting(sign: str, fake: Fake) -> None:
     what = replace(bundle(fake), patch=f"+x = 1 # {sign}\n")
-    text = summary(what, number=7)
+    text = summary(what, "gh pr checkout 7")
     assert sign not in text
     assert "gh pr checkout 7 && coderefine fix" in text
-    assert "git apply <<" in summary(bundle(fake), number=7)
+    assert "git apply <<" in summary(bundle(fake), "gh pr checkout 7")
 
 
 def test_the_end_of_the_command_cannot_stand_in_the_patch(fake: Fake) -> None:
-    text = summary(replace(bundle(fake), patch="+x\nEND_0\nrm -rf ~\n```\n"), number=7)
+    text = summary(replace(bundle(fake), patch="+x\nEND_0\nrm -rf ~\n```\n"), "gh pr checkout 7")
     end = text.split("git apply <<'")[1].split("'")[0]
     assert text.count(f"\n{end}\n") == 1
     assert text.index("rm -rf ~") < text.index(f"\n{end}\n")

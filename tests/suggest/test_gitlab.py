@@ -120,7 +120,7 @@ def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
 @pytest.mark.parametrize("status", [400, 403, 422])
 def test_what_gitlab_refuses_is_left_out_and_said(path: str, left: tuple[int, int], status: int, fake: Fake) -> None:
     fake.faults = [Fault("POST", path, status, message="no")]
-    assert f"({status}: no)" in publish(fake, GOOD)
+    assert f"{status}: no)" in publish(fake, GOOD)
     assert (len(fake.talks), len(fake.notes)) == left
     assert all("pieces" not in note["body"] for note in fake.notes)
     publish(fake, GOOD)

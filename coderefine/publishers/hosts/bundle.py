@@ -1,13 +1,41 @@
-"""The bundle: what the run that executes the pull request's code passes to the run that posts."""
+"""The bundle: what the run that executes the pull request's code passes to the run that posts, as a file.
+
+Reading trusts nothing: code of the pull request ran in the job that wrote the file.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from coderefine.errors import PublishError
+from coderefine.project.protection import protected_name
+from coderefine.publishers.hosts.patch_text import paths_of
 
 VERSION = 1
 NAME = "suggest.json"
 PATCH = "coderefine.patch"
+LARGEST = 2_000_000
+"""Maximum size of the file in bytes."""
+SUGGESTIONS, NOTES, LINES, RULES = 30, 300, 400, 50
+LINE, WORDS, LONGEST_PATCH = 2_000, 500, 1_000_000
+HIGHEST = 10_000_000
+"""Largest line number that is accepted."""
+SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters and those that change the direction of text: what is shown must be what is applied."""
+DIFFLIKE = re.compile(r"diff |Index: |--- .|\+\+\+ |@@ |GIT binary patch|Content-Transfer-Encoding: [^8]")
+"""Lines at which `git apply` would start to read a diff, or would read other bytes than are shown."""
+END = "-- \ncoderefine\n"
+Item = TypeVar("Item")
+Object = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +92,10 @@ class Bundle:
         """Return whether there is something to post: a patch, and one of behaviour unless `style` is wanted, too."""
         return bool(self.patch) and (self.behaviour or style)
 
+    def offered(self, *, style: bool) -> tuple[Suggestion, ...]:
+        """Return the suggestions, if there is something to post."""
+        return self.suggestions if self.speaks(style=style) else ()
+
     @property
     def digest(self) -> str:
         return hashlib.sha256(repr(self).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -71,3 +103,182 @@ class Bundle:
 
 def _squeezed(lines: tuple[str, ...]) -> str:
     return "\n".join(" ".join(line.split()) for line in lines)
+
+
+def dump(bundle: Bundle) -> str:
+    """Write the bundle as JSON, ASCII only."""
+    return json.dumps({"version": VERSION, **asdict(bundle)}, indent=1) + "\n"
+
+
+def read(folder: Path) -> Bundle:
+    """Read the bundle in `folder`.
+
+    Raises PublishError that says what is wrong with it.
+    """
+    return load(_bytes(folder / NAME))
+
+
+def load(data: bytes) -> Bundle:
+    """Parse a bundle.
+
+    Raises PublishError for anything that `dump` would not have written.
+    """
+    if len(data) > LARGEST:
+        raise _bad(f"is larger than {LARGEST} bytes")
+    try:
+        found = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _bad("is no JSON") from error
+    body = _object(found, {"version", *Bundle.__slots__}, "the whole")
+    if body["version"] != VERSION:
+        raise _bad(f"has version {body['version']!r:.20}, this coderefine reads {VERSION}")
+    return Bundle(
+        head=_sha(body, "head"),
+        base=_sha(body, "base"),
+        summary=_line(body, "summary", WORDS),
+        evidence=_line(body, "evidence", WORDS),
+        patch=_patch(body),
+        behaviour=_flag(body, "behaviour"),
+        suggestions=_list(body, "suggestions", SUGGESTIONS, _suggestion),
+        notes=_list(body, "notes", NOTES, _note),
+    )
+
+
+def _bytes(path: Path) -> bytes:
+    """Return the content of a regular file: follow no link, wait for no pipe, read no more than allowed."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise _bad(f"cannot be read ({error.strerror})") from error
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _bad("is no ordinary file")
+        with os.fdopen(os.dup(handle), "rb") as stream:
+            return stream.read(LARGEST + 1)
+    finally:
+        os.close(handle)
+
+
+def _suggestion(found: object) -> Suggestion:
+    body = _object(found, set(Suggestion.__slots__), "a suggestion")
+    first, last = _span(body)
+    old = _list(body, "old", LINES, _code)
+    if len(old) != last - first + 1:
+        raise _bad("has a suggestion whose lines do not fit its range")
+    return Suggestion(
+        path=_path(body),
+        first=first,
+        last=last,
+        old=old,
+        new=_list(body, "new", LINES, _code),
+        rules=_list(body, "rules", RULES, _word),
+        why=_line(body, "why", WORDS),
+    )
+
+
+def _note(found: object) -> Note:
+    body = _object(found, set(Note.__slots__), "a note")
+    return Note(_path(body), *_span(body), rule=_line(body, "rule", WORDS), text=_line(body, "text", WORDS))
+
+
+def _object(found: object, keys: set[str], what: str) -> Object:
+    if not isinstance(found, dict) or set(found) != keys:
+        raise _bad(f"has other keys than it should in {what}")
+    return found
+
+
+def _list(body: Object, key: str, most: int, each: Callable[[object], Item]) -> tuple[Item, ...]:
+    found = body[key]
+    if not isinstance(found, list) or len(found) > most:
+        raise _bad(f"has no list of at most {most} {key}")
+    return tuple(each(item) for item in found)
+
+
+def _text(body: Object, key: str, most: int) -> str:
+    found = body[key]
+    if not isinstance(found, str) or len(found) > most or re.search("[\ud800-\udfff]", found):
+        raise _bad(f"has no text of at most {most} characters as {key}")
+    return found
+
+
+def _line(body: Object, key: str, most: int) -> str:
+    found = _text(body, key, most)
+    if CONTROL.search(found):
+        raise _bad(f"has control characters in {key}")
+    return found
+
+
+def _word(found: object) -> str:
+    return _line({"rules": found}, "rules", WORDS)
+
+
+def _code(found: object) -> str:
+    text = _text({"lines": found}, "lines", LINE)
+    if CONTROL.search(text.replace("\t", " ").replace("\f", " ")):
+        raise _bad("has control characters in a line of code")
+    return text
+
+
+def _sha(body: Object, key: str) -> str:
+    found = body[key]
+    if not isinstance(found, str) or not SHA.fullmatch(found):
+        raise _bad(f"names no commit as {key}")
+    return found
+
+
+def _flag(body: Object, key: str) -> bool:
+    found = body[key]
+    if not isinstance(found, bool):
+        raise _bad(f"has neither true nor false as {key}")
+    return found
+
+
+def _span(body: Object) -> tuple[int, int]:
+    first, last = body["first"], body["last"]
+    if not (type(first) is int and type(last) is int and 1 <= first <= last <= HIGHEST):
+        raise _bad("has a range of lines that cannot be")
+    return first, last
+
+
+def _patch(body: Object) -> str:
+    """Return the whole patch, which must be a diff and nothing else, of files that coderefine may change."""
+    found = _text(body, "patch", LONGEST_PATCH)
+    try:
+        for path in paths_of(found) if found else ():
+            _path({"path": path})
+    except ValueError as error:
+        raise _bad(f"has a patch that cannot be: {error}") from error
+    return found
+
+
+def checked_file(folder: Path, patch: str) -> str:
+    """Return the SHA-256 of the patch file in `folder` when `git apply` would read exactly `patch` from it, else "".
+
+    The file is a mail (git/patch_format.py): headers, a message, a diffstat, then the diff. Nothing before the diff may
+    look like the beginning of another one, and nothing may follow it.
+    """
+    try:
+        data = _bytes(folder / PATCH)
+        text = data.decode("utf-8")
+    except (PublishError, UnicodeDecodeError):
+        return ""
+    before = text.removesuffix(END)
+    if len(data) > LARGEST or before == text or not patch or not before.endswith(f"\n{patch}"):
+        return ""
+    rows = before.removesuffix(patch).split("\n")
+    return "" if any(map(DIFFLIKE.match, rows)) else hashlib.sha256(data).hexdigest()
+
+
+def _path(body: Object) -> str:
+    found = _line(body, "path", 1_000)
+    if why := protected_name(found):
+        raise _bad(f"is about {found[:60]!r}, which {why}")
+    parts = PurePosixPath(found).parts
+    plain = bool(parts) and found == "/".join(parts) and not found.startswith("/") and "\\" not in found
+    if not plain or any(part == ".." or part.lower().rstrip(". ") == ".git" for part in parts):
+        raise _bad(f"names a path that is no plain path in a repository ({found[:60]!r})")
+    return found
+
+
+def _bad(what: str) -> PublishError:
+    return PublishError(f"the artifact {what}: nothing was posted")

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from coderefine.publishers.hosts.artifact import CONTROL
-from coderefine.publishers.hosts.bundle import Bundle, Suggestion
+from coderefine.publishers.hosts.bundle import CONTROL, Bundle, Suggestion
 
 MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
 SUMMARY = "<!-- coderefine:summary -->"
@@ -29,8 +28,8 @@ def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) 
     fence = _fence("\n".join(suggestion.new))
     body = "".join(f"{line}\n" for line in suggestion.new)
     text = f"{span(suggestion.why)}\n\n{fence}suggestion{offset}\n{body}{fence}\n"
-    who = "the pull request's own run reports it" if distrust else "coderefine"
-    return f"{text}\n<sub>{who} ran all tests with this change alone.</sub>\n{mark(suggestion)}"
+    source = "the pull request's own run reports it" if distrust else "coderefine"
+    return f"{text}\n<sub>{source} ran all tests with this change alone.</sub>\n{mark(suggestion)}"
 
 
 def mark(suggestion: Suggestion) -> str:
@@ -38,19 +37,24 @@ def mark(suggestion: Suggestion) -> str:
     return f"<!-- coderefine:{suggestion.fingerprint} -->"
 
 
-def summary(
-    bundle: Bundle, *, number: int, inline: int = 0, fetch: str = "", distrust: bool = False, host: str = "github"
-) -> str:
+def summary(bundle: Bundle, checkout: str, *, inline: int = 0, fetch: str = "", distrust: bool = False) -> str:
     """Return the summary comment: what the patch does, on what evidence, and one command that applies all of it.
 
-    `inline`: number of suggestions on the pull request. `fetch`: a command that gets the patch where it is too long to
-    show. `distrust`: only the pull request's own run vouches for the evidence.
+    `checkout`: the command that checks the pull request out. `inline`: number of suggestions on it. `fetch`: a command
+    that gets the patch where it is too long to show. `distrust`: only the pull request's own run reports the evidence.
     """
-    checkout = f"glab mr checkout {number}" if host == "gitlab" else f"gh pr checkout {number}"
-    fetch = fetch or f"{checkout} && coderefine fix"
-    said = "\n".join(_lines(bundle, inline, fetch, distrust=distrust))
-    last = f"{_about(bundle, distrust=distrust)}\n{SUMMARY}"
-    return f"{said[: LONGEST - len(last) - 2]}\n\n{last}"
+    lines = [f"### coderefine proved a patch for `{bundle.head[:10]}`", "", f"- {span(bundle.summary)}"]
+    lines.append(f"- evidence: {span(bundle.evidence)}")
+    if inline == 1:
+        lines.append("- 1 of its pieces passes alone and is suggested inline; accept it, or apply all:")
+    elif inline:
+        lines.append(f"- {inline} of its pieces pass alone and are suggested inline; accept one, or apply all:")
+    if distrust:
+        lines.append("- the evidence comes from the pull request's own run, which its author controls: read the patch")
+    text = "\n".join((*lines, "", *_command(bundle, fetch or f"{checkout} && coderefine fix")))
+    source, digest = _source(bundle, distrust=distrust)
+    last = f"<!-- coderefine:about {source} {digest} -->\n{SUMMARY}"
+    return f"{text[: LONGEST - len(last) - 2]}\n\n{last}"
 
 
 def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
@@ -60,27 +64,13 @@ def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
     same patch is posted again: what the host refused before may be accepted now.
     """
     about = ABOUT.search(body)
-    mine = ABOUT.search(_about(bundle, distrust=distrust))
-    assert mine
-    return bool(about and bundle.patch and about[1] == mine[1] and about[2] != mine[2])
+    source, digest = _source(bundle, distrust=distrust)
+    return bool(about and bundle.patch and about[1] == source and about[2] != digest)
 
 
-def _about(bundle: Bundle, *, distrust: bool) -> str:
-    """Return the hidden header of a summary: the commit, who vouches for it, and the patch's digest."""
-    digest = hashlib.sha256(bundle.patch.encode()).hexdigest()[:16]
-    return f"<!-- coderefine:about {bundle.head}{'?' if distrust else ''} {digest} -->"
-
-
-def _lines(bundle: Bundle, inline: int, fetch: str, *, distrust: bool) -> list[str]:
-    lines = [f"### coderefine proved a patch for `{bundle.head[:10]}`", "", f"- {span(bundle.summary)}"]
-    lines.append(f"- evidence: {span(bundle.evidence)}")
-    if inline == 1:
-        lines.append("- 1 of its pieces passes alone and is suggested inline; accept it, or apply all:")
-    elif inline:
-        lines.append(f"- {inline} of its pieces pass alone and are suggested inline; accept one, or apply all:")
-    if distrust:
-        lines.append("- the evidence comes from the pull request's own run, which its author controls: read the patch")
-    return [*lines, "", *_command(bundle, fetch)]
+def _source(bundle: Bundle, *, distrust: bool) -> tuple[str, str]:
+    """Return the commit with a mark whether its evidence is trusted, and the patch's digest."""
+    return f"{bundle.head}{'?' * distrust}", hashlib.sha256(bundle.patch.encode()).hexdigest()[:16]
 
 
 def _command(bundle: Bundle, fetch: str) -> list[str]:

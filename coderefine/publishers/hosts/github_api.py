@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coderefine.errors import PublishError
+from coderefine.publishers.hosts.review import BusyError, ForbiddenError, InvalidError, MissingError
 
 if TYPE_CHECKING:
     from github.Requester import Requester
@@ -15,26 +17,6 @@ if TYPE_CHECKING:
 NEXT = re.compile(r'<([^>]+)>; rel="next"')
 PAGES = 40
 """Maximum number of pages read of one list, 100 entries each."""
-
-
-class ForbiddenError(PublishError):
-    """403: the token may not do this; a smaller step may be allowed."""
-
-
-class MissingError(PublishError):
-    """404 or 410: it does not exist (any more)."""
-
-
-class InvalidError(PublishError):
-    """422: GitHub understood the request and refused it."""
-
-
-class BusyError(PublishError):
-    """5xx, a rate limit or a broken connection: it may work later. `wait` is in seconds."""
-
-    def __init__(self, message: str, wait: float) -> None:
-        super().__init__(message)
-        self.wait = wait
 
 
 @dataclass(slots=True)
@@ -100,18 +82,16 @@ class Api:
         try:
             return self.requester.requestJsonAndCheck(verb, path or "", input=body)
         except GithubException as error:
-            raise _sorted(error.status, error.headers or {}, _said(error.data), f"{verb} {path}") from error
+            answer = error.data.get("message", "") if isinstance(error.data, dict) else error.data
+            reason = " ".join(str(answer).split())[:200]
+            raise _sorted(error.status, error.headers or {}, reason, f"{verb} {path}") from error
         except requests.RequestException as error:
-            raise BusyError(f"GitHub cannot be reached: {type(error).__name__}", 2.0) from error
+            raise BusyError(f"GitHub cannot be reached: {type(error).__name__}") from error
 
 
-def _said(data: Any) -> str:
-    return " ".join(str(data.get("message", "") if isinstance(data, dict) else data).split())[:200]
-
-
-def _sorted(status: int, headers: dict[str, Any], said: str, what: str) -> PublishError:
-    message = f"GitHub answered {status} to {what}: {said}"
-    limited = headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said.lower()
+def _sorted(status: int, headers: dict[str, Any], reason: str, what: str) -> PublishError:
+    message = f"GitHub answered {status} to {what}: {reason}"
+    limited = headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason.lower()
     if status >= 500 or status == 429 or (status == 403 and (limited or "retry-after" in headers)):
         return BusyError(message, _wait(headers))
     kinds = {403: ForbiddenError, 404: MissingError, 410: MissingError, 422: InvalidError}
@@ -119,12 +99,10 @@ def _sorted(status: int, headers: dict[str, Any], said: str, what: str) -> Publi
 
 
 def _wait(headers: dict[str, Any]) -> float:
-    """Return the seconds to wait before the next try (retry-after, or the end of the rate limit's window)."""
-    import time
-
+    """Return the seconds that GitHub asks to wait (retry-after, or the end of the rate limit's window); else 0."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
     if str(after).isdecimal():
         return float(after)
     if headers.get("x-ratelimit-remaining") == "0" and str(reset).isdecimal():
         return max(0.0, float(reset) - time.time()) + 1.0
-    return 2.0
+    return 0.0

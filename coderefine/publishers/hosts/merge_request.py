@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.bundle import Bundle, Suggestion
-from coderefine.publishers.hosts.comment_plan import CommentPlan, MovedError, Posted, inline, plan
-from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark, settled, summary
-from coderefine.publishers.hosts.regions import Region, fits, regions, unchanged
+from coderefine.publishers.hosts.bundle import Suggestion
+from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark
+from coderefine.publishers.hosts.review import (
+    BusyError,
+    ForbiddenError,
+    MissingError,
+    MovedError,
+    Posted,
+    Region,
+    Review,
+    fits,
+    regions,
+    unchanged,
+)
 
 REACH = 100
 """Number of lines above its own that a suggestion may replace."""
-ROUNDS = 4
-"""Number of tries when GitLab is down; each first reads what was posted already. python-gitlab handles 429 itself."""
 
 
 def connect(token: str, url: str, project: str) -> Any:
@@ -46,169 +54,116 @@ NOWHERE = ChangedFile()
 
 
 @dataclass(slots=True)
-class GitLab:
+class GitLab(Review):
     """Post on a merge request: `project` is python-gitlab's, `number` the merge request's iid."""
 
     project: Any
     number: int
-    distrust: bool = False
-    style: bool = False
-    sleep: Callable[[float], None] = time.sleep
-    said: list[str] = field(default_factory=list)
-    name: str = "gitlab"
+    request: Any = None
+    note: Any = None
+    me: str = ""
+    threads: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, ChangedFile] = field(default_factory=dict)
+    name: ClassVar[str] = "gitlab"
 
-    def publish(self, bundle: Bundle) -> str:
-        """Post, and return one line that says what was posted.
+    @property
+    def label(self) -> str:
+        return f"!{self.number}"
 
-        Raises PublishError when GitLab refused.
-        """
+    @property
+    def checkout(self) -> str:
+        return f"glab mr checkout {self.number}"
+
+    @contextlib.contextmanager
+    def translated(self) -> Iterator[None]:
+        """Sort python-gitlab's errors; it handles rate limits (429) itself."""
         import gitlab
         import requests
 
-        for tried in range(1, ROUNDS + 1):
-            self.said = []
-            try:
-                self._once(bundle)
-                return f"!{self.number}: {'; '.join(self.said) or 'nothing to change'}"
-            except MovedError as moved:
-                return f"!{self.number}: {moved}"
-            except (gitlab.GitlabError, requests.RequestException) as error:
-                if tried == ROUNDS or (getattr(error, "response_code", None) or 500) < 500:
-                    raise PublishError(f"GitLab refused: {error}; what is missing comes with the next run") from error
-                self.sleep(2.0**tried)
-        raise AssertionError("the last round returns or raises")
-
-    def _once(self, bundle: Bundle) -> None:
-        request = self._still(bundle)
-        me = self.project.manager.gitlab.http_get("/user")["username"]
-        note = _summary(request, me)
-        if note is not None and settled(note.body, bundle, distrust=self.distrust):
-            return
-        talks = {talk.id: talk for talk in request.discussions.list(iterator=True)}
-        places = _places(request) if bundle.speaks(style=self.style) and bundle.suggestions else {}
-        wanted = [one for one in bundle.suggestions if _can_stand(one, places.get(one.path, NOWHERE))]
-        todo = plan(wanted, _posted(talks, me, bundle.head))
-        if todo:
-            self._still(bundle)
-        self._tidy(todo, talks)
-        refused = self._suggest(request, todo, places)
-        self._sticky(request, note, self._words(bundle, inline(wanted) - refused))
-
-    def _still(self, bundle: Bundle) -> Any:
-        """Return the merge request.
-
-        Raises MovedError when its head is no longer the commit that was proved.
-        """
-        request = self.project.mergerequests.get(self.number)
-        head = request.diff_refs["head_sha"]
-        if request.state != "opened":
-            raise MovedError("closed, nothing posted")
-        if head != bundle.head:
-            raise MovedError(f"the head moved to {head[:10]}, nothing posted")
-        return request
-
-    def _words(self, bundle: Bundle, inline: int) -> str:
-        """Return the summary note; "" where there is nothing to post."""
-        if not bundle.speaks(style=self.style):
-            return ""
-        return summary(bundle, number=self.number, inline=inline, distrust=self.distrust, host="gitlab")
-
-    def _tidy(self, todo: CommentPlan, talks: Mapping[str, Any]) -> None:
-        for stale in todo.remove:
-            self._try(partial(talks[stale.thread].notes.delete, stale.id), "removal", "1 removed")
-        for answered in todo.resolve:
-            talk = talks[answered.thread]
-            talk.resolved = True
-            self._try(talk.save, "resolving", "1 answered one resolved")
-
-    def _suggest(self, request: Any, todo: CommentPlan, places: Mapping[str, ChangedFile]) -> int:
-        """Post the new suggestions; return how many GitLab refused."""
-        refused = 0
-        for fresh in todo.post:
-            body = _discussion(fresh, places[fresh.path], request.diff_refs, distrust=self.distrust)
-            refused += not self._try(partial(request.discussions.create, body), "inline suggestion", "")
-        if len(todo.post) > refused:
-            self.said.append(f"{len(todo.post) - refused} suggested")
-        return refused
-
-    def _sticky(self, request: Any, note: Any, words: str) -> None:
-        if note is None:
-            if words:
-                self._try(lambda: request.notes.create({"body": words}), "summary", "summary posted")
-        elif not words:
-            self._try(note.delete, "summary", "summary removed")
-        elif note.body != words:
-            note.body = words
-            self._try(note.save, "summary", "summary updated")
-
-    def _try(self, act: Callable[[], object], what: str, done: str) -> bool:
-        """Try a step; where GitLab refuses, skip it and say so.
-
-        What is deleted already is ignored.
-        """
-        import gitlab
-
         try:
-            act()
-        except gitlab.GitlabError as error:
-            if (error.response_code or 500) >= 500 or error.response_code == 401:
-                raise
-            if what != "removal" or error.response_code != 404:
-                self.said.append(f"no {what} ({error})")
-            return False
-        if done:
-            self.said.append(done)
-        return True
+            yield
+        except (gitlab.GitlabError, requests.RequestException) as error:
+            message, status = f"GitLab refused: {error}", getattr(error, "response_code", None) or 500
+            if status >= 500:
+                raise BusyError(message) from error
+            raise {401: PublishError, 404: MissingError}.get(status, ForbiddenError)(message) from error
 
+    def check_head(self) -> None:
+        self.request = self.project.mergerequests.get(self.number)
+        head = self.request.diff_refs["head_sha"]
+        if self.request.state != "opened":
+            raise MovedError("closed, nothing posted")
+        if head != self.head:
+            raise MovedError(f"the head moved to {head[:10]}, nothing posted")
 
-def _summary(request: Any, me: str) -> Any:
-    """Return our own summary note, or None."""
-    ours = (note for note in request.notes.list(iterator=True) if SUMMARY in note.body)
-    return next((note for note in ours if note.author["username"] == me), None)
+    def find_summary(self) -> str:
+        self.me = self.project.manager.gitlab.http_get("/user")["username"]
+        ours = (note for note in self.request.notes.list(iterator=True) if SUMMARY in note.body)
+        self.note = next((note for note in ours if note.author["username"] == self.me), None)
+        return self.note.body if self.note else ""
 
+    def write_summary(self, text: str) -> None:
+        if not self.note:
+            self.request.notes.create({"body": text})
+        elif text:
+            self.note.body = text
+            self.note.save()
+        else:
+            self.note.delete()
 
-def _posted(talks: Mapping[str, Any], me: str, head: str) -> Iterator[Posted]:
-    """Return our own comments.
+    def posted(self) -> Iterator[Posted]:
+        """GitLab keeps a comment's position: on an older head whose lines changed it is outdated."""
+        self.threads = {thread.id: thread for thread in self.request.discussions.list(iterator=True)}
+        for thread in self.threads.values():
+            notes = thread.attributes["notes"]
+            found = MARK.search(notes[0]["body"]) if notes else None
+            if found and notes[0]["author"]["username"] == self.me:
+                there = (notes[0].get("position") or {}).get("head_sha", self.head)
+                yield Posted(
+                    str(notes[0]["id"]),
+                    found[1],
+                    thread.id,
+                    replied=len(notes) > 1,
+                    resolved=bool(notes[0].get("resolved")),
+                    outdated=there != self.head,
+                )
 
-    GitLab keeps a comment's position: on an older head whose lines changed it is outdated.
-    """
-    for talk in talks.values():
-        notes = talk.attributes["notes"]
-        found = MARK.search(notes[0]["body"]) if notes else None
-        if found and notes[0]["author"]["username"] == me:
-            resolved = bool(notes[0].get("resolved"))
-            there = (notes[0].get("position") or {}).get("head_sha", head)
-            yield Posted(
-                str(notes[0]["id"]), found[1], talk.id, len(notes) > 1, resolved=resolved, outdated=there != head
-            )
+    def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:
+        path = f"{self.request.manager.path}/{self.request.encoded_id}/diffs"
+        for one in self.request.manager.gitlab.http_list(path, iterator=True):
+            text = one.get("diff") or ""  # none of too large a diff
+            self.places[one["new_path"]] = ChangedFile(one["old_path"], regions(text), unchanged(text))
+        near = (one for one in offered if one.last - one.first <= REACH)
+        return [one for one in near if fits(one, self.places.get(one.path, NOWHERE).regions)]
 
+    def remove(self, stale: Posted) -> None:
+        self.threads[stale.thread].notes.delete(stale.id)
 
-def _places(request: Any) -> dict[str, ChangedFile]:
-    """Return, by new path, the lines of each changed file that can carry a comment; none of too large a diff."""
-    path = f"{request.manager.path}/{request.encoded_id}/diffs"
-    found = request.manager.gitlab.http_list(path, iterator=True)
-    texts = ((one, one.get("diff") or "") for one in found)
-    return {one["new_path"]: ChangedFile(one["old_path"], regions(text), unchanged(text)) for one, text in texts}
+    def resolve(self, answered: Sequence[Posted]) -> None:
+        for one in answered:
+            self.threads[one.thread].resolved = True
+            self.threads[one.thread].save()
+        self.done.append(f"{len(answered)} answered ones resolved")
 
+    def suggest(self, fresh: Sequence[Suggestion]) -> int:
+        create = self.request.discussions.create
+        posted = sum(self.attempt(partial(create, self._discussion(one)), "inline suggestion") for one in fresh)
+        if posted:
+            self.done.append(f"{posted} suggested")
+        return len(fresh) - posted
 
-def _can_stand(one: Suggestion, place: ChangedFile) -> bool:
-    return one.last - one.first <= REACH and fits(one, place.regions)
-
-
-def _discussion(one: Suggestion, place: ChangedFile, refs: Mapping[str, str], *, distrust: bool) -> dict[str, object]:
-    """Return the position of a comment.
-
-    An unchanged line is named by both its numbers, an added one by the new one alone.
-    """
-    left = place.unchanged.get(one.last)
-    return {
-        "body": remark(one, offset=f":-{one.last - one.first}+0", distrust=distrust),
-        "position": {
-            "position_type": "text",
-            **{key: refs[key] for key in ("base_sha", "start_sha", "head_sha")},
-            "old_path": place.old_path,
-            "new_path": one.path,
-            "new_line": one.last,
-            **({"old_line": left} if left else {}),
-        },
-    }
+    def _discussion(self, one: Suggestion) -> dict[str, object]:
+        """Return a comment with its position: an unchanged line has both its numbers, an added one the new one."""
+        place = self.places[one.path]
+        left = place.unchanged.get(one.last)
+        return {
+            "body": remark(one, offset=f":-{one.last - one.first}+0", distrust=self.distrust),
+            "position": {
+                "position_type": "text",
+                **{key: self.request.diff_refs[key] for key in ("base_sha", "start_sha", "head_sha")},
+                "old_path": place.old_path,
+                "new_path": one.path,
+                "new_line": one.last,
+                **({"old_line": left} if left else {}),
+            },
+        }

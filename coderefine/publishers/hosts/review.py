@@ -1,0 +1,280 @@
+"""Show a bundle on a pull request, and nothing twice: what every host does in the same way."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+from coderefine.errors import PublishError
+from coderefine.publishers.hosts.bundle import Bundle, Suggestion
+from coderefine.publishers.hosts.comments import settled, summary
+
+MOST = 30
+"""Maximum number of inline suggestions on one pull request."""
+ROUNDS = 4
+"""Number of tries when the host is busy; each first reads what was posted already."""
+PATIENCE = 90.0
+"""Maximum seconds to wait for a rate limit, in all tries together."""
+HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+Region = Mapping[int, str]
+
+
+class MovedError(PublishError):
+    """The pull request was closed or has a new head: nothing may be posted on it."""
+
+
+class ForbiddenError(PublishError):
+    """The token may not do this; a smaller step may be allowed."""
+
+
+class MissingError(PublishError):
+    """It does not exist (any more)."""
+
+
+class InvalidError(PublishError):
+    """The host understood the request and refused it."""
+
+
+class BusyError(PublishError):
+    """A fault of the server, a rate limit or a broken connection: it may work later.
+
+    `wait`: seconds that the host asks to wait; 0 where it says nothing.
+    """
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A comment of ours that was posted before.
+
+    `replied`: somebody answered, so it must not be deleted. `outdated`: its lines changed, so the host no longer lets
+    anybody accept it.
+    """
+
+    id: str
+    fingerprint: str
+    thread: str = ""
+    replied: bool = False
+    resolved: bool = False
+    outdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentPlan:
+    """What to do: `post` new comments; of the `stale` ones `remove` those without an answer, `resolve` the others."""
+
+    post: tuple[Suggestion, ...] = ()
+    stale: tuple[Posted, ...] = ()
+
+    @property
+    def remove(self) -> tuple[Posted, ...]:
+        return tuple(one for one in self.stale if not one.replied)
+
+    @property
+    def resolve(self) -> tuple[Posted, ...]:
+        return tuple(one for one in self.stale if one.replied and not one.resolved)
+
+    def __bool__(self) -> bool:
+        return bool(self.post or self.remove or self.resolve)
+
+
+def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
+    """Compare by fingerprint.
+
+    Of two equal comments the older one stays; a resolved one is not posted again.
+    """
+    wishes = {suggestion.fingerprint: suggestion for suggestion in wanted}
+    standing: set[str] = set()
+    stale = []
+    for comment in posted:
+        valid = comment.resolved or not comment.outdated
+        if valid and comment.fingerprint in wishes.keys() - standing:
+            standing.add(comment.fingerprint)
+        else:
+            stale.append(comment)
+    fresh = [wish for mark, wish in wishes.items() if mark not in standing]
+    return CommentPlan(tuple(fresh[: max(0, MOST - len(standing))]), tuple(stale))
+
+
+@dataclass(slots=True, kw_only=True)
+class Review(ABC):
+    """Post a bundle on one pull request: a host's class says how it is read and written there.
+
+    `fetch`: command that gets a patch which is too long to show. `distrust`: say that the artifact was made by a run
+    that others control. `style`: post a patch that repairs style only, too. `head`: the commit that was proved.
+    `done`: what was posted, in words.
+    """
+
+    fetch: str = ""
+    distrust: bool = False
+    style: bool = False
+    sleep: Callable[[float], None] = time.sleep
+    head: str = ""
+    done: list[str] = field(default_factory=list)
+    name: ClassVar[str]
+
+    def publish(self, bundle: Bundle) -> str:
+        """Post, and return one line that says what was posted.
+
+        Raises PublishError when the host finally refused.
+        """
+        waited = 0.0
+        for tried in range(1, ROUNDS + 1):
+            self.done = []
+            try:
+                with self.translated():
+                    self._post(bundle)
+                return f"{self.label}: {'; '.join(self.done) or 'nothing to change'}"
+            except MovedError as moved:
+                return f"{self.label}: {moved}"
+            except BusyError as busy:
+                last, wait = busy, busy.wait or 2.0**tried
+                waited += wait
+                if tried == ROUNDS or waited > PATIENCE:
+                    break
+                self.sleep(wait)
+        raise PublishError(f"{last}; gave up, run again later")
+
+    def _post(self, bundle: Bundle) -> None:
+        self.head = bundle.head
+        self.check_head()
+        old = self.find_summary()
+        if settled(old, bundle, distrust=self.distrust):
+            return
+        posted = list(self.posted())
+        offered = bundle.offered(style=self.style)
+        wanted = self.fitting(offered) if offered else ()
+        todo = plan(wanted, posted)
+        inline = min(MOST, len({one.fingerprint for one in wanted}))
+        if todo or self._summary(bundle, inline) != old:
+            self.check_head()
+        self._tidy(todo)
+        refused = self.suggest(todo.post) if todo.post else 0
+        new = self._summary(bundle, inline - refused)
+        if new != old:
+            verb = "removed" if not new else "updated" if old else "posted"
+            self.attempt(lambda: self.write_summary(new), "summary", f"summary {verb}", deleting=not new)
+        self.finish(bundle)
+
+    def _tidy(self, todo: CommentPlan) -> None:
+        removed = sum(self.attempt(partial(self.remove, one), "removal", deleting=True) for one in todo.remove)
+        if removed:
+            self.done.append(f"{removed} stale removed")
+        if todo.resolve:
+            self.attempt(lambda: self.resolve(todo.resolve), "resolving")
+
+    def _summary(self, bundle: Bundle, inline: int) -> str:
+        """Return the summary comment; "" where there is nothing to post."""
+        if not bundle.speaks(style=self.style):
+            return ""
+        return summary(bundle, self.checkout, inline=inline, fetch=self.fetch, distrust=self.distrust)
+
+    def attempt(self, act: Callable[[], object], what: str, done: str = "", *, deleting: bool = False) -> bool:
+        """Try a step; where the host refuses it, skip it and say so. What is deleted already is ignored."""
+        try:
+            with self.translated():
+                act()
+        except (ForbiddenError, MissingError) as error:
+            if not (deleting and isinstance(error, MissingError)):
+                self.done.append(f"no {what} ({error})")
+            return False
+        if done:
+            self.done.append(done)
+        return True
+
+    def translated(self) -> contextlib.AbstractContextManager[None]:
+        """Turn the errors of the host's library into those above."""
+        return contextlib.nullcontext()
+
+    def finish(self, bundle: Bundle) -> None:  # noqa: B027 - a host may have nothing more
+        """Post what only this host has."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Return the name of the pull request."""
+
+    @property
+    @abstractmethod
+    def checkout(self) -> str:
+        """Return the command that checks the pull request out."""
+
+    @abstractmethod
+    def check_head(self) -> None:
+        """Raise MovedError when the pull request is closed, or its head is not the commit that was proved."""
+
+    @abstractmethod
+    def find_summary(self) -> str:
+        """Return our own summary comment; "" for none."""
+
+    @abstractmethod
+    def write_summary(self, text: str) -> None:
+        """Post, change or ("") delete our summary comment."""
+
+    @abstractmethod
+    def posted(self) -> Iterable[Posted]:
+        """Return our own inline comments: with our mark, written by this token's user (anybody can copy a mark)."""
+
+    @abstractmethod
+    def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:
+        """Return those that the diff has a place for."""
+
+    @abstractmethod
+    def remove(self, stale: Posted) -> None:
+        """Delete a comment."""
+
+    @abstractmethod
+    def resolve(self, answered: Sequence[Posted]) -> None:
+        """Mark the threads of these comments as resolved, and add to `done` how many were not."""
+
+    @abstractmethod
+    def suggest(self, fresh: Sequence[Suggestion]) -> int:
+        """Post inline suggestions; return how many of them the host refused."""
+
+
+def regions(patch: str) -> tuple[Region, ...]:
+    """Return, for each hunk of a file's diff, new line number -> text.
+
+    Broken text gives fewer hunks, not an error.
+    """
+    found: list[dict[int, str]] = []
+    for start, _, right, row in _rows(patch):
+        if start:
+            found.append({})
+        if row[:1] in (" ", "+"):
+            found[-1][right] = row[1:].removesuffix("\r")
+    return tuple(found)
+
+
+def unchanged(patch: str) -> Mapping[int, int]:
+    """Return new line number -> old one, of the unchanged lines in the hunks."""
+    return {right: left for _, left, right, row in _rows(patch) if row[:1] == " "}
+
+
+def _rows(patch: str) -> Iterator[tuple[bool, int, int, str]]:
+    """Yield (whether a hunk begins, old line, new line, row) of each row of a hunk."""
+    left = right = 0
+    for row in patch.split("\n"):
+        header = HEADER.match(row)
+        if header:
+            left, right = int(header[1]), int(header[2])
+            yield True, left, right, ""
+        elif right and row[:1] in (" ", "+", "-"):
+            yield False, left, right, row
+            left += row[:1] != "+"
+            right += row[:1] != "-"
+
+
+def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:
+    """Return whether one hunk holds all lines of the suggestion, with the text that it expects."""
+    wanted = dict(zip(range(suggestion.first, suggestion.last + 1), suggestion.old, strict=True))
+    return any(all(region.get(line) == text for line, text in wanted.items()) for region in places)
