@@ -357,11 +357,11 @@ def _delivered(
 
 def how_to_pick(outcome: Outcome, run: str) -> str:
     """What to do about the offers of a run that wrote nothing; "" without any."""
-    from coderefine.reports.offer_rows import sentence
+    from coderefine.reports.rows import answer_template
 
     if not outcome.offers:
         return ""
-    that = sentence(outcome.offers)
+    that = answer_template(outcome.offers)
     more = f', or coderefine pick {run} --that "{that}" keeps those that agree' if that else ""
     return f"nothing: coderefine pick {run} N proves and writes one of the offered patches{more}"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from coderefine import judge
 from coderefine.core import Attempt, Finding, Outcome, Patch
 from coderefine.publishers.hosts.bundle import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS, Bundle, Note, Suggestion
+from coderefine.reports.formats import blocking, gone, rule, words
 from coderefine.reports.rows import evidence
-from coderefine.reports.run_report import blocking, gone, rule, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -46,19 +46,21 @@ def log(number: int) -> int:
 def show(run: str, *, diff: bool, prompts: bool) -> int:
     """Show one RUN (default: the newest): attempts, verdicts, evidence."""
     from coderefine.journal import Journal
-    from coderefine.reports import run_details as report
+    from coderefine.reports.run_details import render
 
     repository = _mended()
     journal = Journal.load(repository, run)
     attempts = journal.attempts()
     click.echo(
-        report.render(
-            journal.run,
-            attempts,
-            journal.outcome(),
-            wrote=_result(journal),
-            failed=journal.failure() and f"failed: {journal.failure()}",
-            before=journal.start(path for attempt in attempts for path in attempt.patch.files),
+        "\n".join(
+            render(
+                journal.run,
+                attempts,
+                journal.outcome(),
+                wrote=_result(journal),
+                failed=journal.failure() and f"failed: {journal.failure()}",
+                before=journal.start(path for attempt in attempts for path in attempt.patch.files),
+            )
         )
     )
     if diff and (text := _diff(repository, journal)):

@@ -80,14 +80,15 @@ def _given(given: Mapping[str, object]) -> dict[str, object]:
 
 def _choices(journal: Journal, way: Delivery) -> list[Choice]:
     """All alternatives of the run, laid on the tree that is to be judged. Raises JournalError when there are none."""
-    from coderefine.reports.offer_rows import numbered
+    from coderefine.reports.rows import numbered_offers
 
     outcome = journal.outcome()
     if outcome is None or not outcome.offers:
         raise JournalError(f"run {journal.run} offered nothing: what it wrote, if anything, is in `coderefine show`")
     under = way.under(journal.repository)
     return [
-        Choice(number, offer, _laid(journal.repository, offer, one, under)) for number, offer, one in numbered(outcome)
+        Choice(number, offer, _laid(journal.repository, offer, one, under))
+        for number, offer, one in numbered_offers(outcome)
     ]
 
 
@@ -161,10 +162,10 @@ def test_that():
 
 def _echo_kept(choices: Sequence[Choice], that: str) -> None:
     """Which alternatives agree, what would tell them apart further, and the line as a test to keep."""
-    from coderefine.reports.offer_rows import head
+    from coderefine.reports.rows import offer_headline
 
     for one in choices:
-        click.echo(f"agrees    {one.number}  {head(one.alternative)}")
+        click.echo(f"agrees    {one.number}  {offer_headline(one.alternative)}")
     if not choices:
         click.echo(f"agrees    none of the offered patches: {that}")
         return

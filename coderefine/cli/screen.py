@@ -71,8 +71,7 @@ class Screen:
             sys.stdout.write(json.outcome(outcome, lines, run=run, diff=text))
             return
         if self.format_ != "text":
-            from coderefine.reports.formats import named
-            from coderefine.reports.run_report import RunReport
+            from coderefine.reports.formats import RunReport, named
 
             _raw(named(self.format_).outcome(RunReport(outcome, lines, run, delivered.diff, delivered.before)))
             return

@@ -5,12 +5,14 @@ Undecodable bytes of a patch are surrogates in it: write the text with `surrogat
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from coderefine.core import Check
-from coderefine.reports.run_report import RunReport
+from coderefine.core import Attempt, Check, Finding, Outcome, Severity
 
 MODULES = {
     "sarif": "coderefine.reports.sarif",
@@ -26,11 +28,84 @@ NAMES = ("text", "json", *MODULES)
 class Format(Protocol):
     """Interface of a format's module."""
 
-    def checks(self, said: Sequence[Check]) -> str: ...
+    def checks(self, gates: Sequence[Check]) -> str: ...
 
-    def outcome(self, told: RunReport) -> str: ...
+    def outcome(self, report: RunReport) -> str: ...
 
 
 def named(name: str) -> Format:
     """Return the format `name`, one of MODULES."""
     return cast(Format, importlib.import_module(MODULES[name]))
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The end of a run.
+
+    `diff` is the unified diff of the patch, `before` the patched files' content at the start.
+    """
+
+    end: Outcome
+    wrote: tuple[str, ...] = ()
+    run: str = ""
+    diff: bytes = b""
+    before: Mapping[str, bytes | None] = field(default_factory=dict)
+
+
+def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the hard findings; those outside the scope are soft and not reported."""
+    return tuple(finding for finding in findings if finding.severity is Severity.HARD)
+
+
+def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
+    """Return all hard findings of `gates`."""
+    return blocking(finding for check in gates for finding in check.findings)
+
+
+def cleared(end: Outcome) -> tuple[Finding, ...]:
+    """Return hard findings of the start that the best attempt no longer has."""
+    return gone(end.baseline, end.best) if end.best.number else ()
+
+
+def gone(before: Attempt, after: Attempt) -> tuple[Finding, ...]:
+    """Return hard findings of `before` that `after` no longer has.
+
+    Findings with the same identity are counted.
+    """
+    left = Counter(finding.identity for finding in after.findings)
+    found = []
+    for finding in blocking(before.findings):
+        if left[finding.identity]:
+            left[finding.identity] -= 1
+        else:
+            found.append(finding)
+    return tuple(found)
+
+
+def rule(finding: Finding) -> str:
+    """Return critic and rule: `ruff/F401`."""
+    return f"{finding.critic}/{finding.rule}"
+
+
+def words(finding: Finding) -> str:
+    """Return the message on one line, for a test with its name first."""
+    first = (finding.message.strip().splitlines() or [finding.rule])[0] or finding.rule
+    return f"{finding.symbol.split('::', 1)[1]}: {first}" if "::" in finding.symbol else first
+
+
+def line(finding: Finding) -> int:
+    """Return the first line; 1 for a finding on the whole file."""
+    return finding.span.first if finding.span else 1
+
+
+def last(finding: Finding) -> int:
+    return max(finding.span.last, finding.span.first) if finding.span else 1
+
+
+def fingerprints(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:
+    """Yield each finding with the sha256 of its identity (no line, no message); equal identities are numbered."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    for finding in findings:
+        seen[finding.identity] += 1
+        text = "\0".join((*finding.identity, str(seen[finding.identity])))
+        yield finding, hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

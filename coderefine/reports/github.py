@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from coderefine.core import Check, Finding
+from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, words
 from coderefine.reports.rows import evidence
-from coderefine.reports.run_report import RunReport, blocking, found, last, line, rule, words
 
 
-def checks(said: Sequence[Check]) -> str:
+def checks(gates: Sequence[Check]) -> str:
     """Return one line per hard finding."""
-    return "".join(_commands(found(said)))
+    return "".join(_commands(found(gates)))
 
 
-def outcome(told: RunReport) -> str:
+def outcome(report: RunReport) -> str:
     """Return what is left, and a notice with the patch's summary and evidence."""
-    text = "".join(_commands(blocking(told.end.remaining)))
-    if told.end.best.number:
-        said = f"{told.end.best.patch.summary}: {evidence(told.end.evidence)}"
-        text += f"::notice title={_property('coderefine proved a patch')}::{_data(said)}\n"
+    text = "".join(_commands(blocking(report.end.remaining)))
+    if report.end.best.number:
+        message = f"{report.end.best.patch.summary}: {evidence(report.end.evidence)}"
+        text += f"::notice title={_property('coderefine proved a patch')}::{_data(message)}\n"
     return text
 
 
@@ -32,8 +32,8 @@ def _commands(findings: Iterable[Finding]) -> Iterator[str]:
             "endLine": str(last(finding)),
             "title": rule(finding),
         }
-        told = ",".join(f"{key}={_property(value)}" for key, value in pairs.items())
-        yield f"::{level} {told}::{_data(words(finding))}\n"
+        properties = ",".join(f"{key}={_property(value)}" for key, value in pairs.items())
+        yield f"::{level} {properties}::{_data(words(finding))}\n"
 
 
 def _data(text: str) -> str:

@@ -6,18 +6,17 @@ import json
 from collections.abc import Iterable, Sequence
 
 from coderefine.core import Check, Finding
-from coderefine.reports.fingerprint import fingerprints
-from coderefine.reports.run_report import RunReport, blocking, found, last, line, rule, words
+from coderefine.reports.formats import RunReport, blocking, fingerprints, found, last, line, rule, words
 
 
-def checks(said: Sequence[Check]) -> str:
+def checks(gates: Sequence[Check]) -> str:
     """Report the hard findings."""
-    return _dumped(found(said))
+    return _dumped(found(gates))
 
 
-def outcome(told: RunReport) -> str:
+def outcome(report: RunReport) -> str:
     """Report what is left after the patch."""
-    return _dumped(blocking(told.end.remaining))
+    return _dumped(blocking(report.end.remaining))
 
 
 def _dumped(findings: Iterable[Finding]) -> str:

@@ -18,9 +18,9 @@ from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding
 VERSION = 1
 
 
-def checks(said: Sequence[Check]) -> str:
+def checks(gates: Sequence[Check]) -> str:
     """Report the gates' results: `kind` "check"."""
-    return _dumped("check", clean=all(check.clean for check in said), checks=[_check(check) for check in said])
+    return _dumped("check", clean=all(check.clean for check in gates), checks=[_check(check) for check in gates])
 
 
 def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str = "") -> str:

@@ -10,24 +10,24 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from coderefine.core import Case, Check, Finding, Status
-from coderefine.reports.run_report import RunReport, blocking, rule, words
+from coderefine.reports.formats import RunReport, blocking, rule, words
 
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold: control characters and lone surrogates."""
 
 
-def checks(said: Sequence[Check]) -> str:
+def checks(gates: Sequence[Check]) -> str:
     """Report all gates."""
     root = ElementTree.Element("testsuites", name="coderefine")
-    for check in said:
+    for check in gates:
         _suite(root, check)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def outcome(told: RunReport) -> str:
+def outcome(report: RunReport) -> str:
     """Report the gates on the tree with the patch."""
-    return checks(told.end.best.checks or told.end.baseline.checks)
+    return checks(report.end.best.checks or report.end.baseline.checks)
 
 
 def _suite(root: ElementTree.Element, check: Check) -> None:

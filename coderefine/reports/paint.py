@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from coderefine.reports.layout import plain
 from coderefine.reports.rows import Row
+from coderefine.reports.terminal import plain
 
 LABELS = {
     "left": "yellow",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coderefine.core import Check
-from coderefine.reports.run_report import RunReport
+from coderefine.reports.formats import RunReport
 
 
-def checks(said: Sequence[Check]) -> str:  # noqa: ARG001 - one of the formats
+def checks(gates: Sequence[Check]) -> str:  # noqa: ARG001 - one of the formats
     """Return "": a check makes no patch."""
     return ""
 
 
-def outcome(told: RunReport) -> str:
+def outcome(report: RunReport) -> str:
     """Return the unified diff; undecodable bytes are surrogates."""
-    return told.diff.decode("utf-8", "surrogateescape")
+    return report.diff.decode("utf-8", "surrogateescape")

@@ -6,10 +6,10 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
-from coderefine.core import Event, Listen
-from coderefine.reports.scene import ProgressState
+from coderefine.core import Cost, Event, Listen
 from coderefine.reports.terminal import colour
 
 if TYPE_CHECKING:
@@ -17,10 +17,71 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.text import Text
 
-
 SILENT = 10.0
 """Seconds without news after which a log gets a line."""
 STAGES = ("stage", "critic")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressState:
+    """The state that a progress line shows; `after` returns the next one."""
+
+    stage: str = ""
+    unit: str = ""
+    done: int = 0
+    total: int | None = None
+    attempt: str = ""
+    number: int = 0
+    request: str = ""
+    cost: Cost | None = None
+    most: float | None = None
+
+    def after(self, event: Event) -> ProgressState:
+        """Return the state after `event`."""
+        now = replace(self, cost=event.cost or self.cost, most=event.most or self.most)
+        if event.kind == "stage":
+            return replace(now, stage=event.text, unit="", done=0, total=None, request="")
+        if event.kind == "tests":
+            return replace(now, unit="tests", done=event.done, total=event.total, request="")
+        if event.kind == "search":
+            return replace(now, unit=event.text, done=0, total=None, request="")
+        if event.kind == "attempt":
+            return replace(_idle(now), attempt=event.text, number=event.done)
+        if event.kind == "verdict":
+            return replace(_idle(now), stage="choosing the next step")
+        if event.kind == "request":
+            return replace(now, request=event.text)
+        return now
+
+    def time(self, seconds: float) -> str:
+        """Return `12 s of at most 600 s`: the time spent, and the limit where it is known."""
+        return f"{seconds:.0f} s" + (f" of at most {self.most:g} s" if self.most else "")
+
+    @property
+    def line(self) -> str:
+        """Return the line: `proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
+        parts = (self.stage, self._progress, self._attempt, self.request, self._spent)
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def _progress(self) -> str:
+        return f"{self.unit} {self.done}/{self.total}" if self.total is not None else self.unit
+
+    @property
+    def _attempt(self) -> str:
+        return f"attempt {self.number}: {self.attempt}" if self.number else ""
+
+    @property
+    def _spent(self) -> str:
+        if self.cost is None or not self.cost.requests:
+            return ""
+        price = "" if self.cost.usd is None else f" · ${self.cost.usd:.4f}"
+        return f"{self.cost.tokens:,} tokens{price}"
+
+
+def _idle(scene: ProgressState) -> ProgressState:
+    """Return `scene` without stage and attempt, so that nothing of the last one is shown beside the next."""
+    return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")
 
 
 @contextlib.contextmanager
@@ -50,7 +111,7 @@ class Plain:
         self._lock = threading.Lock()
         self._last = ""
         self._stages: set[str] = set()
-        self._scene = ProgressState()
+        self._state = ProgressState()
         self._began = self._wrote = time.monotonic()
 
     @contextlib.contextmanager
@@ -69,8 +130,8 @@ class Plain:
         while not over.wait(max(0.05, self._wrote + self._silent - time.monotonic())):
             with self._lock:
                 if time.monotonic() - self._wrote >= self._silent:
-                    spent = self._scene.time(time.monotonic() - self._began)
-                    self._write(f"  {spent}: {self._scene.line or 'starting'}")
+                    spent = self._state.time(time.monotonic() - self._began)
+                    self._write(f"  {spent}: {self._state.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
         """Take an event; safe from any thread.
@@ -79,7 +140,7 @@ class Plain:
         """
         line = _line(event)
         with self._lock:
-            self._scene = self._scene.after(event)
+            self._state = self._state.after(event)
             if line and line != self._last and not self._again(event):
                 self._last = line
                 self._write(line)
@@ -125,7 +186,7 @@ class Live:
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
-        self._scene = ProgressState()
+        self._state = ProgressState()
         self._lock = threading.Lock()
         self._began = time.monotonic()
         status.update(self)  # drawn anew several times a second, so that the seconds run on
@@ -135,7 +196,7 @@ class Live:
         from rich.text import Text
 
         with self._lock:
-            what, spent = self._scene.line or "starting", self._scene.time(time.monotonic() - self._began)
+            what, spent = self._state.line or "starting", self._state.time(time.monotonic() - self._began)
         line = Text(what, no_wrap=True, overflow="ellipsis")
         line.truncate(max(10, self._console.width - len(spent) - 7), overflow="ellipsis")
         return line.append(f" · {spent}")
@@ -147,4 +208,4 @@ class Live:
         if event.kind == "note" and event.text:
             self._console.print(Text(event.text, "dim"))
         with self._lock:
-            self._scene = self._scene.after(event)
+            self._state = self._state.after(event)

@@ -10,26 +10,26 @@ from collections.abc import Sequence
 
 from coderefine.core import Check, Finding
 from coderefine.judge import Hunk, hunks
-from coderefine.reports.run_report import RunReport, blocking, found, last, line, rule, words
+from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, words
 
 Json = dict[str, object]
 
 
-def checks(said: Sequence[Check]) -> str:
+def checks(gates: Sequence[Check]) -> str:
     """Return one diagnostic per hard finding."""
-    return _dumped([_diagnostic(finding) for finding in found(said)])
+    return _dumped([_diagnostic(finding) for finding in found(gates)])
 
 
-def outcome(told: RunReport) -> str:
+def outcome(report: RunReport) -> str:
     """Return what is left, then one diagnostic with a suggestion per hunk of the patch.
 
     The suggestions are proved together only: apply all or none.
     """
-    left = [_diagnostic(finding) for finding in blocking(told.end.remaining)]
+    left = [_diagnostic(finding) for finding in blocking(report.end.remaining)]
     pieces = [
-        _suggestion(told, hunk, told.before[path] or b"")
-        for path, after in sorted(told.end.best.patch.files.items())
-        for hunk in hunks(path, told.before.get(path), after)
+        _suggestion(report, hunk, report.before[path] or b"")
+        for path, after in sorted(report.end.best.patch.files.items())
+        for hunk in hunks(path, report.before.get(path), after)
         if hunk.textual
     ]
     return _dumped(left + pieces)
@@ -50,10 +50,10 @@ def _diagnostic(finding: Finding) -> Json:
     }
 
 
-def _suggestion(told: RunReport, hunk: Hunk, before: bytes) -> Json:
+def _suggestion(report: RunReport, hunk: Hunk, before: bytes) -> Json:
     span, text = _edit(hunk, before)
     return {
-        "message": f"proved by coderefine: {told.end.best.patch.summary or 'part of the patch'}",
+        "message": f"proved by coderefine: {report.end.best.patch.summary or 'part of the patch'}",
         "location": {"path": hunk.path, "range": span},
         "severity": "INFO",
         "code": {"value": "coderefine/patch"},

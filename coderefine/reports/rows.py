@@ -1,15 +1,29 @@
-"""The rows of a report: the words, without colour or layout."""
+"""The rows of a report without colour or layout: checks, steps, evidence, offers, what is left."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
-from coderefine.core import EMPTY, PLAUSIBLE, Attempt, Check, Cost, Evidence, Finding, Outcome, Severity, Status, Stop
+from coderefine.core import (
+    EMPTY,
+    PLAUSIBLE,
+    Alternative,
+    Attempt,
+    Check,
+    Cost,
+    Evidence,
+    Finding,
+    Offer,
+    Outcome,
+    Severity,
+    Status,
+    Stop,
+)
 from coderefine.core.plurals import counted
-from coderefine.reports import offer_rows
-from coderefine.reports.line_numbers import steps
 
 LEFT = 5
 """Number of remaining findings that are named; more are counted."""
@@ -64,16 +78,12 @@ def outcome_rows(
     wrote: Sequence[str] = (),
     decided: str = "",
     before: Mapping[str, bytes | None] = EMPTY,
-) -> tuple[Row, ...]:
-    """Return the rows on a whole run: checks, what was proved, refused, left and written, and the evidence.
+) -> Iterator[Row]:
+    """Yield the rows on a whole run: checks, what was proved, refused, left and written, and the evidence.
 
     `decided` is the last line where the run was not about the working tree but about a commit, say. `before`: what the
     patched files held at the start, for the line numbers.
     """
-    return tuple(_rows(outcome, wrote, decided, before))
-
-
-def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[str, bytes | None]) -> Iterator[Row]:
     yield checks_row(outcome.baseline.checks)
     yield from notes(outcome.best.checks or outcome.baseline.checks)
     taken = ((attempt, text) for attempt, text in steps(outcome.attempts, before) if attempt.number and attempt.verdict)
@@ -84,7 +94,7 @@ def _rows(outcome: Outcome, wrote: Sequence[str], decided: str, before: Mapping[
     yield from _flaky(outcome.evidence.flaky)
     yield from _evidence(outcome)
     yield from _also(outcome)
-    yield from (Row(label, text) for label, text in offer_rows.lines(outcome))
+    yield from (Row(label, text) for label, text in offer_lines(outcome))
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
     yield from _tried(outcome)
@@ -124,7 +134,7 @@ def _refused(outcome: Outcome) -> Iterator[Row]:
     said = (attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
     reasons = Counter(reason for reason in said if not reason.startswith(PLAUSIBLE))
     if reasons:
-        shown = "; ".join(f"{_first(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
+        shown = "; ".join(f"{first_line(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
         total = reasons.total()
         yield Row("refused", f"{counted(total, 'attempt')}: {shown}{'; …' if len(reasons) > 2 else ''}")
 
@@ -140,7 +150,7 @@ def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
     """Yield the advisers' remaining remarks, which block nothing."""
     soft = [finding for finding in remaining if finding.severity is Severity.SOFT]
     for finding in soft[:LEFT]:
-        yield Row("advice", f"{headline(finding)}: {_first(finding.instruction)}".rstrip(": "))
+        yield Row("advice", f"{headline(finding)}: {first_line(finding.instruction)}".rstrip(": "))
     if len(soft) > LEFT:
         yield Row("advice", f"… and {len(soft) - LEFT} more (--format json lists them)")
 
@@ -156,11 +166,11 @@ def headline(finding: Finding) -> str:
     """Describe a finding in one line: `path:line rule message`; for a test its name and how it failed."""
     if "::" in finding.symbol:
         name = finding.symbol.split("::", 1)[1]
-        return f"{finding.where} {name} {finding.rule}: {_first(finding.message)}"
-    return f"{finding.where} {finding.rule} {_first(finding.message)}"
+        return f"{finding.where} {name} {finding.rule}: {first_line(finding.message)}"
+    return f"{finding.where} {finding.rule} {first_line(finding.message)}"
 
 
-def _first(text: str) -> str:
+def first_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[0]
 
 
@@ -193,7 +203,7 @@ def evidence(proof: Evidence) -> str:
     )
     parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
     parts += [proof.proved_by] if proof.proved_by else []
-    parts += [offer_rows.changes(proof.changed)] if proof.changed else []
+    parts += [changed_answers(proof.changed)] if proof.changed else []
     parts += [proof.isolation] if proof.isolation else []
     return " · ".join(parts)
 
@@ -227,3 +237,86 @@ def _clean(flaky: int) -> str:
 
 def _why(outcome: Outcome) -> str:
     return f"{outcome.stop.value}: {outcome.why}" if outcome.why not in ("", outcome.stop.value) else outcome.stop.value
+
+
+def numbered_offers(outcome: Outcome) -> tuple[tuple[int, Offer, Alternative], ...]:
+    """All alternatives with the numbers by which they are picked, from 1."""
+    every = [(offer, alternative) for offer in outcome.offers for alternative in offer.alternatives]
+    return tuple((number, offer, alternative) for number, (offer, alternative) in enumerate(every, 1))
+
+
+def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Label and text of each row."""
+    number = 0
+    for offer in outcome.offers:
+        yield "plausible", f"not written: {offer.why}"
+        for place, alternative in enumerate(offer.alternatives):
+            yield "offered", f"{number + place + 1}  {offer_headline(alternative)}"
+            yield from (("", f"{'':13}{line}") for line in offer.diff(alternative))
+        for question in offer.questions:
+            yield "ask", question.text(number + 1)
+        number += len(offer.alternatives)
+
+
+def offer_headline(alternative: Alternative) -> str:
+    """What it does, how much it changes near the tests, how many plausible patches behave so."""
+    parts = [alternative.patch.summary]
+    parts += [changed_answers(alternative.changed)] if alternative.changed else []
+    parts += [f"{alternative.alike} plausible patches behave so"] if alternative.alike > 1 else []
+    return " · ".join(parts)
+
+
+def changed_answers(changed: tuple[int, int]) -> str:
+    """`changes 3 of 412 nearby answers`."""
+    return f"changes {changed[0]} of {changed[1]} nearby answers"
+
+
+def answer_template(offers: Sequence[Offer]) -> str:
+    """A line of Python that a person who knows the answer may give back; "" without a question."""
+    question = next((question for offer in offers for question in offer.questions), None)
+    if question is None:
+        return ""
+    answer = next((one for one in question.answers if one and not one.startswith(("raises", "does not"))), "...")
+    return f"{question.call} == {answer}"
+
+
+def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> Iterator[tuple[Attempt, str]]:
+    """Yield each attempt with its summary, whose line numbers are those of the files as they were `before` the run.
+
+    A summary is written for the tree that the attempt was made in, which holds the accepted steps before it.
+    """
+    base: Mapping[str, bytes | None] = {}
+    for attempt in attempts:
+        yield attempt, _translated(attempt.patch.summary, base, before)
+        if attempt.number and attempt.verdict:
+            base = attempt.patch.files
+
+
+def _translated(summary: str, base: Mapping[str, bytes | None], before: Mapping[str, bytes | None]) -> str:
+    """Return `summary` with every `path:line` of a file in `base` changed to the line number in `before`."""
+    for path, data in base.items():
+        old = before.get(path)
+        if data is None or old is None or path not in summary:
+            continue
+        lines = _old_lines(old, data)
+        pattern = rf"(?<![\w./-]){re.escape(path)}:(\d+)"
+
+        def line(found: re.Match[str], path: str = path, lines: Sequence[int] = lines) -> str:
+            number = int(found[1])
+            return f"{path}:{lines[number - 1] if 0 < number <= len(lines) else number}"
+
+        summary = re.sub(pattern, line, summary)
+    return summary
+
+
+def _old_lines(old: bytes, new: bytes) -> list[int]:
+    """Return the line number in `old` for each line of `new`; for an inserted line, where it was inserted."""
+    first, second = old.splitlines(), new.splitlines()
+    numbers = [1] * len(second)
+    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(
+        None, first, second, autojunk=False
+    ).get_opcodes():
+        for offset in range(new_end - new_start):
+            same_place = tag == "equal" or old_start + offset < old_end
+            numbers[new_start + offset] = (old_start + offset if same_place else max(old_start, old_end - 1)) + 1
+    return numbers

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
 from coderefine.core.plurals import counted
-from coderefine.reports import offer_rows
-from coderefine.reports.line_numbers import steps
-from coderefine.reports.rows import best_try, cost
+from coderefine.reports.rows import best_try, cost, offer_lines, steps
 
 
 def render(
@@ -19,24 +17,12 @@ def render(
     wrote: str,
     failed: str,
     before: Mapping[str, bytes | None],
-) -> str:
-    """Render a run as plain text, one line per attempt.
+) -> Iterator[str]:
+    """Yield a run as lines of plain text, one per attempt.
 
     `outcome` is None for a run that was killed, or that `failed` with an error. `wrote` says what it wrote, and
     `before` is what the patched files held when it began.
     """
-    return "\n".join(_lines(run, attempts, outcome, wrote=wrote, failed=failed, before=before))
-
-
-def _lines(
-    run: str,
-    attempts: Sequence[Attempt],
-    outcome: Outcome | None,
-    *,
-    wrote: str,
-    failed: str,
-    before: Mapping[str, bytes | None],
-) -> Iterator[str]:
     yield f"run {run}"
     best = outcome.best.number if outcome else 0
     for attempt, summary in steps(attempts, before):
@@ -56,7 +42,7 @@ def _lines(
 
 
 def _offers(run: str, outcome: Outcome) -> Iterator[str]:
-    for label, text in offer_rows.lines(outcome):
+    for label, text in offer_lines(outcome):
         yield f"{label:<10}{text}" if label else text
     if outcome.offers:
         yield f"pick      coderefine pick {run} N"

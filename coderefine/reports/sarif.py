@@ -9,31 +9,30 @@ from urllib.parse import quote
 from coderefine import __version__
 from coderefine.core import Check, Finding
 from coderefine.judge import Hunk, hunks
-from coderefine.reports.fingerprint import fingerprints
-from coderefine.reports.run_report import RunReport, blocking, cleared, found, last, line, rule, words
+from coderefine.reports.formats import RunReport, blocking, cleared, fingerprints, found, last, line, rule, words
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 Json = dict[str, object]
 
 
-def checks(said: Sequence[Check]) -> str:
+def checks(gates: Sequence[Check]) -> str:
     """Report the hard findings as one run; a gate that did not finish makes it unsuccessful."""
-    return _dumped([_result(finding, mark, []) for finding, mark in fingerprints(found(said))], said)
+    return _dumped([_result(finding, mark, []) for finding, mark in fingerprints(found(gates))], gates)
 
 
-def outcome(told: RunReport) -> str:
+def outcome(report: RunReport) -> str:
     """Report what is left and what the patch clears.
 
     Each cleared finding has the whole patch as its fix, because it is proved as a whole only.
     """
-    fix = _fix(told)
-    gone = {id(finding) for finding in cleared(told.end)}
-    both = (*cleared(told.end), *blocking(told.end.remaining))
+    fix = _fix(report)
+    gone = {id(finding) for finding in cleared(report.end)}
+    both = (*cleared(report.end), *blocking(report.end.remaining))
     results = [_result(item, mark, fix if id(item) in gone else []) for item, mark in fingerprints(both)]
-    return _dumped(results, told.end.best.checks or told.end.baseline.checks)
+    return _dumped(results, report.end.best.checks or report.end.baseline.checks)
 
 
-def _dumped(results: list[Json], said: Sequence[Check]) -> str:
+def _dumped(results: list[Json], gates: Sequence[Check]) -> str:
     rules = sorted({str(result["ruleId"]) for result in results})
     for result in results:
         result["ruleIndex"] = rules.index(str(result["ruleId"]))
@@ -41,7 +40,7 @@ def _dumped(results: list[Json], said: Sequence[Check]) -> str:
         "tool": {"driver": _driver(rules)},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The top of the git repository."}}},
-        "invocations": [{"executionSuccessful": bool(said) and all(check.complete for check in said)}],
+        "invocations": [{"executionSuccessful": bool(gates) and all(check.complete for check in gates)}],
         "results": results,
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
@@ -85,18 +84,18 @@ def _artifact(path: str) -> Json:
     return {"uri": quote(path, errors="surrogateescape"), "uriBaseId": "SRCROOT"}
 
 
-def _fix(told: RunReport) -> list[Json]:
+def _fix(report: RunReport) -> list[Json]:
     """Return the whole patch as one fix; None where part of it is not lines of text (a new file, a binary)."""
     changes = []
-    for path, after in sorted(told.end.best.patch.files.items()):
-        before = told.before.get(path)
+    for path, after in sorted(report.end.best.patch.files.items()):
+        before = report.before.get(path)
         if before == after:
             continue
         pieces = hunks(path, before, after)
         if not pieces or not all(hunk.textual for hunk in pieces):
             return []
         changes.append({"artifactLocation": _artifact(path), "replacements": [_replacement(hunk) for hunk in pieces]})
-    text = told.end.best.patch.summary or "the proved patch"
+    text = report.end.best.patch.summary or "the proved patch"
     return [{"description": {"text": text}, "artifactChanges": changes}] if changes else []
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from coderefine.core import EMPTY, Check, Finding, Outcome, Severity
-from coderefine.reports.layout import plain
 from coderefine.reports.rows import Row, advice, checks_row, headline, notes, outcome_rows
 
 SHOWN = 50
@@ -21,9 +20,9 @@ def colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb" and stream.isatty()
 
 
-def checks(said: Sequence[Check], *, coloured: bool = False, width: int = 100) -> str:
+def checks(gates: Sequence[Check], *, coloured: bool = False, width: int = 100) -> str:
     """Render findings by gate, each with its evidence, then one line that sums up."""
-    lines = [*_findings(said), checks_row(said)]
+    lines = [*_findings(gates), checks_row(gates)]
     return _drawn(lines, coloured=coloured, width=width)
 
 
@@ -46,8 +45,8 @@ def outcome(
     return _diff(diff, coloured=coloured, width=width) + report
 
 
-def _findings(said: Sequence[Check]) -> Iterator[str | Row]:
-    for check in said:
+def _findings(gates: Sequence[Check]) -> Iterator[str | Row]:
+    for check in gates:
         hard = [finding for finding in check.findings if finding.severity is Severity.HARD]
         for finding in hard[:SHOWN]:
             yield headline(finding)
@@ -91,3 +90,22 @@ def columns(environ: Mapping[str, str]) -> int:
         return min(os.get_terminal_size().columns or 100, 120)
     except OSError:
         return 100
+
+
+def plain(line: str | Row, width: int, *, cut: bool = False) -> str:
+    """Lay out a row: `label` in ten columns, the text, then verdict and seconds at the right edge.
+
+    With `cut`, text that is too long is shortened.
+    """
+    if isinstance(line, str):
+        return line.rstrip()
+    start = f"{line.label:<10}{line.text}" if line.label else line.text
+    end = " ".join(part for part in (line.verdict, seconds(line)) if part)
+    if cut and end and len(start) + 1 + len(end) > width > 40:
+        start = start[: width - len(end) - 2] + "…"
+    room = max(1, width - len(start) - len(end)) if end else 0
+    return f"{start}{' ' * room}{end}".rstrip()
+
+
+def seconds(row: Row) -> str:
+    return "" if row.seconds is None else f"{row.seconds:5.1f} s"

@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from coderefine.core import Attempt, Case, Check, Failure, Finding, Outcome, Patch, Span, Status, Stop
-from coderefine.reports.formats import MODULES, named
-from coderefine.reports.run_report import RunReport
+from coderefine.reports.formats import MODULES, RunReport, named
 from tests.support.repo import git, make_repo
 
 NODE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"))

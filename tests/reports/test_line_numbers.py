@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Attempt, Patch, Verdict
-from coderefine.reports.line_numbers import steps
+from coderefine.reports.rows import steps
 
 OLD = b"import os\n\none = 1\ntwo = 2\nthree = 3\n"
 TIDY = b"one = 1\ntwo = 2\nthree = 3\n"

@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from coderefine.core import Cost, Event
-from coderefine.reports.progress import Live, Plain, choose
-from coderefine.reports.scene import ProgressState
+from coderefine.reports.progress import Live, Plain, ProgressState, choose
 
 STORY = (
     Event("stage", "checks"),
