@@ -266,9 +266,9 @@ def _earlier(journal: Journal | None, under: Mapping[str, bytes | None]) -> tupl
     found = journal.attempts() if journal else ()
     if journal is None or not found:
         return found
-    from coderefine.journal.rewound import rewound
+    from coderefine.journal.history import files_at_start
 
-    return found if rewound(journal).items() <= under.items() else ()
+    return found if files_at_start(journal).items() <= under.items() else ()
 
 
 def _behaviour(setup: Setup, earlier: Sequence[Attempt]) -> Keeper:

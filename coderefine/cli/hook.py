@@ -105,8 +105,7 @@ def _staged(top: Path) -> Staged:
 
 def _pushed(top: Path) -> tuple[Staged, ...]:
     """Return the commits that are pushed: as pre-commit says, else as git writes to stdin, else the newest commit."""
-    from coderefine.git.changes import committed
-    from coderefine.git.pushed import pushed
+    from coderefine.git.changes import committed, pushed
 
     lines = "" if sys.stdin.isatty() else sys.stdin.read()
     return tuple(committed(top, since, commit) for since, commit in pushed(top, os.environ, lines))

@@ -106,7 +106,7 @@ def _merged(
     repository: Repository, path: str, change: tuple[bytes | None, bytes | None], under: Mapping[str, bytes | None]
 ) -> bytes | None:
     """What `path` is to hold now. Raises PublishError where what happened to it since then is in the way."""
-    from coderefine.git.merge import merge_bytes
+    from coderefine.git.objects import merge_bytes
 
     before, after = change
     file = repository.top / path

@@ -41,14 +41,14 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
 
     Raises ReplayMissError for an answer that was never recorded.
     """
-    from coderefine.journal.rewound import rewound
+    from coderefine.journal.history import files_at_start
     from coderefine.llm.client import Client
     from coderefine.loop.refine import refine
     from coderefine.proposers.recorded import Recorded
     from coderefine.workspace.originals import Originals
     from coderefine.workspace.snapshot_views import SnapshotViews
 
-    then = rewound(journal)
+    then = files_at_start(journal)
     originals = Originals(parts.place.top)
     with (
         Client(parts.config, memory=journal, listen=parts.listen, limits=ENDLESS, replay=True) as client,

@@ -1,6 +1,6 @@
-"""What a commit or a push is about, and where its tree differs from the files that lie in the working tree.
+"""What a commit or a push contains, and where its tree differs from the files in the working tree.
 
-Read as git's hook sees it: the index of a commit under way may be another than the usual one.
+Read as git's hook sees it: a commit in progress may have another index than the usual one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from coderefine.errors import GitError
 from coderefine.git import process
 
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
-"""What git tells its hooks; only commands that read get to see it."""
+"""Variables that git sets for its hooks; only our commands that read get them."""
 LINK, MODULE = "120000", "160000"
 ABSENT = "000000"
+NOTHING = frozenset("0")
+"""An object id of nothing but this stands for no commit."""
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git knows it without having it (in SHA-1 repositories)."""
 NEEDED = frozenset({".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"})
@@ -42,18 +44,18 @@ class Staged:
 
 
 def staged(top: Path) -> Staged:
-    """The index against HEAD. `git commit -a`, `-- file`, `--amend` and linked worktrees are seen as git means them."""
+    """Compare the index with HEAD. It is the index of this very commit, also for `-a`, `-- file` and `--amend`."""
     return Staged(_changed(top, "--cached"), hidden(top), _deleted(top, "--cached"))
 
 
 def committed(top: Path, since: str, commit: str = "HEAD") -> Staged:
-    """`commit` against `since` (any commit-ish); against nothing where there is no such commit, as before the first."""
+    """Compare `commit` with `since` (any commit-ish); with the empty tree where there is no such commit."""
     since = known(top, since)
     return Staged(_changed(top, since, commit), hidden(top, commit), _deleted(top, since, commit), since, commit)
 
 
 def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
-    """What a checkout of `tree` ("": the index) holds where the working tree holds something else; None: no file.
+    """Return what a checkout of `tree` ("": the index) holds where the working tree differs; None: no file.
 
     Untracked files are in no tree. Ignored ones stay: build products (`_version.py`, compiled extensions) and local
     settings are what the tests always run with. Links and submodules are left as they are.
@@ -70,7 +72,7 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
 
 
 def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
-    """Files that git neither tracks nor ignores; environments, caches and nested repositories are left out."""
+    """Yield files that git neither tracks nor ignores; environments, caches and nested repositories are left out."""
     names = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z", hooked=hooked))
     environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
     for name in names:
@@ -85,7 +87,7 @@ def _is_metadata(part: str) -> bool:
 
 
 def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """`paths` of `tree` ("": the index) as a checkout would write them, line ends and filters included.
+    """Return `paths` of `tree` ("": the index) as a checkout would write them, line ends and filters included.
 
     Raises GitError when an object is missing or damaged.
     """
@@ -103,7 +105,7 @@ def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def known(top: Path, name: str) -> str:
-    """`name` where it is a commit, else the empty tree: that is what came before the first commit."""
+    """Return `name` where it is a commit, else the empty tree, which precedes the first commit."""
     try:
         return name if _git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") else EMPTY_TREE
     except GitError:
@@ -117,7 +119,7 @@ def _changed(top: Path, *what: str) -> tuple[str, ...]:
 
 
 def _gone(top: Path) -> list[str]:
-    """Staged for deletion, and still in the working tree."""
+    """Return files that are staged for deletion, and still in the working tree."""
     return [name for name in _deleted(top, "--cached", renames=True) if (top / name).is_file()]
 
 
@@ -132,9 +134,60 @@ def _names(said: bytes) -> list[str]:
 
 
 def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", hooked: bool = True) -> bytes:
-    """Output of a git command that changes nothing, with the hook's own index if `hooked`. Raises GitError."""
-    told = {name: os.environ[name] for name in INDEX if hooked and name in os.environ}
-    result = process.run(args, cwd=top, env={**told, **(env or {})}, stdin=stdin)
+    """Return the output of a git command that changes nothing, with the hook's index if `hooked`. Raises GitError."""
+    given = {name: os.environ[name] for name in INDEX if hooked and name in os.environ}
+    result = process.run(args, cwd=top, env={**given, **(env or {})}, stdin=stdin)
     if result.returncode:
         raise process.complaint(result, top)
     return result.stdout
+
+
+def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str, str], ...]:
+    """Return (since, commit) for each pushed ref: those of pre-commit, else of git's `lines`, else the newest commit.
+
+    A line is `LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID` (githooks(5)); a deleted ref publishes nothing. Commits that a
+    remote has already are not part of a push: the commit is compared with the last one that it has.
+    """
+    since, commit = environ.get("PRE_COMMIT_FROM_REF", ""), environ.get("PRE_COMMIT_TO_REF", "")
+    if since or commit:
+        return _ranges(top, [(commit or "HEAD", since)])
+    refs = [fields for line in lines.splitlines() if len(fields := line.split()) == 4]
+    if not refs:
+        return (("HEAD~1", "HEAD"),)
+    return _ranges(top, [(fields[1], fields[3]) for fields in refs])
+
+
+def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the ranges of pairs (what is pushed, what the remote has)."""
+    found: dict[tuple[str, str], None] = {}
+    for local, remote in pairs:
+        commit = "" if NOTHING.issuperset(local) else _commit(top, local)
+        since = _since(top, remote, commit) if commit else ""
+        if since:
+            found[since, commit] = None
+    return tuple(found)
+
+
+def _since(top: Path, remote: str, commit: str) -> str:
+    """Return what `commit` is compared with; "" when a remote has it already.
+
+    A new branch, or one whose remote end is not known here, begins where it left what the remotes have.
+    """
+    if not NOTHING.issuperset(remote) and (known := _commit(top, remote)):
+        return known
+    new = _output(top, "rev-list", "--topo-order", "--reverse", commit, "--not", "--remotes").split()
+    if not new:
+        return ""
+    return _commit(top, f"{new[0]}^") or EMPTY_TREE
+
+
+def _output(top: Path, *args: str) -> str:
+    return os.fsdecode(_git(top, *args, hooked=False)).strip()
+
+
+def _commit(top: Path, name: str) -> str:
+    """Return the commit that `name` (a commit, a tag of one) means; "" for none."""
+    try:
+        return _output(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except GitError:
+        return ""

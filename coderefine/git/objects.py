@@ -1,4 +1,4 @@
-"""Files as a commit has them, read through GitPython: one `cat-file --batch` process for any number of files."""
+"""Files of a commit, read through GitPython (one `cat-file --batch` process for all), and three-way merges of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from coderefine import temporary
 from coderefine.errors import GitError
 from coderefine.git.repository import Repository
 
@@ -20,7 +21,7 @@ class TreeFile:
 
 
 def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dict[str, TreeFile | None]:
-    """`paths` as `commit` has them; None for a path it lacks, or that is a folder or submodule there.
+    """Return `paths` as they are in `commit`; None for a path that is absent, a folder or a submodule there.
 
     Raises GitError when the commit or an object is missing or damaged.
     """
@@ -37,7 +38,7 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
 
 
 def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...]:
-    """The contents of `blobs` (ids), in order. Raises GitError when one is missing or damaged."""
+    """Return the contents of `blobs` (ids), in order. Raises GitError when one is missing or damaged."""
     import git  # 70 ms that `--version` and `check` must not pay
     from git.db import GitCmdObjectDB
     from git.exc import GitCommandError, ODBError
@@ -54,9 +55,9 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...
 
 
 def _pinned(repository: Repository) -> dict[str, str]:
-    """Overrides what a hook's environment may say: GitPython passes ours on, and cannot unset a variable.
+    """Override what a hook's environment may set: GitPython passes ours on, and cannot unset a variable.
 
-    That is also why there is no `git.Repo` here: making one believes GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR.
+    For the same reason there is no `git.Repo` here: it uses GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR.
     """
     return {
         "GIT_DIR": str(repository.git_dir),
@@ -66,3 +67,19 @@ def _pinned(repository: Repository) -> dict[str, str]:
         "GIT_OBJECT_DIRECTORY": str(repository.common_dir / "objects"),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
     }
+
+
+def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | None:
+    """Return the blob of `ours` with the change from `base` to `theirs`, or None when they overlap (or are binary)."""
+    data = merge_bytes(repository, *read_blobs(repository, (ours, base, theirs)))
+    return None if data is None else repository.git("hash-object", "-w", "--stdin", stdin=data).decode().strip()
+
+
+def merge_bytes(repository: Repository, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+    """Return `ours` with the change from `base` to `theirs`, or None when they overlap (or are binary)."""
+    with temporary.folder("merge") as folder:
+        paths = [folder / part for part in ("ours", "base", "theirs")]
+        for path, data in zip(paths, (ours, base, theirs), strict=True):
+            path.write_bytes(data)
+        result = repository.run("merge-file", "-p", "-q", *(str(path) for path in paths))
+        return None if result.returncode else result.stdout

@@ -1,8 +1,13 @@
-"""Unified diffs between two trees, whatever the user's configuration says."""
+"""Unified diffs that no configuration changes, and the mail in which `git am` accepts one."""
 
 from __future__ import annotations
 
+import binascii
+import re
 from collections.abc import Mapping
+from datetime import datetime, timezone
+from email.header import Header
+from email.utils import format_datetime
 
 from coderefine.git.repository import Repository
 from coderefine.git.scratch import scratch
@@ -27,12 +32,12 @@ OPTIONS = (
 
 
 def diff(repository: Repository, before: str, after: str, env: Mapping[str, str] | None = None) -> bytes:
-    """What turns tree `before` into tree `after`; `git apply` takes it. Content bytes are the files' own."""
+    """Return the diff from tree `before` to tree `after`, for `git apply`; the bytes of contents are unchanged."""
     return _diff_tree(repository, before, after, *OPTIONS, env=env)
 
 
 def stat(repository: Repository, before: str, after: str, env: Mapping[str, str] | None = None) -> str:
-    """The diffstat, `path | 3 ++-` lines and a sum."""
+    """Return the diffstat: lines `path | 3 ++-` and a total."""
     said = _diff_tree(repository, before, after, "-r", "-M", "--stat=72", "--summary", "--no-color", env=env)
     return said.decode("utf-8", "replace")
 
@@ -54,7 +59,7 @@ def _diff_tree(repository: Repository, before: str, after: str, *options: str, e
 def diff_files(
     repository: Repository, head: str | None, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
 ) -> bytes:
-    """The diff between working-tree contents `before` and `after`, in a repository whose HEAD is `head`.
+    """Return the diff between working-tree contents `before` and `after`, in a repository whose HEAD is `head`.
 
     Nothing is written below the git directory.
     """
@@ -65,3 +70,54 @@ def diff_files(
         old = made.write()
         made.lay(after)
         return diff(repository, old, made.write(), env=made.borrowed)
+
+
+MAGIC = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
+
+
+def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: float) -> bytes:
+    """Return a mail from which `git am` restores the very bytes of `diff`.
+
+    `author` is `Name <address>`; `when` is Unix time.
+
+    Lines ending in CR, or longer than mail allows, travel as quoted-printable: `git am` strips bare CRs
+    from the raw mail but not from decoded text (git-mailsplit, git-mailinfo `--quoted-cr`).
+    """
+    text = f"{_tame(body)}\n---\n{stat}\n".encode() + diff + b"-- \ncoderefine\n"
+    delicate = b"\r" in text or any(len(line) > 990 for line in text.split(b"\n"))
+    headers = (
+        MAGIC,
+        f"From: {_address(author)}",
+        f"Date: {format_datetime(datetime.fromtimestamp(when, timezone.utc))}",
+        f"Subject: {_encoded('[PATCH] ' + _one_line(subject), 'Subject')}",
+        "MIME-Version: 1.0",
+        "Content-Type: text/plain; charset=UTF-8",
+        f"Content-Transfer-Encoding: {'quoted-printable' if delicate else '8bit'}",
+    )
+    return "\n".join(headers).encode() + b"\n\n" + (_quoted(text) if delicate else text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()) or "repair"
+
+
+def _tame(body: str) -> str:
+    """Indent the lines of `body` that would end the message, or start another mail."""
+    return re.sub(r"(?m)^(?=---|diff -|Index: |From |>From |From: |Date: |Subject: )", " ", body.strip())
+
+
+def _encoded(text: str, header: str) -> str:
+    if text.isascii():
+        return text
+    return Header(text, "utf-8", header_name=header, maxlinelen=72).encode(linesep="\n")
+
+
+def _address(author: str) -> str:
+    name, _, rest = author.partition("<")
+    return f"{_encoded(name.strip(), 'From')} <{rest}" if rest else _encoded(author, "From")
+
+
+def _quoted(text: bytes) -> bytes:
+    """Encode as quoted-printable line by line; `b2a_qp` on a whole text would let CR LF through as a line end."""
+    lines = (binascii.b2a_qp(line, quotetabs=False, istext=False) for line in text.split(b"\n"))
+    return b"\n".join(lines)

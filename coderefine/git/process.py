@@ -1,4 +1,4 @@
-"""One git process: its environment, and its complaints as one clear line each."""
+"""Run one git process: its environment, and its errors as one clear line each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT = (
     "GIT_CONFIG_NOSYSTEM",
     "GIT_CEILING_DIRECTORIES",
 )
-"""Who the user is and where their configuration lives; every other `GIT_*` belongs to whoever started us."""
+"""Who the user is and where their configuration is; every other `GIT_*` was meant for the process that started us."""
 
 ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 
@@ -47,7 +47,7 @@ COMPLAINTS = (
 
 
 def environment(extra: Mapping[str, str] | None = None, *, plain: bool = False) -> dict[str, str]:
-    """Our environment for git: no inherited repository, no prompt, English complaints unless `plain`.
+    """Return our environment for git: no inherited repository, no prompt, English messages unless `plain`.
 
     `plain` is for commands that run the user's hooks: their locale stays what it is.
     """
@@ -91,7 +91,7 @@ def run(
 
 
 def complaint(result: proc.Result, where: Path) -> GitError:
-    """What git said on failing, as one line that says what to do."""
+    """Return git's error message as one line that says what to do."""
     said = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
     last = _last_line(said) or f"exit {result.returncode}"
     lock = re.search(r"'([^']+\.lock)'", said)

@@ -1,4 +1,4 @@
-"""A repository: where it is, what HEAD says, refs moved only by compare-and-swap."""
+"""A repository: where it is, what HEAD is, commits; refs are moved by compare-and-swap only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine.errors import GitError
+from coderefine import temporary
+from coderefine.errors import GitError, PublishError
 from coderefine.git import process
 from coderefine.proc import Result
 
@@ -18,7 +19,7 @@ OURS = {
     "GIT_COMMITTER_NAME": "coderefine",
     "GIT_COMMITTER_EMAIL": "coderefine@localhost",
 }
-"""Who writes the commits under refs/coderefine: never the user."""
+"""Author and committer of the commits under refs/coderefine: never the user."""
 
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -53,7 +54,7 @@ class Repository:
 
     @classmethod
     def open(cls, folder: Path) -> Repository:
-        """The repository that `folder` is in. Raises GitError: none, bare, owned by somebody else, no git."""
+        """Return the repository that `folder` is in. Raises GitError: none, bare, owned by another user, no git."""
         result = process.run(
             ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"),
             cwd=folder,
@@ -74,7 +75,7 @@ class Repository:
         cwd: Path | None = None,
         fine: Iterable[int] = (0,),
     ) -> bytes:
-        """stdout of `git args` run at the top. Raises GitError for an exit code not in `fine`."""
+        """Return the stdout of `git args` run at the top. Raises GitError for an exit code not in `fine`."""
         result = self.run(*args, stdin=stdin, env=env, cwd=cwd)
         if result.returncode not in fine:
             raise process.complaint(result, self.top)
@@ -83,7 +84,7 @@ class Repository:
     def run(
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> Result:
-        """`git args`, whatever its exit code says."""
+        """Run `git args`, whatever its exit code."""
         return process.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
 
     def head(self) -> Head:
@@ -91,12 +92,12 @@ class Repository:
         return Head(self.resolve("HEAD"), ref or None)
 
     def resolve(self, name: str) -> str | None:
-        """The commit that `name` means, or None."""
+        """Return the commit that `name` means, or None."""
         said = self.git("rev-parse", "-q", "--verify", f"{name}^{{commit}}", fine=(0, 1, 128))
         return said.decode().strip() or None
 
     def tree(self, name: str | None) -> str:
-        """The tree of a commit; the empty tree for None."""
+        """Return the tree of a commit; the empty tree for None."""
         if name is None:
             return self.git("hash-object", "-w", "-t", "tree", "--stdin").decode().strip()
         return self.git("rev-parse", "--verify", f"{name}^{{tree}}").decode().strip()
@@ -104,7 +105,7 @@ class Repository:
     def commit_tree(
         self, tree: str, parent: str | None, message: str, env: Mapping[str, str] | None = OURS, *, sign: bool = False
     ) -> str:
-        """A commit object and nothing else: no ref, no index, no hook. Its id."""
+        """Make a commit object and nothing else (no ref, no index, no hook); return its id."""
         parents = ("-p", parent) if parent else ()
         said = self.git(
             "-c",
@@ -128,19 +129,59 @@ class Repository:
             raise process.complaint(result, self.top)
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Ref name -> object id below `prefix`, in git's order."""
+        """Return ref name -> object id below `prefix`, in git's order."""
         said = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).decode()
         return {name: sha for sha, name in (line.split(" ", 1) for line in said.splitlines())}
 
     def delete_refs(self, names: Iterable[str]) -> None:
-        """Delete `names` in one go; those that are gone already do not matter."""
+        """Delete `names` in one step; those that do not exist are ignored."""
         self.git("update-ref", "--stdin", "-z", stdin=b"".join(f"delete {name}\0\0".encode() for name in names))
 
     def under_way(self) -> str | None:
-        """The operation the user is in the middle of (a merge, a rebase …), in words; or None."""
+        """Return the operation that the user has begun and not ended (a merge, a rebase …), in words; or None."""
         return next((words for name, words in UNDER_WAY.items() if (self.git_dir / name).exists()), None)
 
     def setting(self, name: str) -> str | None:
-        """A configuration value as text, or None."""
+        """Return a configuration value as text, or None."""
         said = self.git("config", "--get", name, fine=(0, 1))
         return said.decode("utf-8", "replace").strip() or None
+
+
+HOOKS_MAY_TAKE = 900.0
+"""Seconds: pre-commit hooks run whole test suites."""
+NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
+SAID = 6
+"""Lines of a rejecting hook that are shown."""
+
+
+def commit_with_hooks(
+    repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...] = ()
+) -> bool:
+    """Commit `index` on HEAD as the user would: with their hooks, signature and identity; return whether git did.
+
+    Raises PublishError with the hook's last lines when one refuses. `hold`: locks that git and its hooks keep until the
+    last of them has ended, even when we are killed.
+    """
+    before = repository.resolve("HEAD")
+    with temporary.folder("message") as folder:
+        text = folder / "message"
+        text.write_bytes(message.encode("utf-8", "replace"))
+        result = process.run(
+            (*NO_DAEMONS, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),
+            cwd=repository.top,
+            env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
+            timeout=HOOKS_MAY_TAKE,
+            plain=True,
+            hold=hold,
+        )
+    if result.returncode and repository.resolve("HEAD") == before:
+        raise _refusal(result.stdout + result.stderr, process.complaint(result, repository.top))
+    return result.returncode == 0
+
+
+def _refusal(said: bytes, complaint: GitError) -> PublishError:
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()][-SAID:]
+    if str(complaint).startswith("git: "):
+        return PublishError(f"{complaint}; nothing was changed")
+    last = "\n  ".join(lines)
+    return PublishError(f"git refused the commit (did a hook refuse it?); nothing was changed:\n  {last}")

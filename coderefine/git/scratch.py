@@ -1,4 +1,4 @@
-"""An index and a folder of our own: trees are written without touching the user's index, HEAD or files."""
+"""A private index and folder: trees are written without touching the user's index, HEAD or files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Scratch:
         return {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
 
     def read_tree(self, tree: str) -> None:
-        """Make the index `tree`. What it knew of files that stay the same (their stat data) is kept."""
+        """Make the index `tree`, keeping the stat data of files that stay the same."""
         self._git("read-tree", "--reset", "-i", tree)
 
     def empty(self) -> None:
@@ -68,11 +68,11 @@ class Scratch:
         self._git("update-index", "-z", "--index-info", stdin="".join(lines).encode("utf-8", "surrogateescape"))
 
     def blob(self, data: bytes) -> str:
-        """The id of `data` stored as it is, no filter applied."""
+        """Store `data` without any filter; return its id."""
         return self._git("hash-object", "-w", "--stdin", "--no-filters", stdin=data).decode().strip()
 
     def entries(self, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
-        """What the index says of `paths`: (mode, blob id). A conflicted path has no entry."""
+        """Return the entries of `paths`: (mode, blob id). A conflicted path has none."""
         names = tuple(paths)
         if not names:
             return {}
@@ -82,7 +82,7 @@ class Scratch:
         return {path: mode for path, (mode, _) in self.entries(paths).items()} if self.index.exists() else {}
 
     def write(self) -> str:
-        """The id of the tree this index describes."""
+        """Write the tree of this index; return its id."""
         return self._git("write-tree").decode().strip()
 
     def _update(self, paths: Iterable[str], *options: str) -> None:
@@ -103,7 +103,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def scratch(repository: Repository, start: str | Path | None = None, *, keep: bool = True) -> Iterator[Scratch]:
-    """A Scratch that starts from a tree (id), another index (path), or nothing.
+    """Yield a Scratch that starts from a tree (id), another index (path), or nothing.
 
     With `keep` False even its objects are thrown away: nothing at all is written below the git directory.
     Raises GitError.
@@ -123,9 +123,9 @@ def scratch(repository: Repository, start: str | Path | None = None, *, keep: bo
 
 
 def snapshot(repository: Repository, index: Path) -> str:
-    """Write the tracked files as they are now, dirty or not, into `index`; the tree's id.
+    """Write the tracked files as they are now, dirty or not, into `index`; return the tree's id.
 
-    Untracked files have no place in it: what a ref leads to, `git push --mirror` publishes. The user's own index is
+    Untracked files are left out: `git push --mirror` publishes all that a ref leads to. The user's own index is
     copied for its stat cache, so only what is dirty is read.
     """
     with contextlib.suppress(FileNotFoundError):
@@ -139,7 +139,7 @@ def snapshot(repository: Repository, index: Path) -> str:
 
 
 def entries_of(listing: bytes) -> dict[str, tuple[int, str]]:
-    """`git ls-files -s -z` as path -> (mode, blob id), stage 0 only."""
+    """Parse `git ls-files -s -z` into path -> (mode, blob id), stage 0 only."""
     found: dict[str, tuple[int, str]] = {}
     for line in listing.split(b"\0"):
         head, _, path = line.partition(b"\t")
@@ -151,7 +151,7 @@ def entries_of(listing: bytes) -> dict[str, tuple[int, str]]:
 
 
 def _dirty(repository: Repository) -> list[str]:
-    """Tracked paths whose content differs from the index."""
+    """Return tracked paths whose content differs from the index."""
     said = repository.git(
         "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"
     )
@@ -160,25 +160,21 @@ def _dirty(repository: Repository) -> list[str]:
 
 
 def strangers(repository: Repository) -> dict[str, bytes]:
-    """Untracked files that look like code, with their content."""
+    """Return untracked files that are small enough to be code, with their content."""
     said = repository.git("ls-files", "--others", "--exclude-standard", "-z")
     names = [os.fsdecode(name) for name in said.split(b"\0") if name and not name.endswith(b"/")]
     found: dict[str, bytes] = {}
     room = IN_ALL
     for name in names[:MOST]:
         path = repository.top / name
-        if _wanted(path) and (room := room - path.lstat().st_size) >= 0:
+        try:
+            facts = path.lstat()
+        except OSError:
+            continue
+        small = stat.S_ISREG(facts.st_mode) and facts.st_size <= LARGEST
+        if small and os.access(path, os.R_OK) and (room := room - facts.st_size) >= 0:
             found[name] = path.read_bytes()
     return found
-
-
-def _wanted(path: Path) -> bool:
-    """An untracked file that is small enough."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST and os.access(path, os.R_OK)
 
 
 def _readable(path: Path) -> bool:
@@ -188,8 +184,8 @@ def _readable(path: Path) -> bool:
 def copy_index(source: Path, target: Path) -> None:
     """Copy an index, where there is one, with its time.
 
-    git takes a file whose time is that of the index, or later, for possibly changed and reads it (racy-git(7)). A
-    younger copy would have it take the user's edit of that very second, if the size is the same, for no edit at all.
+    git reads a file again whose time is that of the index, or later (racy-git(7)). With a newer copy it would miss an
+    edit of that very second that keeps the size.
     """
     try:
         shutil.copyfile(source, target)

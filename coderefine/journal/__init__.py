@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from coderefine.journal.entries import Ending, FileChange, IndexChange, Meta, Publication
 from coderefine.journal.history import Summary, flock, lock, prune, runs
-from coderefine.journal.ledger import Record
 from coderefine.journal.run import Journal
+from coderefine.journal.storage import Record
 
 __all__ = [
     "Ending",

@@ -1,11 +1,29 @@
-"""What a run's record is made of, beside the nouns of core."""
+"""What the journal records beside the nouns of core, and how frozen values become JSON and back.
+
+The type annotations drive `encode` and `decode`; bytes are stored elsewhere, under a key.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import types
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from coderefine.core import Cost, Evidence, Finding, Offer, Stop
+from coderefine.core import Check, Cost, Evidence, Finding, Offer, Stop
+from coderefine.errors import JournalError
+
+Json = Any
+"""What `json.dumps` takes."""
+
+Fetch = Callable[[str], bytes]
+Decoder = Callable[[Json, Fetch], Any]
+T = TypeVar("T")
+
+OMITTED = frozenset({(Check, "coverage")})
+"""Fields that are large and can be had again; they come back as their default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file of the working tree going from `before` to `after`; None is absent. `mode` is for a new file."""
+    """A change of one file of the working tree; None is absent. `mode` is for a new file."""
 
     path: str
     before: bytes | None
@@ -47,7 +65,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """One index entry going from `before` to `after`, each `MODE BLOB` or None."""
+    """A change of one index entry: `before` and `after` are `MODE BLOB` or None."""
 
     path: str
     before: str | None
@@ -74,3 +92,99 @@ class Publication:
     temps: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     lock: str | None = None
+
+
+def encode(value: object, keep: Callable[[bytes], str]) -> Json:
+    """Return `value` as JSON; `keep` stores bytes elsewhere and returns the key that stands for them."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, bytes):
+        return keep(value)
+    if is_dataclass(value):
+        return {name: encode(getattr(value, name), keep) for name in _recorded(cast("Hashable", type(value)))}
+    return _encode_many(value, keep)
+
+
+def _encode_many(value: object, keep: Callable[[bytes], str]) -> Json:
+    if isinstance(value, Mapping):
+        return {str(name): encode(item, keep) for name, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return [encode(item, keep) for item in sorted(value)]
+    if isinstance(value, tuple | list):
+        return [encode(item, keep) for item in value]
+    raise JournalError(f"a {type(value).__name__} cannot be recorded")
+
+
+def decode(kind: type[T], value: Json, fetch: Fetch) -> T:
+    """Return the object of type `kind` that `encode` made `value` from. Raises JournalError when it does not fit."""
+    try:
+        return cast("T", _decoder(cast("Hashable", kind))(value, fetch))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise JournalError(f"the record of a {kind.__name__} is damaged or from another version: {error}") from error
+
+
+@cache
+def _decoder(kind: Any) -> Decoder:
+    """Return a function that reads a `kind`; made once per type, because a run has thousands of cases."""
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        inner = _decoder(next(part for part in get_args(kind) if part is not types.NoneType))
+        return lambda value, fetch: None if value is None else inner(value, fetch)
+    if origin is tuple:
+        return _tuple(get_args(kind))
+    if origin is not None:
+        return _collection(origin, _decoder(get_args(kind)[-1]))
+    return _single(kind)
+
+
+def _single(kind: Any) -> Decoder:
+    if kind is bytes:
+        return lambda value, fetch: fetch(value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _noun(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return lambda value, _: kind(value)
+    return _plain(kind)
+
+
+def _noun(kind: Any) -> Decoder:
+    readers: dict[str, Decoder] = {name: _decoder(hint) for name, hint in get_type_hints(kind).items()}
+
+    def read(value: Json, fetch: Fetch) -> Any:
+        return kind(**{name: readers[name](item, fetch) for name, item in value.items() if name in readers})
+
+    return read
+
+
+def _tuple(kinds: tuple[Any, ...]) -> Decoder:
+    if kinds[-1] is Ellipsis:
+        every = _decoder(kinds[0])
+        return lambda value, fetch: tuple([every(item, fetch) for item in value])
+    each = [_decoder(kind) for kind in kinds]
+    return lambda value, fetch: tuple([read(item, fetch) for read, item in zip(each, value, strict=True)])
+
+
+def _collection(origin: Any, inner: Decoder) -> Decoder:
+    if origin is frozenset:
+        return lambda value, fetch: frozenset(inner(item, fetch) for item in value)
+    return lambda value, fetch: {name: inner(item, fetch) for name, item in value.items()}
+
+
+def _plain(kind: Any) -> Decoder:
+    if kind is object:
+        return lambda value, _: value
+    allowed = (int, float) if kind is float else kind
+
+    def read(value: Json, _: Fetch) -> Any:
+        if not isinstance(value, allowed):
+            raise TypeError(f"{value!r} is no {kind.__name__}")
+        return value
+
+    return read
+
+
+@cache
+def _recorded(kind: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind) if (kind, item.name) not in OMITTED)

@@ -1,17 +1,19 @@
-"""All runs of a repository: listed, pruned, and one at a time."""
+"""All runs of a repository: list them, prune them, run one at a time, and recall what files a run began with."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from coderefine import temporary
 from coderefine.core import Stop
 from coderefine.errors import JournalError
-from coderefine.git import Repository
+from coderefine.git import Repository, read_files, snapshot, strangers
+from coderefine.git.changes import contents
 from coderefine.journal import storage
 from coderefine.journal.entries import Ending, Meta, Publication
 from coderefine.journal.run import Journal, home, run_names
@@ -42,7 +44,7 @@ class Summary:
 
 
 def runs(repository: Repository) -> Iterator[Summary]:
-    """Newest first, read one by one as they are asked for. A damaged run is listed with its `trouble`."""
+    """Yield the runs, newest first, each read when it is asked for. A damaged run is listed with its `trouble`."""
     return (_summary(Journal(repository, name, home(repository) / name)) for name in run_names(repository))
 
 
@@ -58,7 +60,7 @@ def _summary(journal: Journal) -> Summary:
 
 
 def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
-    """Forget all but the `keep` newest runs, refs included; the names that went."""
+    """Delete all but the `keep` newest runs, refs included; return the names of those deleted."""
     old = tuple(name for name in run_names(repository)[keep:] if not _pending(repository, name))
     if not old:
         return ()
@@ -70,7 +72,7 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
 
 
 def _pending(repository: Repository, run: str) -> bool:
-    """A run whose publication was cut short is still needed to put things right."""
+    """Return whether the publication of `run` was interrupted: then the record is needed to repair it."""
     try:
         return Journal(repository, run, home(repository) / run).intent() is not None
     except JournalError:
@@ -79,7 +81,7 @@ def _pending(repository: Repository, run: str) -> bool:
 
 @contextlib.contextmanager
 def lock(repository: Repository) -> Iterator[None]:
-    """Hold this working tree for one run; it is let go when the process ends, however it ends.
+    """Lock this working tree for one run; the kernel unlocks it when the process ends, however it ends.
 
     Raises JournalError naming the process that holds it.
     """
@@ -101,7 +103,7 @@ def lock(repository: Repository) -> Iterator[None]:
 
 
 def flock(handle: int) -> bool:
-    """Take the lock on an open file without waiting; False when another process holds it."""
+    """Take the lock on an open file without waiting; return False when another process holds it."""
     try:
         import fcntl  # not on Windows, where runs are not kept apart
     except ImportError:  # pragma: no cover
@@ -118,3 +120,45 @@ def _holder(path: Path) -> str:
         pid = path.read_text("ascii", "replace").strip()
         return f" (process {pid})" if pid.isdigit() else ""
     return ""
+
+
+LINK = 0o120000
+
+
+def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
+    """Return files that differ from those of the run's start, as they were then (None: no such file).
+
+    Ignored files are not recorded and stay as they are now. Raises GitError when the recorded objects are gone.
+    """
+    start = journal.commit(0)
+    if start is None:
+        return {}
+    tracked = _tracked(journal, start)
+    then, now = journal.untracked(), strangers(journal.repository)
+    beside = {path: then.get(path) for path in {**then, **now} if then.get(path) != now.get(path)}
+    found = {**beside, **{path: then.get(path, data) for path, data in tracked.items()}}
+    exact = _written_over(journal)
+    return {path: exact.get(path, data) for path, data in found.items()}
+
+
+def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
+    """Return the tracked files that differ from those of `start`, as they were then."""
+    repository = journal.repository
+    with temporary.folder("replay") as folder:
+        now = snapshot(repository, folder / "index")
+    said = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", now, repository.tree(start))
+    paths = [os.fsdecode(name) for name in said.split(b"\0") if name]
+    entries = read_files(repository, start, paths) if paths else {}
+    files = contents(repository.top, start, [path for path, entry in entries.items() if entry and entry.mode != LINK])
+    return {path: files.get(path) for path, entry in entries.items() if entry is None or path in files}
+
+
+def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
+    """Return the files that the run's own publication replaced, as recorded: git's filters did not change them.
+
+    Only for `files`, where the working tree was judged: a commit is judged without uncommitted work.
+    """
+    publication = journal.last_published()
+    if publication is None or publication.how != "files":
+        return {}
+    return {change.path: change.before for change in publication.changes}

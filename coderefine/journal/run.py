@@ -1,4 +1,4 @@
-"""One run's record: `<git>/coderefine/runs/RUN/` for its words, `refs/coderefine/RUN/N` for its attempts."""
+"""One run's record: files in `<git>/coderefine/runs/RUN/`, and the attempts as commits `refs/coderefine/RUN/N`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from coderefine import __version__
 from coderefine.core import EMPTY, Attempt, Outcome, Patch
 from coderefine.errors import JournalError
 from coderefine.git import Repository, copy_index, read_files, scratch, snapshot, strangers
-from coderefine.journal import ledger, storage
-from coderefine.journal.blobs import Blobs
-from coderefine.journal.codec import Json, decode, encode
-from coderefine.journal.entries import Ending, Meta, Publication
+from coderefine.journal import storage
+from coderefine.journal.entries import Ending, Json, Meta, Publication, decode, encode
+from coderefine.journal.storage import Blobs
 from coderefine.source import nameable
 
 FORMAT = 1
@@ -28,7 +27,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The record of run `run`. Every method that writes returns once the words are on the disk.
+    """The record of run `run`. Every method that writes returns once the data is on the disk.
 
     `under`: what the judged tree holds where the working tree holds something else, see publishers.Snapshot.
     """
@@ -40,7 +39,7 @@ class Journal:
 
     @classmethod
     def create(cls, repository: Repository, meta: Meta) -> Journal:
-        """A new run. Raises JournalError when the git directory cannot be written."""
+        """Start a new run. Raises JournalError when the git directory cannot be written."""
         runs = home(repository)
         storage.make_folder(runs)
         now = time.time()
@@ -53,7 +52,7 @@ class Journal:
 
     @classmethod
     def load(cls, repository: Repository, run: str = "") -> Journal:
-        """The run named `run`, or the only one whose name starts or ends so; the newest for "".
+        """Return the run named `run`, or the only one whose name starts or ends so; the newest for "".
 
         Raises JournalError: none, several, or written by a newer coderefine.
         """
@@ -66,7 +65,7 @@ class Journal:
 
     @property
     def meta(self) -> Meta:
-        """How the run was started. Raises JournalError when damaged or from a newer version."""
+        """Return how the run was started. Raises JournalError when damaged or from a newer version."""
         try:
             found = json.loads((self.folder / "run.json").read_bytes())
             form = found.pop("format")
@@ -76,8 +75,8 @@ class Journal:
             raise JournalError(f"run {self.run} was recorded by another coderefine ({found.get('version')}): upgrade")
         return decode(Meta, found, Blobs(self.folder).fetch)
 
-    def records(self) -> Iterator[ledger.Record]:
-        return ledger.read(self.folder / "journal.jsonl")
+    def records(self) -> Iterator[storage.Record]:
+        return storage.read_records(self.folder / "journal.jsonl")
 
     def attempt(self, attempt: Attempt) -> None:
         """Record `attempt`; from number 1 on it also becomes the commit `refs/coderefine/RUN/N`."""
@@ -88,34 +87,34 @@ class Journal:
             self._commit(attempt)
 
     def attempts(self) -> tuple[Attempt, ...]:
-        """Every attempt recorded, the last word on each number, in order of number."""
+        """Return every attempt, as it was recorded last, in order of number."""
         bodies = {record.body["number"]: record.body for record in self.records() if record.kind == "attempt"}
         return tuple(self._attempt(bodies[number]) for number in sorted(bodies))
 
     def _attempt(self, body: Json) -> Attempt:
-        """Checks are kept apart, compressed: they are large, and `coderefine log` has no need of them."""
+        """Decode an attempt. Its checks are stored apart: they are large, and `coderefine log` does not need them."""
         checks = json.loads(zlib.decompress(self._blobs.fetch(body["checks"])))
         return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
     def commit(self, number: int) -> str | None:
-        """The commit of attempt `number`; 0 is the baseline it stands on. Neither holds any untracked file."""
+        """Return the commit of attempt `number`; 0 is the baseline. Neither holds any untracked file."""
         return self.repository.resolve(f"refs/coderefine/{self.run}/{number}")
 
     def untracked(self) -> Mapping[str, bytes]:
-        """The untracked files that the baseline has beside its commit; they are kept here, out of git's reach."""
+        """Return the untracked files of the baseline; they are not in its commit, only in this record."""
         last = self._last("untracked")
         kept = last.body["files"] if last else {}
         return {path: zlib.decompress(self._blobs.fetch(key)) for path, key in kept.items()}
 
     def start(self, paths: Iterable[str]) -> Mapping[str, bytes | None]:
-        """What the baseline holds at `paths`, once there is one."""
+        """Return what the baseline holds at `paths`, once there is one."""
         wanted, beside = tuple(paths), self.untracked()
         base = self.commit(0)
         tracked = read_files(self.repository, base, wanted) if base else {}
         return {path: entry.data if (entry := tracked.get(path)) else beside.get(path) for path in wanted}
 
     def recall(self, key: str) -> str | None:
-        """The answer remembered for `key`, or None. Raises JournalError when it is damaged."""
+        """Return the answer remembered for `key`, or None. Raises JournalError when it is damaged."""
         path = self._answer(key)
         try:
             found = json.loads(path.read_bytes())
@@ -129,7 +128,7 @@ class Journal:
         return value
 
     def answers(self) -> Iterator[str]:
-        """Everything remembered, in the order it was. Raises JournalError for what is damaged."""
+        """Yield all answers in the order they were remembered. Raises JournalError for what is damaged."""
         try:
             files = sorted((self.folder / "answers").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path))
             for path in files:
@@ -161,7 +160,7 @@ class Journal:
         self._add("outcome", encode(ending, self._blobs.keep))
 
     def ending(self) -> Ending | None:
-        """How the run ended; None while it runs, or when it was killed."""
+        """Return how the run ended; None while it runs, or when it was killed."""
         last = self._last("outcome")
         return decode(Ending, last.body, self._blobs.fetch) if last else None
 
@@ -175,7 +174,7 @@ class Journal:
         return str(last.body["reason"]) if last and last.kind == "failed" else ""
 
     def outcome(self) -> Outcome | None:
-        """The Outcome that `finish` was given, with every recorded attempt."""
+        """Return the Outcome that `finish` was given, with every recorded attempt."""
         ending = self.ending()
         if ending is None:
             return None
@@ -194,22 +193,22 @@ class Journal:
         )
 
     def publishing(self, publication: Publication) -> None:
-        """Write-ahead: what is about to be written, contents before and after included."""
+        """Record, before it is done, what is about to be written, with the contents before and after."""
         self._add("publishing", encode(publication, self._blobs.keep))
 
     def published(self, publication: Publication) -> None:
         self._add("published", encode(publication, self._blobs.keep))
 
     def unpublished(self, publication: Publication) -> None:
-        """What `publishing` announced was taken back, or undone later."""
+        """Record that what `publishing` announced was taken back, or undone later."""
         self._add("unpublished", encode(publication, self._blobs.keep))
 
     def intent(self) -> Publication | None:
-        """A publication that was announced and neither completed nor taken back."""
+        """Return a publication that was announced and neither completed nor taken back."""
         return self._state("publishing")
 
     def publication(self) -> Publication | None:
-        """What this run wrote, as long as it was not undone."""
+        """Return what this run wrote, unless it was undone."""
         return self._state("published")
 
     def undone(self) -> Publication | None:
@@ -217,24 +216,26 @@ class Journal:
         return self.last_published() if self._state("unpublished") else None
 
     def last_published(self) -> Publication | None:
-        """What was published last, undone since or not."""
-        last = self._last("published")
-        return decode(Publication, last.body, self._blobs.fetch) if last else None
+        """Return what was published last, undone since or not."""
+        return self._publication(self._last("published"))
 
     def keep(self, data: bytes) -> str:
-        """Keep some content of the user's that had to make way; where it is now."""
+        """Store content of the user's that is about to be replaced; return where it is now."""
         return str(self._blobs.folder / self._blobs.keep(data))
 
     def _state(self, kind: str) -> Publication | None:
         last = self._last("publishing", "published", "unpublished")
-        return decode(Publication, last.body, self._blobs.fetch) if last and last.kind == kind else None
+        return self._publication(last) if last and last.kind == kind else None
 
-    def _last(self, *kinds: str) -> ledger.Record | None:
+    def _publication(self, record: storage.Record | None) -> Publication | None:
+        return decode(Publication, record.body, self._blobs.fetch) if record else None
+
+    def _last(self, *kinds: str) -> storage.Record | None:
         found = [record for record in self.records() if record.kind in kinds]
         return found[-1] if found else None
 
     def _add(self, kind: str, body: Json) -> None:
-        ledger.add(self.folder / "journal.jsonl", kind, body)
+        storage.add_record(self.folder / "journal.jsonl", kind, body)
 
     @property
     def _blobs(self) -> Blobs:
@@ -254,7 +255,7 @@ class Journal:
         self._point(attempt.number, commit)
 
     def _baseline(self) -> str:
-        """The commit of the tracked files as they are judged, made once: RUN/0."""
+        """Return the commit of the tracked files as they are judged, RUN/0; it is made once."""
         known = self.commit(0)
         if known and (self.folder / "index").exists():
             return known
@@ -269,7 +270,7 @@ class Journal:
         return commit
 
     def _judged(self, tree: str) -> str:
-        """`tree`, and the index it was written from, with `under` laid over it."""
+        """Write `under` over `tree` and over the index that it came from; return the new tree."""
         if not self.under:
             return tree
         index = self.folder / "index"
@@ -281,7 +282,7 @@ class Journal:
         return tree
 
     def _is_private(self, path: str) -> bool:
-        """Whether the user has an untracked file there: a patch of it holds what no ref may lead to."""
+        """Return whether the user has an untracked file there: its content must not be reachable from a ref."""
         return path not in self.under and os.path.lexists(self.repository.top / path)
 
     def _point(self, number: int, commit: str) -> None:
@@ -289,12 +290,12 @@ class Journal:
 
 
 def home(repository: Repository) -> Path:
-    """Where all runs of a repository are kept, whichever of its working trees they ran in."""
+    """Return the folder of all runs of a repository, of all its working trees."""
     return repository.common_dir / "coderefine" / "runs"
 
 
 def run_names(repository: Repository) -> list[str]:
-    """Names of the recorded runs, newest first."""
+    """Return the names of the recorded runs, newest first."""
     try:
         found = [entry.name for entry in home(repository).iterdir() if (entry / "run.json").is_file()]
     except FileNotFoundError:
@@ -305,12 +306,12 @@ def run_names(repository: Repository) -> list[str]:
 
 
 def _fitting(names: list[str], run: str) -> list[str]:
-    """The one name that is `run`, else all that start or end so."""
+    """Return the one name that is `run`, else all that start or end so."""
     return [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
 
 
 def plain_path(path: str) -> bool:
-    """Whether `path` can be a file inside the repository and out of `.git`: refused patches are recorded too."""
+    """Return whether `path` can be a file in the repository and not in `.git`: refused patches are recorded too."""
     parts = PurePosixPath(path).parts
     inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
     return inside and all(part.lower() != ".git" and nameable(part) for part in parts)

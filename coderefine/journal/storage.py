@@ -1,16 +1,23 @@
-"""Bytes that survive a power cut: written aside, synced, renamed into place."""
+"""Files that survive a power cut: whole files, contents by their SHA-256, and a log of checksummed records."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import JournalError
+from coderefine.journal.entries import Json
 
 
 def write(path: Path, data: bytes) -> None:
-    """Replace `path` with `data` at once: whoever reads sees the old content or the new. Raises JournalError."""
+    """Replace `path` with `data` in one step: a reader sees the old content or the new. Raises JournalError."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with aside.open("wb") as file:
@@ -36,7 +43,9 @@ def append(path: Path, data: bytes) -> None:
         raise unwritable(path, error) from error
     size = os.fstat(handle).st_size
     try:
-        _write_all(handle, data)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
         os.fsync(handle)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -54,7 +63,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable; file systems without folder handles have nothing to wait for."""
+    """Make a rename in `folder` durable; does nothing where the file system has no folder handles."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -67,7 +76,88 @@ def unwritable(path: Path, error: OSError) -> JournalError:
     return JournalError(f"the record of this run cannot be written ({path}): {error.strerror or error}")
 
 
-def _write_all(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
+@dataclass(frozen=True, slots=True)
+class Blobs:
+    """Contents by their SHA-256, one file each: kept apart from git, so that no gc and no filter can change them."""
+
+    folder: Path
+
+    def keep(self, data: bytes) -> str:
+        """Store `data` and return its key. Raises JournalError."""
+        key = hashlib.sha256(data).hexdigest()
+        path = self.folder / key
+        if not path.exists():
+            make_folder(self.folder)
+            write(path, data)
+        return key
+
+    def fetch(self, key: str) -> bytes:
+        """Return what `keep` stored as `key`. Raises JournalError when it is missing or damaged."""
+        try:
+            data = (self.folder / key).read_bytes()
+        except OSError as error:
+            raise JournalError(f"a recorded content is missing: {self.folder / key}") from error
+        if hashlib.sha256(data).hexdigest() != key:
+            raise JournalError(f"a recorded content is damaged: {self.folder / key}")
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line of journal.jsonl: `kind` says what `body` (JSON) is; `at` is Unix time."""
+
+    kind: str
+    at: float
+    body: Json
+
+
+def add_record(path: Path, kind: str, body: Json) -> None:
+    """Append one record with its checksum and wait until it is on the disk. Raises JournalError."""
+    cut_torn_line(path)
+    text = json.dumps({"kind": kind, "at": time.time(), "body": body}, separators=(",", ":")).encode()
+    append(path, b"%08x %s\n" % (zlib.crc32(text), text))
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield the records in order. Raises JournalError for a damaged line.
+
+    A last line without its line end was being written by a process that was killed: it is ignored.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise JournalError(f"{path} cannot be read: {error.strerror}") from error
+    for number, line in enumerate(lines[:-1], 1):
+        record = _parsed(line)
+        if record is None:
+            raise JournalError(f"{path}: line {number} is damaged; this run cannot be read any more")
+        yield record
+
+
+def cut_torn_line(path: Path) -> None:
+    """Cut off a last line without its line end, which a killed process was writing."""
+    try:
+        with path.open("r+b") as file:
+            if file.seek(0, os.SEEK_END) == 0:
+                return
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.seek(0)
+                file.truncate(file.read().rfind(b"\n") + 1)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def _parsed(line: bytes) -> Record | None:
+    checksum, _, text = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        return None
+    try:
+        found = json.loads(text)
+        return Record(found["kind"], found["at"], found["body"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -318,10 +318,10 @@ ATTACKS = (
     ),
     attack(
         a_branch_that_is_not_checked_out,
-        ("git/pushed.py", "[(fields[1], fields[3]) for fields in told]", '[("HEAD", "HEAD~1")]'),
+        ("git/changes.py", "[(fields[1], fields[3]) for fields in refs]", '[("HEAD", "HEAD~1")]'),
     ),
-    attack(a_second_ref_behind_a_right_one, ("git/pushed.py", "for fields in told]", "for fields in told[:1]]")),
-    attack(a_wrong_commit_below_a_harmless_one, ("git/pushed.py", 'f"{new[0]}^"', 'f"{new[-1]}^"')),
+    attack(a_second_ref_behind_a_right_one, ("git/changes.py", "for fields in refs]", "for fields in refs[:1]]")),
+    attack(a_wrong_commit_below_a_harmless_one, ("git/changes.py", 'f"{new[0]}^"', 'f"{new[-1]}^"')),
     attack(an_untracked_file_in_a_mirror, ("git/scratch.py", '"--untracked-files=no"', '"--untracked-files=all"')),
     attack(
         a_patched_untracked_file_in_a_mirror,
