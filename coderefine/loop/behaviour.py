@@ -15,8 +15,8 @@ from coderefine.core import Attempt, Case, Patch, Verdict, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.anypool import open_any_pool
 from coderefine.runner.candidates import Codes
+from coderefine.runner.cold_pool import open_any_pool
 
 SUITE = 10.0
 """Seconds of tests above which it is not looked at: each version would run them all once more."""

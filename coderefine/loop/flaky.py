@@ -15,7 +15,7 @@ from coderefine.core import Ask, Case, Check, Coverage, Critic, Freedom, Needs, 
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import HANG
-from coderefine.runner.nearness import to_watch
+from coderefine.runner.test_selection import to_watch
 from coderefine.sandbox import LOOSEST, TOUCHED
 
 OTHER_SEED = 1

@@ -18,7 +18,7 @@ from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured
-from coderefine.runner.nearness import nearest, to_watch
+from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
 WATCHED, SHARE = 0.2, 0.02

@@ -11,8 +11,8 @@ from coderefine.config import Config
 from coderefine.core import Attempt, Freedom, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.anypool import AnyPool, open_any_pool
 from coderefine.runner.candidates import Candidate, Plan
+from coderefine.runner.cold_pool import AnyPool, open_any_pool
 
 MOST = 12
 """Mutants judged: enough for a ratio a person can read."""

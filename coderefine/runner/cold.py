@@ -13,12 +13,11 @@ from coderefine.core import Ask, Check, Event, Failure, Listen, Needs, View
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
 from coderefine.runner import stacks
-from coderefine.runner.canary import check_canary
-from coderefine.runner.loaded import check_loaded, patched
 from coderefine.runner.needs import recorded, recording
-from coderefine.runner.sitting import Ended, Limits, Sitting, Start
+from coderefine.runner.process_run import Ended, Limits, ProcessRun, Start
+from coderefine.runner.run_results import RunResults
 from coderefine.runner.suspect import Suspect
-from coderefine.runner.tally import Tally
+from coderefine.runner.trust import check_canary, check_loaded, patched
 from coderefine.sandbox import Bounds, bounds
 
 RESTARTS = 8
@@ -72,7 +71,7 @@ def test_limit(timeout: float) -> float:
 
 @dataclass(slots=True)
 class _Cold:
-    """One check: as many sittings as it takes."""
+    """One check: as many processes as it takes."""
 
     view: View
     place: Place
@@ -96,51 +95,51 @@ class _Cold:
         Tests that were ended because they stood where another one seemed to hang, which ended after all, run again.
         """
         began = time.monotonic()
-        tally = Tally(slowest=self.slowest)
+        results = RunResults(slowest=self.slowest)
         deadline = began + self.ask.timeout
         limits = Limits(self.limit, max(60.0, 2 * self.limit), deadline, self.ask.computing)
-        while again := self._run_left(tally, limits):
+        while again := self._run_left(results, limits):
             for name in again:
-                del tally.cases[name]
-        return self._summed_up(tally, time.monotonic() - began)
+                del results.cases[name]
+        return self._summed_up(results, time.monotonic() - began)
 
-    def _run_left(self, tally: Tally, limits: Limits) -> list[str]:
+    def _run_left(self, results: RunResults, limits: Limits) -> list[str]:
         """Run the tests that have no result. On the untouched tree one that may hang goes on beside the others.
 
         Returns the tests that were ended on account of that one, where it ended by itself.
         """
         self.suspect, self.ended = None, []
         crashes = hangs = 0
-        report = _reporter(tally, self.listen)
+        report = _reporter(results, self.listen)
         start = Start(self.view, str(self.interpreter.path), self._bounds, strict=self.config.sandbox == "strict")
         with contextlib.ExitStack() as processes:
             while crashes <= RESTARTS and hangs <= MOST_HANGS:
-                sitting = processes.enter_context(Sitting(start, self._job(tally), tally, report))
-                hung = sitting.watch(limits, repeats=self.suspect.repeats if self.suspect else None)
+                run = processes.enter_context(ProcessRun(start, self._job(results), results, report))
+                hung = run.watch(limits, repeats=self.suspect.repeats if self.suspect else None)
                 if hung == "computing" and self._may_wait:
-                    self._check_trust(tally, ended=False)
-                    self.suspect = processes.enter_context(Suspect(sitting, limits))
-                    tally.blame(Failure("may not end", HANG))
-                elif self._finished(sitting, tally, hung):
+                    self._check_trust(results, ended=False)
+                    self.suspect = processes.enter_context(Suspect(run, limits))
+                    results.blame(Failure("may not end", HANG))
+                elif self._finished(run, results, hung):
                     break
                 crashes, hangs = crashes + (not hung), hangs + bool(hung)
-                limits = _shorter(limits, tally, hung)
+                limits = _shorter(limits, results, hung)
             else:
-                self.gave_up = f"gave up after {crashes + hangs} crashes: {len(tally.left)} tests not run"
-            return self.ended if self._ended_after_all(tally) else []
+                self.gave_up = f"gave up after {crashes + hangs} crashes: {len(results.left)} tests not run"
+            return self.ended if self._ended_after_all(results) else []
 
     @property
     def _may_wait(self) -> bool:
         """Whether a test may go on beside the others: one, on the untouched tree; a patch has no such claim."""
         return self.suspect is None and not self.view.patch.files
 
-    def _finished(self, sitting: Sitting, tally: Tally, hung: str) -> bool:
+    def _finished(self, run: ProcessRun, results: RunResults, hung: str) -> bool:
         """End a process, and take in how it ended: whether all is done."""
         if self.suspect and hung in ("computing", "repeated"):
-            self.ended.append(tally.running)
-        return self._over(tally, sitting.end(hung))
+            self.ended.append(results.running)
+        return self._over(results, run.end(hung))
 
-    def _ended_after_all(self, tally: Tally) -> bool:
+    def _ended_after_all(self, results: RunResults) -> bool:
         """Wait for the suspect, if there is one, and take in its result; whether its test ended by itself."""
         suspect = self.suspect
         if suspect is None:
@@ -148,25 +147,25 @@ class _Cold:
         own, ended = suspect.result()
         if suspect.name not in own.cases:
             own.blame(_why(own, ended, self.view, self.ask.timeout))
-        case = tally.cases[suspect.name] = own.cases[suspect.name]
+        case = results.cases[suspect.name] = own.cases[suspect.name]
         if case.failure and case.failure.exception == HANG:
             return False
-        tally.slowest = max(tally.slowest, case.seconds)
+        results.slowest = max(results.slowest, case.seconds)
         return True
 
-    def _check_trust(self, tally: Tally, *, ended: bool) -> None:
+    def _check_trust(self, results: RunResults, *, ended: bool) -> None:
         """Raise VoidError when the process tested other code than the patched one, or its tests could not fail."""
-        if not tally.chosen or (tally.stopped and not tally.cases):
+        if not results.chosen or (results.stopped and not results.cases):
             return
-        check_loaded(tally.loaded, patched(self.view))
+        check_loaded(results.loaded, patched(self.view))
         if self.secret:
-            if tally.silent:
-                raise VoidError(f"no result counts: the tests that must fail cannot run: {tally.silent}")
-            check_canary(tally.canaries.get("before"), self.secret, "before")
-            if ended and not tally.stopped:
-                check_canary(tally.canaries.get("after"), self.secret, "after")
+            if results.silent:
+                raise VoidError(f"no result counts: the tests that must fail cannot run: {results.silent}")
+            check_canary(results.canaries.get("before"), self.secret, "before")
+            if ended and not results.stopped:
+                check_canary(results.canaries.get("after"), self.secret, "after")
 
-    def _job(self, tally: Tally) -> Mapping[str, object]:
+    def _job(self, results: RunResults) -> Mapping[str, object]:
         root = self.view.top / self.place.prefix
         return {
             "cwd": self.place.prefix,
@@ -182,8 +181,8 @@ class _Cold:
             "tests": self.ask.tests,
             "files": self.ask.files,
             "first": self.ask.first,
-            "done": tuple(tally.cases),
-            "avoid": tuple(tally.broken),
+            "done": tuple(results.cases),
+            "avoid": tuple(results.broken),
             "known": sorted(self.ask.known),
             "stop_early": self.ask.stop_early,
             "rich": self.ask.rich,
@@ -200,91 +199,91 @@ class _Cold:
     def _bounds(self) -> Bounds | None:
         return bounds(self.config, self.ask.freedom)
 
-    def _over(self, tally: Tally, ended: Ended) -> bool:
+    def _over(self, results: RunResults, ended: Ended) -> bool:
         """Whether the check is finished; otherwise the one to blame is recorded. Raises CriticError."""
-        if tally.code is not None and not tally.running and not tally.importing:
-            _spoken(tally, ended)
-            self._check_trust(tally, ended=True)
+        if results.code is not None and not results.running and not results.importing:
+            _spoken(results, ended)
+            self._check_trust(results, ended=True)
             return True
-        name = tally.blame(_why(tally, ended, self.view, self.ask.timeout))
+        name = results.blame(_why(results, ended, self.view, self.ask.timeout))
         if not name:
-            self.gave_up = _nobody(tally, ended, self.view)
-            if tally.left or not tally.failing:
+            self.gave_up = _nobody(results, ended, self.view)
+            if results.left or not results.failing:
                 raise CriticError(self.gave_up)
             return True
         if ended.hung == "check":
-            self.gave_up = f"stopped after {self.ask.timeout:g} s: {len(tally.left)} tests not run"
+            self.gave_up = f"stopped after {self.ask.timeout:g} s: {len(results.left)} tests not run"
             return True
-        self._check_trust(tally, ended=False)
-        tally.stopped = self.ask.stop_early and name not in self.ask.known
-        return tally.stopped
+        self._check_trust(results, ended=False)
+        results.stopped = self.ask.stop_early and name not in self.ask.known
+        return results.stopped
 
-    def _summed_up(self, tally: Tally, seconds: float) -> Check:
+    def _summed_up(self, results: RunResults, seconds: float) -> Check:
         loosened = (self._bounds.name,) if self._bounds and self._bounds.name else ()
-        complete = self.ask.tests is None and not tally.stopped and not tally.left and tally.chosen is not None
+        complete = self.ask.tests is None and not results.stopped and not results.left and results.chosen is not None
         return Check(
             "pytest",
-            cases=tally.ordered(),
-            coverage=tally.coverage if self.ask.coverage else None,
+            cases=results.ordered(),
+            coverage=results.coverage if self.ask.coverage else None,
             seconds=seconds,
             complete=complete,
-            tool=f"pytest {tally.pytest or self.interpreter.pytest or '?'}",
-            notes=tuple(self._notes(tally)),
-            confined=(*tally.confined, *loosened),
-            followed=tally.followed,
-            needs=tally.needs | (recorded(self.view) if self.ask.record else Needs()),
+            tool=f"pytest {results.pytest or self.interpreter.pytest or '?'}",
+            notes=tuple(self._notes(results)),
+            confined=(*results.confined, *loosened),
+            followed=results.followed,
+            needs=results.needs | (recorded(self.view) if self.ask.record else Needs()),
         )
 
-    def _notes(self, tally: Tally) -> Iterator[str]:
+    def _notes(self, results: RunResults) -> Iterator[str]:
         if self.gave_up:
             yield self.gave_up
-        if tally.dropped:
-            yield f"left out of addopts: {' '.join(tally.dropped)}"
-        if not tally.cases and not tally.broken:
+        if results.dropped:
+            yield f"left out of addopts: {' '.join(results.dropped)}"
+        if not results.cases and not results.broken:
             yield "no tests"
 
 
-def _shorter(limits: Limits, tally: Tally, hung: str) -> Limits:
+def _shorter(limits: Limits, results: RunResults, hung: str) -> Limits:
     """The limits of the tests after one that hung: the first may take long until it is ended, not each."""
     if not hung:
         return limits
-    test = min(limits.test, max(5.0, 10 * tally.slowest))
+    test = min(limits.test, max(5.0, 10 * results.slowest))
     if limits.computing is None:
         return replace(limits, test=test)
     return replace(limits, test=test, computing=min(AGAIN, limits.computing), glance=GLANCE)
 
 
-def _spoken(tally: Tally, ended: Ended) -> None:
-    """Raise CriticError unless pytest's exit code goes with what was heard."""
-    if tally.code == INTERNAL:
+def _spoken(results: RunResults, ended: Ended) -> None:
+    """Raise CriticError unless pytest's exit code goes with what was received."""
+    if results.code == INTERNAL:
         raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
-    if not tally.broken:
-        _collected(tally, ended)
-    if tally.left and not tally.stopped:
-        raise CriticError(f"pytest ended with {len(tally.left)} tests not run (exit {tally.code}): {_last(ended)}")
-    if tally.code not in (PASSED, NO_TESTS) and not (tally.stopped or tally.broken or tally.failing):
+    if not results.broken:
+        _collected(results, ended)
+    if results.left and not results.stopped:
+        raise CriticError(f"pytest ended with {len(results.left)} tests not run (exit {results.code}): {_last(ended)}")
+    if results.code not in (PASSED, NO_TESTS) and not (results.stopped or results.broken or results.failing):
         raise CriticError(
-            f"pytest exited {tally.code} although no test failed (a plugin or conftest.py?): {_last(ended)}"
+            f"pytest exited {results.code} although no test failed (a plugin or conftest.py?): {_last(ended)}"
         )
 
 
-def _collected(tally: Tally, ended: Ended) -> None:
+def _collected(results: RunResults, ended: Ended) -> None:
     """Raise CriticError when no module is to blame for tests that were not collected."""
-    if tally.code == USAGE:
+    if results.code == USAGE:
         raise CriticError(f"pytest refused to start: {_refusal(ended.stderr)}")
-    if tally.chosen is None and tally.code != NO_TESTS:
-        raise CriticError(f"pytest ended before it had collected the tests (exit {tally.code}): {_last(ended)}")
+    if results.chosen is None and results.code != NO_TESTS:
+        raise CriticError(f"pytest ended before it had collected the tests (exit {results.code}): {_last(ended)}")
 
 
-def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:
+def _why(results: RunResults, ended: Ended, view: View, timeout: float) -> Failure:
     """What to say of a test (or module) in which the process ended or was ended."""
-    doing = "ran" if tally.latest else "was imported"
+    doing = "ran" if results.latest else "was imported"
     frames = stacks.frames(ended.dump or ended.stderr, view.top)
-    seconds = time.monotonic() - tally.since
+    seconds = time.monotonic() - results.since
     if ended.hung:
         limit = f"the whole check may take {timeout:g} s" if ended.hung == "check" else "test-timeout allows more"
         return Failure(f"still running after {seconds:.0f} s: killed ({limit})", HANG, frames=frames)
-    if tally.code is not None:
+    if results.code is not None:
         said = _line(ended.stdout + ended.stderr, "!!!").strip("! ")
         return Failure(f"ended the whole test run while it {doing}: {said}", "Exit", frames=frames)
     _, fatal, rest = ended.stderr.rpartition("Fatal Python error:")
@@ -293,19 +292,19 @@ def _why(tally: Tally, ended: Ended, view: View, timeout: float) -> Failure:
     return Failure(f"the test process died while it {doing} ({ended.how}){detail}", "Crash", "", frames, said.strip())
 
 
-def _nobody(tally: Tally, ended: Ended, view: View) -> str:
+def _nobody(results: RunResults, ended: Ended, view: View) -> str:
     """The one line for a process that ended, or was ended, when no test and no module was to blame."""
     if not ended.hung:
-        return f"pytest crashed{_when(tally)} ({ended.how}): {_last(ended)}"
+        return f"pytest crashed{_when(results)} ({ended.how}): {_last(ended)}"
     frames = stacks.frames(ended.dump, view.top)
     where = f", at {frames[-1].path}:{frames[-1].line}" if frames else ""
-    return f"pytest hung{_when(tally)}{where}: killed after {time.monotonic() - tally.since:.0f} s"
+    return f"pytest hung{_when(results)}{where}: killed after {time.monotonic() - results.since:.0f} s"
 
 
-def _when(tally: Tally) -> str:
-    if tally.chosen is None:
+def _when(results: RunResults) -> str:
+    if results.chosen is None:
         return " before it had collected the tests"
-    return " before the first test" if not tally.cases else " after the last test"
+    return " before the first test" if not results.cases else " after the last test"
 
 
 def _line(text: str, mark: str) -> str:
@@ -332,18 +331,18 @@ def _last(ended: Ended) -> str:
     return _line(ended.stderr or ended.stdout, "\0")
 
 
-def _reporter(tally: Tally, listen: Listen) -> Callable[[], None]:
+def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
     """Says how far the tests are, at most ten times a second."""
     last = 0.0
 
-    def heard() -> None:
+    def received() -> None:
         nonlocal last
         now = time.monotonic()
-        if tally.chosen is not None and (now - last > EVERY or not tally.left):
+        if results.chosen is not None and (now - last > EVERY or not results.left):
             last = now
-            listen(Event("tests", done=len(tally.cases), total=len(tally.cases) + len(tally.left)))
+            listen(Event("tests", done=len(results.cases), total=len(results.cases) + len(results.left)))
 
-    return heard
+    return received
 
 
 __all__ = ["HANG", "run_tests", "test_limit"]

@@ -19,12 +19,12 @@ from coderefine.core import Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan
-from coderefine.runner.ground import LEAST, STATUSES, TRIED, Ground, message
-from coderefine.runner.nearness import UNKNOWN, nearest, one_of_each, to_watch
-from coderefine.runner.reach import Function, Packed, Reach, Steps, joined, steps_of
-from coderefine.runner.round import Round
+from coderefine.runner.client_channel import Message
+from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, message
+from coderefine.runner.reached_code import Function, Packed, ReachedCode, Steps, joined, steps_of
+from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.server import Server, encoded, open_server, usual_workers
-from coderefine.runner.wire import Message
+from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
 from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker
 from coderefine.sandbox import Bounds, steps
 
@@ -90,10 +90,10 @@ class Pool:
         self._deadly = deadly
         self._steps = list(bounds)
         self._cold = dict(seconds or {})
-        self._ground = Ground()
+        self._state = PoolState()
         self._packs: list[Packed] = []
         self._found: dict[str, Status] = {}
-        self._reach = Reach()
+        self._reach = ReachedCode()
         self._lined: set[str] = set()
         self._patterns: list[object] = []
         self._deaths = 0
@@ -128,13 +128,13 @@ class Pool:
             worker.bounds = bounds
             worker.launch()
         said = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
-        self._ground.hear(said[0])
+        self._state.add(said[0])
         # A test that hangs tells nothing of how long it would take: as long as the slowest other, if that is short.
         usual = min(UNKNOWN, max(self._cold.values(), default=UNKNOWN))
-        self._ground.seconds = {name: self._cold.get(name, usual) for name in self._ground.tests}
-        self._packs, self._found, self._reach, self._lined, self.steps = [], {}, Reach(), set(), {}
-        self._ground.observed.clear()
-        self._ground.unfit = frozenset()
+        self._state.seconds = {name: self._cold.get(name, usual) for name in self._state.tests}
+        self._packs, self._found, self._reach, self._lined, self.steps = [], {}, ReachedCode(), set(), {}
+        self._state.observed.clear()
+        self._state.unfit = frozenset()
         self.confined: tuple[str, ...] = (*self._workers[0].server.confined, "rlimits")
         """What confines the children here."""
         self.loosened = bounds.name if bounds else "not confined"
@@ -142,26 +142,26 @@ class Pool:
     @property
     def tests(self) -> tuple[str, ...]:
         """Ids of all collected tests, in collection order."""
-        return self._ground.tests
+        return self._state.tests
 
     @property
     def broken(self) -> Mapping[str, str]:
         """Nodes that could not be collected, and pytest's words about it."""
-        return self._ground.broken
+        return self._state.broken
 
     @property
     def unfit(self) -> frozenset[str]:
         """Tests whose outcome in a fork differs from the cold run's: they are never asked."""
-        return self._ground.unfit
+        return self._state.unfit
 
     @property
     def retracted(self) -> frozenset[str]:
         """Tests whose direct call and pytest's protocol disagreed on some candidate; the protocol was believed."""
-        return frozenset(self._ground.retracted)
+        return frozenset(self._state.retracted)
 
     def baseline(self) -> Mapping[str, Status]:
         """The servers' own statuses of all collected tests on the unchanged tree; what is observed is not run again."""
-        if set(self.tests) - self._ground.observed - self._deadly:
+        if set(self.tests) - self._state.observed - self._deadly:
             self.observe((), None)
         return {**dict.fromkeys(self.broken, Status.ERROR), **self._found}
 
@@ -178,7 +178,7 @@ class Pool:
         self._loosen(failing, until)
         until = max(until, time.monotonic() + LEAST_OTHERS)
         rest = nearest(failing, self.tests if others is None else others)
-        rest.sort(key=lambda name: self._ground.seconds.get(name, UNKNOWN) > DEAR)
+        rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > DEAR)
         places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
         self._teach()
@@ -209,14 +209,14 @@ class Pool:
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """All in one process first; each alone where that process dies, for those it had not come to."""
         places = self._harmless(self._known(one_of_each(failing)))
-        chosen = self._known(to_watch([self.tests[place] for place in places], self._ground.seconds))
+        chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))
         together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
         self._take_all([together] if chosen else [])
         unseen = (place for place in chosen if self.tests[place] not in self._reach.entered)
         alone = (Order((place,), self._limit([place], LINES), lines=True) for place in list(unseen))
         self._take_all(itertools.takewhile(lambda _: self._may_watch(until), alone))
         self._observe_unwatched([place for place in places if self.tests[place] not in self._found])
-        for name in self._deadly & set(failing) & set(self._ground.places):
+        for name in self._deadly & set(failing) & set(self._state.places):
             self._note(name, Status.ERROR)  # as the cold run found it: on candidates it is run
         self._teach()
 
@@ -229,7 +229,7 @@ class Pool:
         self._take_all(Order((place,), self._limit([place], 1.0), watched=False) for place in places)
 
     def _may_watch(self, until: float) -> bool:
-        return time.monotonic() < until and not self._ground.never_hot
+        return time.monotonic() < until and not self._state.never_hot
 
     def _portions(self, waiting: deque[int], functions: frozenset[Function], until: float) -> Iterator[Order]:
         """The tests that are `waiting`, in this order, as many as can be observed `until` then."""
@@ -239,11 +239,11 @@ class Pool:
             while waiting and room > 0 and len(portion) < MOST:
                 place = waiting.popleft()
                 portion.append(place)
-                room -= self._ground.seconds[self.tests[place]]
+                room -= self._state.seconds[self.tests[place]]
             yield Order(tuple(sorted(portion)), self._limit(portion, FUNCTIONS), functions=functions)
 
     def _limit(self, places: Iterable[int], factor: float) -> float:
-        return SLACK + factor * sum(self._ground.seconds[self.tests[place]] for place in places)
+        return SLACK + factor * sum(self._state.seconds[self.tests[place]] for place in places)
 
     def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
         """The answers to `orders`, each carried out by the next free worker; empty where its server died."""
@@ -266,14 +266,14 @@ class Pool:
     def _take(self, order: Order, answer: Message) -> None:
         """Keep what one process showed; of the one that died, what had ended before."""
         if "slow" in answer:
-            self._ground.never_hot = answer["slow"]
+            self._state.never_hot = answer["slow"]
             self._observe_warm(order)
             return
         if not answer:
             return
-        for name, status in self._ground.statuses(answer).items():
+        for name, status in self._state.statuses(answer).items():
             self._note(name, status)
-        self._ground.habits |= frozenset(answer["changed"])
+        self._state.habits |= frozenset(answer["changed"])
         if answer["died"]:
             self._deaths += 1
             if not order.watched:
@@ -285,7 +285,7 @@ class Pool:
         """Keep what the tests of `order` reached."""
         packed = told["reach"]
         self._packs.append(packed)
-        self._reach |= Reach.of(self.tests, packed)
+        self._reach |= ReachedCode.of(self.tests, packed)
         if order.lines or order.functions:
             self._lined.update(self.tests[place] for place in order.places)
         self.steps = {**self.steps, **steps_of(self.tests, packed)}
@@ -294,32 +294,32 @@ class Pool:
     def _observe_warm(self, order: Order) -> None:
         """The same tests where nothing can be forked after the import: without what they reach."""
         worker = self._workers[0]
-        worker.preload(self._ground.preload)
+        worker.preload(self._state.preload)
         names = [self.tests[place] for place in order.places]
         warm = message(Candidate(0, {}), (), (), order.limit + START, keep_going=True)
         worker.server.warm.send({**warm, "tests": names})
         answer = worker.server.warm.wait(order.limit + START + ANSWER)
-        for name, status in self._ground.statuses(answer).items():
+        for name, status in self._state.statuses(answer).items():
             self._note(name, status)
 
     def _note(self, name: str, status: Status) -> None:
         """How a test ended here; it is unfit when it ended otherwise in the cold run."""
         self._found[name] = status
-        self._ground.observed.add(name)
+        self._state.observed.add(name)
         if self._expected is not None and self._expected.get(name) is not status:
-            self._ground.unfit |= {name}
+            self._state.unfit |= {name}
         else:
-            self._ground.unfit -= {name}
+            self._state.unfit -= {name}
 
     def _teach(self) -> None:
         """Tell the servers which test reaches which function, and which tests to try as direct calls."""
-        self._ground.preload = {**self._ground.preload, "patterns": self._patterns}
+        self._state.preload = {**self._state.preload, "patterns": self._patterns}
         order = {status: byte for byte, status in enumerate(STATUSES)}
         statuses = bytes(order[self._found.get(name)] for name in self.tests)
         learned = {
             **joined(self._packs),
             "patterns": self._patterns,
-            "quick": self._ground.quick(),
+            "quick": self._state.quick(),
             "statuses": statuses.hex(),
             "patience": LEAST + TRIED,
         }
@@ -334,7 +334,7 @@ class Pool:
 
     def _known(self, names: Iterable[str]) -> list[int]:
         """Places of the tests that were collected."""
-        return [self._ground.places[name] for name in names if name in self._ground.places]
+        return [self._state.places[name] for name in names if name in self._state.places]
 
     def probe(
         self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float, failing: Sequence[str] = ()
@@ -398,7 +398,7 @@ class Pool:
         """Those of `places` that take `seconds` together, in this order; without the ones that end their process."""
         kept, spent = [], 0.0
         for place in self._harmless(places):
-            spent += self._ground.seconds.get(self.tests[place], 0.0)
+            spent += self._state.seconds.get(self.tests[place], 0.0)
             if spent <= seconds:
                 kept.append(place)
         return kept
@@ -408,9 +408,9 @@ class Pool:
 
         Leaving the iterator early ends what is running. Raises RunnerError when the servers cannot be kept alive.
         """
-        if not self._ground.observed and self.tests:
+        if not self._state.observed and self.tests:
             self.baseline()
-        return Round(self._workers, self._ground, plan).run(candidates)
+        return Scheduler(self._workers, self._state, plan).run(candidates)
 
 
 def _comparison(told: Mapping[str, Sequence[str]]) -> Comparison:
@@ -461,7 +461,7 @@ def open_pool(
     `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
     `seconds`: what each test took there. `files`: the test files to collect (None: all). `freedom`: the sandbox's
     step to begin with, and what the tests need. `within`: seconds in which the servers must be ready.
-    Raises RunnerError when the project cannot be collected, or the system cannot fork: see anypool.py.
+    Raises RunnerError when the project cannot be collected, or the system cannot fork: see cold_pool.py.
     """
     if sys.platform == "win32":
         raise RunnerError("candidates are judged in forks, which Windows does not have")

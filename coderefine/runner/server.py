@@ -14,49 +14,49 @@ from pathlib import Path
 from coderefine import sandbox
 from coderefine.core import View
 from coderefine.errors import RunnerError
+from coderefine.runner.client_channel import Channel, Message, argv
 from coderefine.runner.cold import ARGS
-from coderefine.runner.wire import Message, Wire, argv
 from coderefine.sandbox import Bounds
 
 
-class Line:
+class Connection:
     """One socket to a server."""
 
-    def __init__(self, name: str, wire: Wire) -> None:
+    def __init__(self, name: str, channel: Channel) -> None:
         self.name = name
-        self._wire = wire
-        self._heard: deque[Message] = deque()
+        self._channel = channel
+        self._received: deque[Message] = deque()
 
     def fileno(self) -> int:
-        return self._wire.fileno()
+        return self._channel.fileno()
 
     def send(self, message: Mapping[str, object]) -> None:
         """Raises RunnerError when the server is gone."""
-        if not self._wire.tell(**message):
+        if not self._channel.send(**message):
             raise RunnerError(f"the {self.name} test server is gone")
 
-    def hear(self, seconds: float) -> list[Message]:
+    def receive(self, seconds: float) -> list[Message]:
         """What came within `seconds`. Raises RunnerError when the server is gone."""
-        heard = self._wire.hear(seconds)
-        if heard is None:
+        received = self._channel.receive(seconds)
+        if received is None:
             raise RunnerError(f"the {self.name} test server ended")
-        return heard
+        return received
 
     def wait(self, seconds: float) -> Message:
         """The next frame, within `seconds`. Raises RunnerError."""
         deadline = time.monotonic() + seconds
-        while not self._heard:
+        while not self._received:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise RunnerError(f"the {self.name} test server did not answer within {seconds:.0f} s")
-            self._heard.extend(self.hear(left))
-        return self._heard.popleft()
+            self._received.extend(self.receive(left))
+        return self._received.popleft()
 
 
 class Server:
     """A worker's processes. `hot` and `warm` are its lines; both say `ready` first."""
 
-    def __init__(self, process: sandbox.Confined, warm: Line, hot: Line) -> None:
+    def __init__(self, process: sandbox.Confined, warm: Connection, hot: Connection) -> None:
         self._process = process
         self.warm = warm
         self.hot = hot
@@ -85,16 +85,16 @@ def open_server(
 
     `files`: the test files it collects, as pytest names them (None: all).
     """
-    with Wire() as warm, Wire() as hot, contextlib.ExitStack() as stack:
+    with Channel() as warm, Channel() as hot, contextlib.ExitStack() as stack:
         process = stack.enter_context(
             sandbox.start(
                 view,
-                argv(python, "servers", warm.theirs),
+                argv(python, "servers", warm.child_end),
                 bounds,
                 strict=strict,
                 cwd=cwd,
                 env=OWN,
-                pass_fds=(warm.theirs, hot.theirs),
+                pass_fds=(warm.child_end, hot.child_end),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
@@ -106,13 +106,13 @@ def open_server(
             "args": ARGS,
             "extra": extra,
             "files": files,
-            "hot": hot.theirs,
+            "hot": hot.child_end,
             "hot_nonce": hot.nonce,
         }
-        server = Server(process, Line("warm", warm), Line("hot", hot))
+        server = Server(process, Connection("warm", warm), Connection("hot", hot))
         server.warm.send(job)
-        warm.handed_over()
-        hot.handed_over()
+        warm.close_child_end()
+        hot.close_child_end()
         yield server
 
 
@@ -121,7 +121,7 @@ OWN = {"PYTHONHASHSEED": "0"}
 
 
 def encoded(files: Mapping[str, bytes | None]) -> dict[str, str | None]:
-    """Files as the wire wants them."""
+    """Files as the channel wants them."""
     return {path: None if data is None else base64.b64encode(data).decode("ascii") for path, data in files.items()}
 
 

@@ -12,8 +12,8 @@ from enum import Enum
 from coderefine.core import Status
 from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate
-from coderefine.runner.server import Line, Server
-from coderefine.runner.wire import Message
+from coderefine.runner.client_channel import Message
+from coderefine.runner.server import Connection, Server
 from coderefine.sandbox import Bounds
 
 START = 60.0
@@ -67,7 +67,7 @@ class Worker:
         self._preloaded = False
         self._reach: Message | None = None
         self.task: Task | None = None
-        self.line: Line | None = None
+        self.line: Connection | None = None
 
     def launch(self) -> None:
         """Start the processes; they get ready while we do something else."""
@@ -102,7 +102,7 @@ class Worker:
             self.server.warm.send({"kind": "preload", **modules})
             self.server.warm.wait(START)
 
-    def send(self, task: Task, line: Line, message: Mapping[str, object]) -> None:
+    def send(self, task: Task, line: Connection, message: Mapping[str, object]) -> None:
         """Raises RunnerError when the server is gone."""
         self.task, self.line = task, line
         task.sent = time.monotonic()

@@ -9,7 +9,7 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Ask, Status
 from coderefine.errors import VoidError
-from coderefine.runner.canary import check_canary, token
+from coderefine.runner.trust import check_canary, token
 from tests.runner.conftest import Cold
 from tests.support.cases import every
 

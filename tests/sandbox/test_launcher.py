@@ -30,7 +30,7 @@ STARTERS = {
     "cli/demo.py": "git, for the demo",
     "quick/children.py": "the hook's own tests and ruff, on what the user commits",
     "lint.py": "ruff, by View.run",
-    "runner/sitting.py": "`kill`, by View.run, to ask a hanging process for its stacks",
+    "runner/process_run.py": "`kill`, by View.run, to ask a hanging process for its stacks",
 }
 """Every file that starts a process, and which."""
 INSIDE = ("runner/agent/", "sandbox/inside.py")

@@ -29,12 +29,11 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.summary import summary
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
-from coderefine.runner.anypool import AnyPool, open_any_pool
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import HANG, run_tests
-from coderefine.runner.coldpool import ColdPool
-from coderefine.runner.nearness import files_near, to_watch
+from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
 from coderefine.runner.pool import Pool
+from coderefine.runner.test_selection import files_near, to_watch
 
 DEADLY = (HANG, "Exit", "Crash")
 """What the cold run calls the end of a test that took its process along."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from coderefine.core import Case
 from coderefine.proposers.search.syntax import Module, own_nodes
-from coderefine.runner.reach import Line, Step, Steps
+from coderefine.runner.reached_code import Line, Step, Steps
 
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Worth of a statement that ran only while what the failed check looks at was made; that ran only in other parts."""

@@ -14,7 +14,7 @@ from coderefine.proposers.search.imported import add_imported
 from coderefine.proposers.search.signs import Evidence, odds
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, first_line, has_docstring
-from coderefine.runner.reach import Steps
+from coderefine.runner.reached_code import Steps
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
 HEADER, BARE_HEADER = 0.8, 0.2

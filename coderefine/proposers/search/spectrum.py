@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Case, Coverage
 from coderefine.proposers.search.apart import Apart, taken_apart
 from coderefine.proposers.search.syntax import Module, first_line
-from coderefine.runner.reach import Steps
+from coderefine.runner.reached_code import Steps
 
 
 @dataclass(frozen=True, slots=True)

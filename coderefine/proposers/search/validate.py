@@ -12,8 +12,8 @@ from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Proposed
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
-from coderefine.runner.anypool import AnyPool
 from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.cold_pool import AnyPool
 
 MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""

@@ -23,7 +23,7 @@ from coderefine.errors import CoderefineError
 from coderefine.project import Place, Protection, interpreter, locate
 from coderefine.proposers.search import MOST_OBSERVING
 from coderefine.runner.pool import Pool, open_pool
-from coderefine.runner.reach import Steps
+from coderefine.runner.reached_code import Steps
 from coderefine.workspace import open_views
 from tests.bench.repair.injected import Package
 from tests.bench.repair.mutator import Fault

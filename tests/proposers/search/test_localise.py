@@ -8,7 +8,7 @@ from coderefine.core import Case, Failure, Frame, Status
 from coderefine.proposers.search.difference import differing
 from coderefine.proposers.search.localise import suspects
 from coderefine.proposers.search.syntax import Module
-from coderefine.runner.reach import Step
+from coderefine.runner.reached_code import Step
 
 TEXT = """\
 LIMITS = {"a": 1}

@@ -10,11 +10,11 @@ from typing import Any
 from coderefine.core import Case, Failure, Needs, Status
 from coderefine.errors import RunnerError
 from coderefine.runner import records
-from coderefine.runner.wire import Message
+from coderefine.runner.client_channel import Message
 
 
 @dataclass(slots=True)
-class Tally:
+class RunResults:
     """Grows with each message. `running` and `importing` name what would be to blame if the process died now.
 
     `number` is what stands on the process's board: its running test's place in `chosen`, 1-based; 0 for none.
@@ -43,7 +43,7 @@ class Tally:
     silent: str = ""
     needs: Needs = Needs()
 
-    def fresh(self) -> None:
+    def begin_process(self) -> None:
         """A new process starts."""
         self.importing = ""
         self.number = self.pid = 0
@@ -51,18 +51,18 @@ class Tally:
         self.canaries, self.silent = {}, ""
         self.since = time.monotonic()
 
-    def of_running(self) -> Tally:
-        """Return a tally of this process's running test alone."""
+    def of_running(self) -> RunResults:
+        """Return a results of this process's running test alone."""
         return replace(self, cases={}, broken={}, coverage={}, canaries={})
 
-    def hear(self, message: Message) -> None:
+    def add(self, message: Message) -> None:
         """Take one message in. Raises RunnerError when it is of no known kind."""
         take = getattr(self, f"_{message.get('kind')}", None)
         if take is None:
             raise RunnerError(f"the test process sent an unknown message: {message.get('kind')!r}")
         take(message)
 
-    def look(self, number: int) -> None:
+    def note_running(self, number: int) -> None:
         """Take in what the board says now."""
         if number != self.number:
             self.number = number

@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from coderefine.core import Status
 from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate, Judged, Plan
-from coderefine.runner.ground import Ground, message
-from coderefine.runner.wire import Message
+from coderefine.runner.client_channel import Message
+from coderefine.runner.pool_state import PoolState, message
 from coderefine.runner.worker import Stage, Task, Worker
 
 LONGER = 15.0
 """A hung candidate is tried once more with its limit times this."""
 
 
-class Round:
+class Scheduler:
     """Of one plan. The workers' servers run and have had their baseline."""
 
-    def __init__(self, workers: Sequence[Worker], ground: Ground, plan: Plan) -> None:
+    def __init__(self, workers: Sequence[Worker], state: PoolState, plan: Plan) -> None:
         self._workers = workers
-        self._ground = ground
+        self._state = state
         self._plan = plan
         self._retried, self._began = 0.0, time.monotonic()
 
@@ -49,21 +49,21 @@ class Round:
         return next((worker for worker in self._workers if worker.task is None), None)
 
     def _begin(self, worker: Worker, candidate: Candidate) -> None:
-        first = self._ground.fit(self._plan.first)
+        first = self._state.fit(self._plan.first)
         asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
-        slow = self._ground.never_hot if self._plan.fastest == "hot" else "warm was asked for"
+        slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was asked for"
         self._send(worker, Task(candidate, stage, asked, slow))
 
     def _then(self, candidate: Candidate) -> tuple[str, ...]:
         then = self._plan.then(candidate) if callable(self._plan.then) else self._plan.then
-        return self._ground.fit((*self._ground.tests, *self._ground.broken) if then is None else then)
+        return self._state.fit((*self._state.tests, *self._state.broken) if then is None else then)
 
     def _send(self, worker: Worker, task: Task) -> None:
         """Give `worker` the next child to run; a server that is gone is started again first."""
-        hot = not task.slow and all(name in self._ground.places for name in task.asked)
+        hot = not task.slow and all(name in self._state.places for name in task.asked)
         if not hot and task.stage is Stage.REACH:
             task.stage, task.asked = Stage.ALL, self._everything(task.candidate)
-        task.limit = self._ground.limit(task.asked, hot=hot) * task.factor
+        task.limit = self._state.limit(task.asked, hot=hot) * task.factor
         keep_going = self._plan.keep_going and task.stage is Stage.FIRST
         try:
             if worker.down:
@@ -71,18 +71,18 @@ class Round:
             if hot:
                 worker.send(task, worker.server.hot, self._hot_message(task, keep_going=keep_going))
             else:
-                worker.preload(self._ground.preload)
+                worker.preload(self._state.preload)
                 worker.send(task, worker.server.warm, self._warm_message(task, keep_going=keep_going))
         except RunnerError:
             worker.died()
             self._send(worker, task)
 
     def _everything(self, candidate: Candidate) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._ground.fit(self._plan.first), *self._then(candidate))))
+        return tuple(dict.fromkeys((*self._state.fit(self._plan.first), *self._then(candidate))))
 
     def _hot_message(self, task: Task, *, keep_going: bool) -> Mapping[str, object]:
-        places = [self._ground.places[name] for name in task.asked]
-        known = [self._ground.places[name] for name in self._plan.known if name in self._ground.places]
+        places = [self._state.places[name] for name in task.asked]
+        known = [self._state.places[name] for name in self._plan.known if name in self._state.places]
         order = message(task.candidate, places, known, task.limit, keep_going=keep_going)
         return {**order, "reach": task.stage is Stage.REACH, "direct": task.stage is not Stage.ALL}
 
@@ -97,11 +97,11 @@ class Round:
         for line in ready:
             worker = busy[line]
             try:
-                heard = line.hear(0.0)
+                received = line.receive(0.0)
             except RunnerError:
                 yield self._lost(worker, "the test servers died with it")
                 continue
-            for answer in heard:
+            for answer in received:
                 judged = self._next(worker, answer)
                 if judged is not None:
                     yield judged
@@ -132,9 +132,9 @@ class Round:
         if "slow" in answer:
             task.slow = answer["slow"]
             return None
-        if set(answer["changed"]) - self._ground.habits:
+        if set(answer["changed"]) - self._state.habits:
             worker.close()
-        self._ground.retracted.update(self._ground.tests[place] for place in answer.get("retracted", ()))
+        self._state.retracted.update(self._state.tests[place] for place in answer.get("retracted", ()))
         task.cpu += answer["cpu"]
         task.seconds += answer["wall"]
         if answer["hung"] and task.factor == 1.0 and self._may_retry(task):
@@ -164,7 +164,7 @@ class Round:
         return False
 
     def _verdict(self, task: Task, answer: Message) -> Judged:
-        found = self._ground.statuses(answer)
+        found = self._state.statuses(answer)
         died = self._died(answer, found) if answer["died"] else ""
         task.statuses.update(found)
         reason = died or self._bad(found) or self._gone(task, answer, found) or str(answer["told"].get("void", ""))
@@ -186,15 +186,15 @@ class Round:
 
     def _gone(self, task: Task, answer: Message, found: Mapping[str, Status]) -> str:
         """A test that was asked for and has no status; what could not be collected before need not be now."""
-        asked = [self._ground.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
+        asked = [self._state.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
         wanted = (*answer.get("missing", ()), *asked)
-        gone = (name for name in wanted if name not in found and name not in self._ground.broken)
+        gone = (name for name in wanted if name not in found and name not in self._state.broken)
         return next((f"{name} did not run" for name in gone), "")
 
     def _died(self, answer: Message, found: dict[str, Status]) -> str:
         """The test in which the child ended is a failed one."""
         running = answer.get("running", -1)
-        name = self._ground.tests[running] if 0 <= running < len(self._ground.tests) else ""
+        name = self._state.tests[running] if 0 <= running < len(self._state.tests) else ""
         if name:
             found.setdefault(name, Status.FAILED)
         return f"{name or 'the run'} {answer['died']}"

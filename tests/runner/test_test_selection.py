@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coderefine.runner.nearness import ENOUGH, files_near, nearest, one_of_each, to_watch
+from coderefine.runner.test_selection import ENOUGH, files_near, nearest, one_of_each, to_watch
 
 FAILING = ["tests/test_wrap.py::TestWrap::test_long[1]"]
 

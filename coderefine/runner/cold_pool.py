@@ -1,20 +1,25 @@
-"""A pool where nothing can be forked (Windows, tests that cannot be collected): cold processes, several at a time."""
+"""A pool where nothing can be forked (Windows, tests that cannot be collected), and the choice between the two."""
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
-from coderefine.errors import CriticError
+from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
 from coderefine.runner.cold import HANG, run_tests
-from coderefine.runner.nearness import nearest
-from coderefine.runner.reach import Steps
+from coderefine.runner.pool import Pool, open_pool
+from coderefine.runner.reached_code import Steps
+from coderefine.runner.server import usual_workers
+from coderefine.runner.test_selection import nearest
 
 ROOM, LEAST = 10.0, 20.0
 """A candidate's tests may take this many times what they usually take, and these wall seconds at least."""
@@ -146,3 +151,52 @@ class ColdPool:
 
 def _hung(case: Case) -> bool:
     return case.failure is not None and case.failure.exception == HANG
+
+
+AnyPool = Pool | ColdPool
+
+
+@contextmanager
+def open_any_pool(
+    views: Views,
+    place: Place,
+    interpreter: Interpreter,
+    config: Config,
+    *,
+    patch: Patch,
+    expected: Mapping[str, Status],
+    seconds: Mapping[str, float],
+    deadly: frozenset[str] = frozenset(),
+    files: Sequence[str] | None = None,
+    freedom: Freedom = Freedom(),
+    within: float = math.inf,
+    workers: int | None = None,
+    fork: bool = sys.platform != "win32",
+    or_cold: bool = False,
+) -> Iterator[AnyPool]:
+    """See pool.open_pool for the parameters; without `fork` every candidate is a cold process.
+
+    `or_cold`: also where tests cannot even be collected (a conftest that imports what is broken); else RunnerError.
+    """
+    parts = (views, place, interpreter, config)
+    cold = ColdPool(*parts, patch, workers or usual_workers(), expected, sum(seconds.values()), freedom=freedom)
+    forks = open_pool(
+        *parts,
+        patch=patch,
+        expected=expected,
+        seconds=seconds,
+        deadly=deadly,
+        files=files,
+        freedom=freedom,
+        within=within,
+        workers=workers,
+    )
+    with ExitStack() as stack:
+        pool: AnyPool = cold
+        try:
+            pool = stack.enter_context(forks) if fork else cold
+        except RunnerError as error:
+            if not or_cold:
+                raise
+            cold.why = str(error)
+        yield pool

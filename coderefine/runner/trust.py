@@ -1,4 +1,4 @@
-"""Check what became of the tests of ours that ran beside the project's (agent/canary.py)."""
+"""Whether the results of a test process count: it loaded the patched code, and its tests were able to fail."""
 
 from __future__ import annotations
 
@@ -6,10 +6,30 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coderefine.core import View
 from coderefine.errors import VoidError
+from coderefine.runner.client_channel import Message
 
 FEWEST = 2
 """Tests of ours each time."""
+
+
+def patched(view: View) -> Mapping[str, str]:
+    """Digests of what was laid into `view`, by path; "" for what was removed."""
+    files = view.patch.files.items()
+    return {path: hashlib.sha256(data).hexdigest() if data is not None else "" for path, data in files}
+
+
+def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
+    """Raise VoidError unless `report` says that all patched files were there, and nothing was loaded in their place."""
+    if report is None:
+        raise VoidError("the test process did not say which files it had loaded")
+    if fault := str(report["fault"]):
+        raise VoidError(f"not the patched code was tested: {fault}", elsewhere=True)
+    found = report["digests"]
+    wrong = next((path for path, digest in expected.items() if found.get(path) != digest), "")
+    if wrong:
+        raise VoidError(f"not the patched code was tested: {wrong} is not what the patch makes it", elsewhere=True)
 
 
 def check_canary(records: Sequence[Mapping[str, Any]] | None, secret: str, when: str) -> None:
@@ -40,6 +60,3 @@ def _check_words(record: Mapping[str, Any], mark: str) -> None:
 def token(secret: str, when: str, number: int) -> str:
     """As agent/canary.py has it."""
     return hashlib.sha256(f"{secret} {when} {number}".encode("ascii")).hexdigest()[:32]
-
-
-__all__ = ["check_canary"]

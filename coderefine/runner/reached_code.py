@@ -33,14 +33,14 @@ Steps = Mapping[str, tuple[Step, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ReachedCode:
     """`entered`: test id -> functions it entered; `hits`: test id -> (path, line) it executed."""
 
     entered: Mapping[str, frozenset[Function]] = field(default_factory=dict)
     hits: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, names: Sequence[str], packed: Packed) -> Reach:
+    def of(cls, names: Sequence[str], packed: Packed) -> ReachedCode:
         """From a message of agent/test_coverage.py; `names`: all tests, in the order the server knows them."""
         table = [((path, line, name), (path, hit)) for path, line, name, hit in packed["table"]]
         rows = {names[place]: found for place, found in zip(packed["places"], packed["tests"], strict=True)}
@@ -49,9 +49,9 @@ class Reach:
             {test: frozenset(table[row][1] for row in found) for test, found in rows.items()},
         )
 
-    def __or__(self, other: Reach) -> Reach:
+    def __or__(self, other: ReachedCode) -> ReachedCode:
         """Both; `other` has the last word on a test that both know."""
-        return Reach({**self.entered, **other.entered}, {**self.hits, **other.hits})
+        return ReachedCode({**self.entered, **other.entered}, {**self.hits, **other.hits})
 
     def functions(self, tests: Iterable[str]) -> frozenset[Function]:
         """All functions that any of `tests` entered."""

@@ -1,4 +1,4 @@
-"""Parent side of the wire to the project's interpreter: how it is started, and the frames it says."""
+"""The client's end of the channel to the agent: how the agent is started, and the frames that it sends."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:
     return (str(python), "-c", BOOT, str(AGENT), module, str(fd))
 
 
-class Wire:
-    """A socket pair: `theirs` is for the child (pass_fds), the rest for us. Use as a context manager.
+class Channel:
+    """A socket pair: `child_end` is for the child (pass_fds), the rest for us. Use as a context manager.
 
     Every frame must carry `nonce`, which the child learns in its first frame: what a test writes to a
     descriptor it guessed is no result.
@@ -47,29 +47,29 @@ class Wire:
 
     def __init__(self) -> None:
         self.nonce = os.urandom(16).hex()
-        self._ours, self._theirs = socket.socketpair()
+        self._ours, self._child_end = socket.socketpair()
         self._ours.settimeout(PATIENCE)
         self._buffer = bytearray()
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> Channel:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ours.close()
-        self._theirs.close()
+        self._child_end.close()
 
     @property
-    def theirs(self) -> int:
-        return self._theirs.fileno()
+    def child_end(self) -> int:
+        return self._child_end.fileno()
 
     def fileno(self) -> int:
         return self._ours.fileno()
 
-    def handed_over(self) -> None:
-        """The child has started: only its copy of the descriptor keeps the wire open now."""
-        self._theirs.close()
+    def close_child_end(self) -> None:
+        """The child has started: only its copy of the descriptor keeps the channel open now."""
+        self._child_end.close()
 
-    def tell(self, **message: object) -> bool:
+    def send(self, **message: object) -> bool:
         """Send a frame with the nonce in it; False when nobody listens any more."""
         body = json.dumps({**message, "nonce": self.nonce}).encode("ascii")
         try:
@@ -78,7 +78,7 @@ class Wire:
             return False
         return True
 
-    def hear(self, seconds: float) -> list[Message] | None:
+    def receive(self, seconds: float) -> list[Message] | None:
         """The frames that arrive within `seconds`, as soon as there are any; None when the child has gone.
 
         Raises RunnerError for what is no frame of this run.
@@ -102,7 +102,7 @@ class Wire:
             body = start + HEADER
             end = body + int.from_bytes(self._buffer[start:body], "big")
             if end - body > LIMIT:
-                raise RunnerError("the test process broke the wire: something else wrote to it")
+                raise RunnerError("the test process broke the channel: something else wrote to it")
             if len(self._buffer) < end:
                 break
             found.append(self._parsed(bytes(self._buffer[body:end])))
@@ -114,7 +114,7 @@ class Wire:
         try:
             message = json.loads(body)
         except ValueError as error:
-            raise RunnerError(f"the test process broke the wire: {error}") from error
+            raise RunnerError(f"the test process broke the channel: {error}") from error
         if not isinstance(message, dict) or message.get("nonce") != self.nonce:
             raise RunnerError("the test process sent a frame that is not its own: forged results are refused")
         return message

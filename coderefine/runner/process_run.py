@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from coderefine import proc, sandbox
 from coderefine.core import View
-from coderefine.runner.tally import Tally
-from coderefine.runner.wire import Wire, argv
+from coderefine.runner.client_channel import Channel, argv
+from coderefine.runner.run_results import RunResults
 from coderefine.sandbox import Bounds
 
 MARGIN = 16
@@ -35,7 +35,7 @@ ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended. `hung`: the limit that ran out ("": none; see Sitting.watch). `dump` is faulthandler's."""
+    """How a process ended. `hung`: the limit that ran out ("": none; see ProcessRun.watch). `dump`: its stacks."""
 
     returncode: int
     hung: str
@@ -77,27 +77,29 @@ class Start:
     strict: bool = False
 
 
-class Sitting:
-    """One process that runs `job`, killed at the end of the block; what it reports goes into `tally`, then `listen`.
+class ProcessRun:
+    """One process that runs `job`, killed at the end of the block; what it reports goes into `results`, then `listen`.
 
     Raises SandboxError where it could not be confined and had to be.
     """
 
-    def __init__(self, start: Start, job: Mapping[str, object], tally: Tally, listen: Callable[[], None]) -> None:
+    def __init__(
+        self, start: Start, job: Mapping[str, object], results: RunResults, listen: Callable[[], None]
+    ) -> None:
         self.start = start
-        self.tally = tally
+        self.results = results
         self._job = job
         self._listen = listen
         self._clock = _Clock()
         self._glanced = -1
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> Sitting:
-        self.tally.fresh()
+    def __enter__(self) -> ProcessRun:
+        self.results.begin_process()
         with self._stack as stack:
-            self._wire = stack.enter_context(Wire())
+            self._channel = stack.enter_context(Channel())
             self._board = stack.enter_context(_Board())
-            self._confined = stack.enter_context(_started(self.start, self._job, self._wire, self._board))
+            self._confined = stack.enter_context(_started(self.start, self._job, self._channel, self._board))
             child = self._child = self._confined.child
             self._readers = [proc.Reader(stream, proc.KEEP) for stream in (child.stdout, child.stderr) if stream]
             self._stack = stack.pop_all()
@@ -113,7 +115,7 @@ class Sitting:
         (`repeats` is true of its stacks), or "".
         """
         while True:
-            if not self._take_in() or self.tally.code is not None or until in self.tally.cases:
+            if not self._take_in() or self.results.code is not None or until in self.results.cases:
                 return ""
             if late := self._late(limits):
                 return late
@@ -123,49 +125,49 @@ class Sitting:
     def _take_in(self) -> bool:
         """Wait a TICK for reports and pass them on; False when the process has ended and all are heard."""
         gone = self._child.poll() is not None
-        messages = self._wire.hear(0.0 if gone else TICK)
+        messages = self._channel.receive(0.0 if gone else TICK)
         for message in messages or ():
-            self.tally.hear(message)
-        self.tally.look(self._board.number)
+            self.results.add(message)
+        self.results.note_running(self._board.number)
         if messages:
             self._listen()
         return bool(messages) or (messages is not None and not gone)
 
     def _repeated(self, limits: Limits, repeats: Callable[[str], bool]) -> bool:
         """Look once, when the running test has computed for a while, where it stands."""
-        if self._glanced == self.tally.number or not self._computed_over(limits.glance):
+        if self._glanced == self.results.number or not self._computed_over(limits.glance):
             return False
-        self._glanced = self.tally.number
+        self._glanced = self.results.number
         return repeats(self.stacks())
 
     def _late(self, limits: Limits) -> str:
         now = time.monotonic()
         if now > limits.deadline:
             return "check"
-        if now - self.tally.since > (limits.test if self.tally.running else limits.module):
+        if now - self.results.since > (limits.test if self.results.running else limits.module):
             return "test"
         return "computing" if self._computed_over(limits.computing) else ""
 
     def _computed_over(self, seconds: float | None) -> bool:
         """Whether the running test has computed for longer than `seconds` and than any usual one."""
-        if seconds is None or not self.tally.running:
+        if seconds is None or not self.results.running:
             return False
-        return self._clock.computed(self._child.pid, self.tally) > max(seconds, SLOWER * self.tally.slowest)
+        return self._clock.computed(self._child.pid, self.results) > max(seconds, SLOWER * self.results.slowest)
 
     def stacks(self) -> str:
         """Have the process write its stacks now; it goes on. Its `pid` is that of its namespace: ask from there."""
         before = len(self._board.dump)
         view = self.start.view
-        view.run(("sh", "-c", f"kill -{int(ASK)} {self.tally.pid}"), timeout=5.0)
+        view.run(("sh", "-c", f"kill -{int(ASK)} {self.results.pid}"), timeout=5.0)
         end, seen = time.monotonic() + DUMP, ""
         while time.monotonic() < end and not (seen and seen == self._board.dump[before:]):  # until it is complete
             seen = self._board.dump[before:]
             time.sleep(0.03)
         return seen
 
-    def go_on_alone(self, tally: Tally) -> None:
-        """Make the running test the last one of this process, whose reports go into `tally` from now on."""
-        self.tally, self._listen = tally, lambda: None
+    def go_on_alone(self, results: RunResults) -> None:
+        """Make the running test the last one of this process, whose reports go into `results` from now on."""
+        self.results, self._listen = results, lambda: None
         self._board.end_after_this()
 
     def kill(self) -> None:
@@ -174,15 +176,15 @@ class Sitting:
 
     def end(self, hung: str) -> Ended:
         """End the process; `hung` is what `watch` returned."""
-        dump = self.stacks() if hung and self.tally.pid else ""
+        dump = self.stacks() if hung and self.results.pid else ""
         if not hung:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._child.wait(LAST_WORDS)
         proc.kill(self._child)
         for reader in self._readers:
             reader.join(1.0)
-        self.tally.look(self._board.number)
-        self.tally.confined = self._confined.report().words
+        self.results.note_running(self._board.number)
+        self.results.confined = self._confined.report().words
         out, err = (_text(reader.value) for reader in self._readers)
         return Ended(self._child.returncode, hung, dump or self._board.dump, out, err)
 
@@ -215,16 +217,16 @@ class _Board:
 
 
 @contextlib.contextmanager
-def _started(start: Start, job: Mapping[str, object], wire: Wire, board: _Board) -> Iterator[sandbox.Confined]:
+def _started(start: Start, job: Mapping[str, object], channel: Channel, board: _Board) -> Iterator[sandbox.Confined]:
     seed = job["seed"]
     extra = {} if seed is None else {"PYTHONHASHSEED": str(seed)}
-    command = argv(start.python, "cold_process", wire.theirs)
-    fds = (wire.theirs, board.fileno())
+    command = argv(start.python, "cold_process", channel.child_end)
+    fds = (channel.child_end, board.fileno())
     with sandbox.start(
         start.view, command, start.bounds, strict=start.strict, cwd=str(job["cwd"]), env=extra, pass_fds=fds
     ) as confined:
-        wire.handed_over()
-        wire.tell(**{**job, "board": board.fileno(), "signal": int(ASK)})
+        channel.close_child_end()
+        channel.send(**{**job, "board": board.fileno(), "signal": int(ASK)})
         yield confined
 
 
@@ -236,13 +238,13 @@ class _Clock:
     _number: int = -1
     _start: float = 0.0
 
-    def computed(self, root: int, tally: Tally) -> float:
+    def computed(self, root: int, results: RunResults) -> float:
         """CPU seconds of the process that runs the tests, below `root`, since the current test began."""
         if not self._pid:
-            self._pid = proc.inner(root, tally.pid)
+            self._pid = proc.inner(root, results.pid)
         now = proc.cpu_seconds(self._pid)
-        if tally.number != self._number:
-            self._number, self._start = tally.number, now
+        if results.number != self._number:
+            self._number, self._start = results.number, now
         return now - self._start
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from coderefine.core import Status
 from coderefine.runner.candidates import Candidate
+from coderefine.runner.client_channel import Message
 from coderefine.runner.server import encoded
-from coderefine.runner.wire import Message
 
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""
@@ -22,7 +22,7 @@ QUICK, TRIED = 0.05, 2.0
 
 
 @dataclass(slots=True)
-class Ground:
+class PoolState:
     """Filled when the servers start (the first part) and by the baseline (the second)."""
 
     tests: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Ground:
     never_hot: str = ""
     """Why nothing here can be judged hot."""
 
-    def hear(self, said: Message) -> None:
+    def add(self, said: Message) -> None:
         """What a hot server says once it has collected."""
         self.tests, self.broken = tuple(said["tests"]), said["broken"]
         self.places = {name: place for place, name in enumerate(self.tests)}
