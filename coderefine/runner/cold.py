@@ -12,9 +12,8 @@ from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Failure, Listen, Needs, View
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
-from coderefine.runner import stacks
 from coderefine.runner.needs import recorded, recording
-from coderefine.runner.process_run import Ended, Limits, ProcessRun, Start
+from coderefine.runner.process_run import Ended, Limits, ProcessRun, Start, frames_of
 from coderefine.runner.run_results import RunResults
 from coderefine.runner.suspect import Suspect
 from coderefine.runner.trust import check_canary, check_loaded, patched
@@ -278,7 +277,7 @@ def _collected(results: RunResults, ended: Ended) -> None:
 def _why(results: RunResults, ended: Ended, view: View, timeout: float) -> Failure:
     """What to say of a test (or module) in which the process ended or was ended."""
     doing = "ran" if results.latest else "was imported"
-    frames = stacks.frames(ended.dump or ended.stderr, view.top)
+    frames = frames_of(ended.dump or ended.stderr, view.top)
     seconds = time.monotonic() - results.since
     if ended.hung:
         limit = f"the whole check may take {timeout:g} s" if ended.hung == "check" else "test-timeout allows more"
@@ -296,7 +295,7 @@ def _nobody(results: RunResults, ended: Ended, view: View) -> str:
     """The one line for a process that ended, or was ended, when no test and no module was to blame."""
     if not ended.hung:
         return f"pytest crashed{_when(results)} ({ended.how}): {_last(ended)}"
-    frames = stacks.frames(ended.dump, view.top)
+    frames = frames_of(ended.dump, view.top)
     where = f", at {frames[-1].path}:{frames[-1].line}" if frames else ""
     return f"pytest hung{_when(results)}{where}: killed after {time.monotonic() - results.since:.0f} s"
 

@@ -23,9 +23,8 @@ from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, message
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, Steps, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
-from coderefine.runner.server import Server, encoded, open_server, usual_workers
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
-from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker
+from coderefine.runner.worker import ANSWER, PATIENCE, START, Server, Worker, encoded, open_server, usual_workers
 from coderefine.sandbox import Bounds, steps
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]

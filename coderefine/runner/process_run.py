@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from coderefine import proc, sandbox
-from coderefine.core import View
+from coderefine.core import Frame, View
 from coderefine.runner.client_channel import Channel, argv
 from coderefine.runner.run_results import RunResults
 from coderefine.sandbox import Bounds
@@ -250,3 +252,29 @@ class _Clock:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
+
+
+# -- Where a hanging or crashed process was: faulthandler's dump, read back into frames ---------------------------
+
+
+_THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "(?P<path>.*)", line (?P<line>\d+) in (?P<name>.*)$', re.MULTILINE)
+KEPT = 8
+"""Innermost frames of the project that are shown."""
+
+
+def frames_of(dump: str, top: Path) -> tuple[Frame, ...]:
+    """The project's frames (outermost first) of the thread that has most of them; empty when none has.
+
+    `top` is the repository as the process saw it.
+    """
+    threads = [tuple(_ours(part, top)) for part in _THREAD.split(dump)[1:]]
+    best = max(threads, key=len, default=())
+    return tuple(reversed(best[:KEPT]))
+
+
+def _ours(part: str, top: Path) -> Iterator[Frame]:
+    for match in _FRAME.finditer(part):
+        path = Path(match["path"])
+        if path.is_relative_to(top) and "site-packages" not in path.parts:
+            yield Frame(path.relative_to(top).as_posix(), int(match["line"]), match["name"])

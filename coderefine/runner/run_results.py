@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coderefine.core import Case, Failure, Needs, Status
+from coderefine.core import Case, Failure, Frame, Needs, Status
 from coderefine.errors import RunnerError
-from coderefine.runner import records
 from coderefine.runner.client_channel import Message
 
 
@@ -122,7 +121,7 @@ class RunResults:
         self.since = time.monotonic()
 
     def _broken(self, message: Message) -> None:
-        case = records.case(message["case"])
+        case = parse_case(message["case"])
         self.broken[case.id] = case
 
     def _collected(self, message: Message) -> None:
@@ -133,18 +132,18 @@ class RunResults:
         self.importing = ""
 
     def _lines(self, message: Message) -> None:
-        self.coverage.setdefault("", records.lines(message["lines"]))
+        self.coverage.setdefault("", parse_lines(message["lines"]))
 
     def _case(self, message: Message) -> None:
         record = message["case"]
-        case = records.case(record)
+        case = parse_case(record)
         known = self.cases.get(case.id)
         if known and known.status.bad and not case.status.bad:
             return  # a failure that was reported is not taken back
         self.cases[case.id] = case
         self.slowest = max(self.slowest, case.seconds)
         if "lines" in record:
-            self.coverage[case.id] = records.lines(record["lines"])
+            self.coverage[case.id] = parse_lines(record["lines"])
             self.followed = self.followed or bool(record["followed"])
 
     def _loaded(self, message: Message) -> None:
@@ -168,3 +167,41 @@ class RunResults:
     def _end(self, message: Message) -> None:
         self.code = int(message["code"])
         self.needs |= Needs(memory=int(message["memory"]))
+
+
+# -- From the records of agent/cold_plugin.py to our nouns; parsed once, here -------------------------------------
+
+
+def parse_case(record: Mapping[str, Any]) -> Case:
+    """A plugin's CaseRecord as Case. Raises RunnerError when it is not one."""
+    try:
+        return Case(
+            str(record["id"]),
+            Status(record["status"]),
+            float(record["seconds"]),
+            str(record["path"]),
+            int(record["line"]),
+            parse_failure(record["failure"]) if record["failure"] else None,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunnerError(f"the test process sent a broken record: {error!r}") from error
+
+
+def parse_failure(record: Mapping[str, Any]) -> Failure:
+    """A FailureRecord as Failure."""
+    return Failure(
+        record["message"],
+        record["exception"],
+        record["assertion"],
+        tuple(
+            Frame(path, line, function, values, tuple(span)) for path, line, function, values, span in record["frames"]
+        ),
+        record["output"],
+        str(record.get("wrong", "")),
+        tuple(map(str, record.get("nearest", ()))),
+    )
+
+
+def parse_lines(record: Mapping[str, list[int]]) -> dict[str, frozenset[int]]:
+    """The executed lines of one test, by path."""
+    return {path: frozenset(numbers) for path, numbers in record.items()}

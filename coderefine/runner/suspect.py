@@ -5,8 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from coderefine.runner import stacks
-from coderefine.runner.process_run import Ended, Limits, ProcessRun
+from coderefine.runner.process_run import Ended, Limits, ProcessRun, frames_of
 from coderefine.runner.run_results import RunResults
 
 LEAST, MOST, USUAL = 5.0, 10.0, 100.0
@@ -22,7 +21,7 @@ class Suspect:
         self._results = run.results.of_running()
         certain = min(MOST, max(LEAST, USUAL * run.results.slowest))
         self._limits = replace(limits, computing=certain, glance=None)
-        self._frames = stacks.frames(run.stacks(), run.start.view.top)
+        self._frames = frames_of(run.stacks(), run.start.view.top)
         self._threads = ThreadPoolExecutor(1)
 
     def __enter__(self) -> Suspect:
@@ -40,7 +39,7 @@ class Suspect:
     def repeats(self, dump: str) -> bool:
         """Return whether these stacks are those of another test in the function where this one is."""
         here = self._frames[-1:]
-        there = stacks.frames(dump, self._run.start.view.top)
+        there = frames_of(dump, self._run.start.view.top)
         return any((one.path, one.function) == (other.path, other.function) for one in here for other in there)
 
     def result(self) -> tuple[RunResults, Ended]:

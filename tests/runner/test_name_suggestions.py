@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coderefine.runner.agent.name_suggestions import misspelt
+from coderefine.runner.agent.failure_details import misspelt
 
 
 class Basket:

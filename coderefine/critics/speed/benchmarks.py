@@ -18,7 +18,7 @@ from coderefine.critics.speed.speedup import Reading
 from coderefine.errors import CriticError, ProcessError
 from coderefine.project import Interpreter, Place
 
-SCRIPTS = Path(__file__).parents[2] / "runner" / "agent"
+PROGRAM = Path(__file__).parents[2] / "runner" / "agent" / "measure_program.py"
 LEAST = 1e-9
 """Seconds: a reading of zero would have no ratio."""
 PYTHONS = ("python", "python3")
@@ -83,7 +83,7 @@ class CommandBenchmark:
         """The seconds of one run, by the name of its clock."""
         program, *rest = self._command
         command = (str(self._context.python) if program in PYTHONS else program, *rest)
-        argv = (str(self._context.python), str(SCRIPTS / "time_program.py"), *command)
+        argv = (str(self._context.python), str(PROGRAM), "time", *command)
         result = self._context.run(view, argv, timeout, seed=seed)
         times = _object(result.stdout.rpartition(b"\n{")[2] if b"\n{" in result.stdout else result.stdout)
         if times.get("code") != 0:
@@ -96,7 +96,7 @@ class CommandBenchmark:
             return None
         report = view.temp / "hotspots.json"
         report.unlink(missing_ok=True)
-        script = (str(SCRIPTS / "profile_program.py"), str(view.top), str(report), *self._command[1:])
+        script = (str(PROGRAM), "profile", str(view.top), str(report), *self._command[1:])
         self._context.run(view, (str(self._context.python), *script), timeout)
         found = ((_relative(row["file"], view), row) for row in _read(report))
         return tuple(Hotspot(path, row["line"], row["share"], row["calls"]) for path, row in found if path)

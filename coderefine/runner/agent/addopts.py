@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Iterator, List, Sequence, Tuple
+import os
+from typing import Any, FrozenSet, Iterator, List, Sequence, Tuple
 
 
 def _words(text: str) -> FrozenSet[str]:
@@ -69,3 +70,60 @@ def _split(group: List[str], dropped: List[str]) -> List[str]:
         return group
     dropped.append("-" + letters.replace("s", ""))
     return ["-s"]
+
+
+BRIEF = {
+    "benchmark_min_rounds": 1,
+    "benchmark_max_time": "0.000001",
+    "benchmark_min_time": "0.000000001",
+    "benchmark_warmup": 0,
+}
+"""Options of pytest-benchmark, whose defaults take more than a second a test; times in seconds."""
+
+
+class AddoptsFilter:
+    """Makes pytest read `addopts` without what is only speed or looks.
+
+    `Config.getini` is replaced on the instance and only while the command line is parsed: later readers see the
+    project's own text.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self._dropped: List[str] = []
+
+    def pytest_addhooks(self, pluginmanager: Any) -> None:
+        config = pluginmanager.get_plugin("pytestconfig")
+        plain = config.getini
+        self._environment()
+
+        def getini(name: str) -> Any:
+            if name != "addopts":
+                return plain(name)
+            kept, dropped = sift(plain(name))
+            self._dropped = dropped
+            config.__dict__.pop("getini", None)
+            self._tell()
+            return kept
+
+        config.getini = getini
+
+    def pytest_configure(self, config: Any) -> None:
+        """Benchmarks run once: here it counts what they do, not how fast. Their statistics stay, tests may ask."""
+        for name, value in BRIEF.items():
+            was = getattr(config.option, name, None)
+            if was is not None:
+                setattr(config.option, name, type(was)(value))
+
+    def _environment(self) -> None:
+        import shlex
+
+        words = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
+        if words:
+            kept, dropped = sift(words)
+            os.environ["PYTEST_ADDOPTS"] = " ".join(shlex.quote(word) for word in kept)
+            self._channel.queue("dropped", options=dropped)
+
+    def _tell(self) -> None:
+        if self._dropped:
+            self._channel.queue("dropped", options=self._dropped)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import mmap
 import os
+import re
 import resource
 import select
 import signal
 import sys
 import time
 import warnings
-from typing import Callable, List, NamedTuple, Optional, Tuple
-
-from . import limits as process_limits
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 STEP = 0.02
 """Seconds between two looks at the CPU time of a child that takes longer than its limit."""
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
 
 def usual_limits() -> Limits:
     """What a child of this process may use; the CPU time is set for each."""
-    return Limits(0.0, process_limits.memory_limit(MEMORY), FILE, process_limits.process_limit(PROCESSES))
+    return Limits(0.0, memory_limit(MEMORY), FILE, process_limit(PROCESSES))
 
 
 class Ended(NamedTuple):
@@ -293,3 +293,76 @@ def settle() -> None:
     """Make forking cheap: nothing that exists now is looked at by the children's garbage collector."""
     gc.collect()
     gc.freeze()
+
+
+# -- How much a forked child may use: what its server uses, and more ----------------------------------------------
+
+
+def memory_limit(extra: int) -> Optional[int]:
+    """Bytes of address space for a child: what this process has mapped, plus `extra`; None where unknown."""
+    try:
+        with open("/proc/self/statm", "rb") as stream:
+            return int(stream.read().split()[0]) * resource.getpagesize() + extra
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def process_limit(extra: int) -> Optional[int]:
+    """Processes this user may have: those there are now, plus `extra`. The kernel counts per user and namespace."""
+    uid = os.getuid()
+    if uid == 0:
+        return None
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+        return sum(_owner("/proc/" + name) == uid for name in names) + extra
+    except OSError:
+        return None
+
+
+def _owner(path: str) -> int:
+    try:
+        return os.stat(path).st_uid
+    except OSError:
+        return -1
+
+
+# -- Fills the server's pure caches with what the tests will ask of them, so that no child has to -----------------
+
+
+LATE = (
+    "difflib",
+    "pprint",
+    "textwrap",
+    "linecache",
+    "_pytest._io.pprint",
+    "_pytest._io.saferepr",
+    "_pytest.assertion.util",
+)
+"""What pytest imports at the first failure."""
+
+Pattern = List[Any]
+"""Whether it is bytes, its text (bytes as latin-1), its flags."""
+
+
+def patterns() -> List[Pattern]:
+    """What `re` has cached in this process."""
+    found: List[Pattern] = []
+    for entry in list(getattr(re, "_cache", ())):
+        with contextlib.suppress(TypeError, ValueError, UnicodeError, AttributeError):
+            kind, text, flags = entry
+            if kind in (str, bytes):
+                found.append([kind is bytes, text.decode("latin-1") if kind is bytes else text, int(flags)])
+    return found
+
+
+def warm_up(known: Sequence[Pattern]) -> None:
+    """Compile `known` patterns; one that warns is left out, because the warning must come again in every child."""
+    for name in LATE:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for is_bytes, text, flags in known:
+            with contextlib.suppress(re.error, Warning, ValueError, OverflowError, RecursionError):
+                if not flags & re.DEBUG:
+                    re.compile(text.encode("latin-1") if is_bytes else text, flags)

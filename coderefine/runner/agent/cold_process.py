@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 _BEFORE = frozenset(sys.modules)
 
@@ -96,75 +96,18 @@ def run(job: Dict[str, Any], channel: agent_channel.Channel) -> int:
     paths = failure_details.ProjectPaths(job["top"], job["root"])
     lines = None
     if job["coverage"]:
-        from .line_coverage import Recorder
+        from .test_coverage import Recorder
 
         chosen = None if job["watched"] is None else frozenset(job["watched"])
         follow = os.path.join(job["temp"], "followed") if job["follow"] else ""
         lines = Recorder(paths, frozenset(job["cover"]), chosen, follow)
     choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"], job["files"])
-    plugins = [AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
+    plugins = [addopts.AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
     if job["compile"]:
         plugins.append(Compiler())
     kept, _ = addopts.sift(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     return int(pytest.main(sys.argv[1:], plugins))
-
-
-BRIEF = {
-    "benchmark_min_rounds": 1,
-    "benchmark_max_time": "0.000001",
-    "benchmark_min_time": "0.000000001",
-    "benchmark_warmup": 0,
-}
-"""Options of pytest-benchmark, whose defaults take more than a second a test; times in seconds."""
-
-
-class AddoptsFilter:
-    """Makes pytest read `addopts` without what is only speed or looks.
-
-    `Config.getini` is replaced on the instance and only while the command line is parsed: later readers see the
-    project's own text.
-    """
-
-    def __init__(self, channel: Any) -> None:
-        self._channel = channel
-        self._dropped: List[str] = []
-
-    def pytest_addhooks(self, pluginmanager: Any) -> None:
-        config = pluginmanager.get_plugin("pytestconfig")
-        plain = config.getini
-        self._environment()
-
-        def getini(name: str) -> Any:
-            if name != "addopts":
-                return plain(name)
-            kept, dropped = addopts.sift(plain(name))
-            self._dropped = dropped
-            config.__dict__.pop("getini", None)
-            self._tell()
-            return kept
-
-        config.getini = getini
-
-    def pytest_configure(self, config: Any) -> None:
-        """Benchmarks run once: here it counts what they do, not how fast. Their statistics stay, tests may ask."""
-        for name, value in BRIEF.items():
-            was = getattr(config.option, name, None)
-            if was is not None:
-                setattr(config.option, name, type(was)(value))
-
-    def _environment(self) -> None:
-        import shlex
-
-        words = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
-        if words:
-            kept, dropped = addopts.sift(words)
-            os.environ["PYTEST_ADDOPTS"] = " ".join(shlex.quote(word) for word in kept)
-            self._channel.queue("dropped", options=dropped)
-
-    def _tell(self) -> None:
-        if self._dropped:
-            self._channel.queue("dropped", options=self._dropped)
 
 
 class Compiler:

@@ -12,12 +12,9 @@ from typing import Any, Dict, FrozenSet, List, Optional, Set
 
 from . import (
     agent_channel,
-    cache_warming,
     call_probe,
     child,
     code_diff,
-    followed_programs,
-    rehearsal,
     server_plugin,
     short_repr,
     test_coverage,
@@ -82,7 +79,6 @@ class Server:
         self._loaded = LoadedModules(job)
         self._way = DirectCalls(run.session, run)
         server_plugin.light(run)
-        rehearsal.rehearse(run.session, run.items)
         run.prepare()
 
     def serve(self) -> None:
@@ -103,7 +99,7 @@ class Server:
                 os._exit(0)
             if message["kind"] == "learn":
                 self._learn(message)
-                cache_warming.warm_up(message["patterns"])
+                child.warm_up(message["patterns"])
                 child.settle()
                 self._try_directly(message)
             elif message["kind"] == "probe":
@@ -216,16 +212,14 @@ class Server:
             numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=message["followed"]
         )
         found = test_coverage.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
-        return json.dumps({"seconds": done.seconds, "reach": found, "patterns": cache_warming.patterns()}).encode(
-            "ascii"
-        )
+        return json.dumps({"seconds": done.seconds, "reach": found, "patterns": child.patterns()}).encode("ascii")
 
     def _open_watch(self, message: Message) -> test_coverage.Watch:
         """`watch` has the functions of interest, none for all; `lines`: also what they execute."""
         wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
         if message["followed"]:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
-            followed_programs.prepare(message["followed"], self._job["top"])
+            test_coverage.follow_programs(message["followed"], self._job["top"])
         return test_coverage.open_watch(
             self._watched,
             wanted or None,

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
 
-from . import canary, cold_plugin, followed_programs, loaded_modules
+from . import addopts, canary, cold_plugin, loaded_modules, test_coverage
 from .child import Board
 
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -102,7 +102,7 @@ class ServerPlugin:
             done.seconds.append(time.perf_counter() - began)
             if watch is not None:
                 if followed:
-                    watch.add(followed_programs.collect(followed))
+                    watch.add(test_coverage.collect_followed(followed))
                 hits, unsure = watch.end()
                 done.hits.append(hits)
                 done.unsure.append(unsure)
@@ -204,13 +204,11 @@ def silence() -> None:
 
 def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
     """pytest's exit code, with the options of the cold runner; comes back only when `run`'s work does."""
-    from . import addopts, cold_process
-
     run.job = job
     kept, _ = addopts.sift(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     own = ["--basetemp", os.path.join(job["scratch"], "pytest")]
-    return int(pytest.main(sys.argv[1:] + own, [cold_process.AddoptsFilter(Quiet()), run]))
+    return int(pytest.main(sys.argv[1:] + own, [addopts.AddoptsFilter(Quiet()), run]))
 
 
 class Quiet:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sys
 import threading
 import types
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from .live_functions import Key, key
-from .test_steps import TestSteps
+
+if TYPE_CHECKING:  # a program that is followed imports no more than it needs
+    from .failure_details import ProjectPaths
 
 Hits = Set[Tuple[Key, int]]
 """(function, line); the line of a function that was only entered is its first."""
@@ -287,3 +291,157 @@ def packed(
             for number, one in steps.items()
         },
     }
+
+
+# -- What runs on behalf of each line of a test: what it asked for before it failed is not what it failed ---------
+
+
+Hit = Tuple[Key, int]
+Spot = Tuple[str, int]
+"""File and line of a test."""
+
+MOST = 2000
+"""Lines of a test that are told apart; a test that loops longer is not taken apart at all."""
+
+
+class TestSteps:
+    """`now`: what ran since the line that was begun last."""
+
+    def __init__(self) -> None:
+        self.now: Set[Hit] = set()
+        self._last: Dict[Spot, Set[Hit]] = {}
+        self._before: Dict[Spot, Set[Hit]] = {}
+        self._count = 0
+
+    @property
+    def full(self) -> bool:
+        return self._count > MOST
+
+    def begin(self, path: str, line: int) -> None:
+        """A line of the test begins: what runs from now on is its own."""
+        self._count += 1
+        old = self._last.get((path, line))
+        if old:
+            self._before.setdefault((path, line), set()).update(old)
+        self.now = self._last[path, line] = set()
+
+    def packed(self, rows: "Dict[Hit, int]") -> List[Any]:
+        """For each line: file, line, rows of what ran at its last time and at all times before; nothing when full."""
+        if self.full:
+            return []
+        found = []
+        for (path, line), last in self._last.items():
+            before = self._before.get((path, line), set())
+            if last or before:
+                numbers = [sorted(rows[hit] for hit in hits if hit in rows) for hits in (last, before)]
+                found.append([path, line, *numbers])
+        return found
+
+
+# -- Which lines of the project each test executes in a cold run --------------------------------------------------
+
+
+Lines = Dict[str, List[int]]
+"""Repo-relative path to the executed lines, ascending."""
+
+
+class Recorder:
+    """Collects lines between `begin` and `end`; what comes before the first `begin` is import time.
+
+    `only`: repo-relative paths of the files of interest; all files of the project when it is empty.
+    `chosen`: ids of the tests that are watched (None: all). On Python 3.12+ watching costs next to nothing, so there
+    all tests are watched. `folder`: where Python programs that tests start leave what they executed; "" when they are
+    not followed.
+    """
+
+    def __init__(
+        self, paths: ProjectPaths, only: FrozenSet[str], chosen: Optional[FrozenSet[str]], folder: str
+    ) -> None:
+        self._paths = paths
+        self._only = only
+        self._chosen = chosen
+        self._folder = folder
+        self._ours: Dict[str, bool] = {}
+        self.followed = False
+        """Whether a program that the last test started left what it executed."""
+        self._watch = open_watch(self.ours, lines=True, entries=False)
+        if folder:
+            follow_programs(folder, paths.top)
+
+    def begin(self, test: str) -> bool:
+        """A test starts: what was recorded before is not its own. False when it is not watched."""
+        if self._chosen is not None and test not in self._chosen and isinstance(self._watch, Tracer):
+            self._watch.pause()
+            return False
+        self._watch.begin()
+        return True
+
+    def end(self) -> Lines:
+        """The lines since `begin`."""
+        rows = [row for row in collect_followed(self._folder) if self.ours(row[0])] if self._folder else []
+        self.followed = bool(rows)
+        self._watch.add(rows)
+        hits, _ = self._watch.end()
+        self._watch.begin()
+        found: Dict[str, Set[int]] = {}
+        for (path, _, _), line in hits:
+            found.setdefault(self._paths.relative(path), set()).add(line)
+        return {path: sorted(lines) for path, lines in found.items()}
+
+    def pause(self) -> None:
+        """Watch no more: what plug-ins do at the end of a run would be slowed down."""
+        self._watch.pause()
+
+    def ours(self, path: str) -> bool:
+        known = self._ours.get(path)
+        if known is None:
+            wanted = not self._only or self._paths.relative(path) in self._only
+            known = self._ours[path] = wanted and self._paths.ours(path)
+        return known
+
+
+# -- Follows the Python programs that tests start: each leaves the lines it executed in a folder, for the ---------
+
+
+FOLDER, TOP = "CODEREFINE_FOLLOW", "CODEREFINE_TOP"
+"""Environment variables: where to leave what was seen, and the repository's top."""
+SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
+
+
+def follow_programs(folder: str, top: str) -> None:
+    """From now on programs that this process starts are followed."""
+    os.makedirs(folder, exist_ok=True)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != SITE]
+    os.environ.update({FOLDER: folder, TOP: top, "PYTHONPATH": os.pathsep.join([SITE, *paths])})
+
+
+def collect_followed(folder: str) -> Iterator[List[Any]]:
+    """Return what the programs executed that have ended since the last call: rows for test_coverage.Watch.add."""
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    for name in names:
+        path = os.path.join(folder, name)
+        if name.endswith(".json"):
+            with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as stream:
+                yield from json.load(stream)
+            with contextlib.suppress(OSError):
+                os.remove(path)
+
+
+def record_program() -> None:
+    """In a program that was started: watch it to its end."""
+    import atexit
+
+    folder, top = os.environ[FOLDER], os.environ[TOP]
+    watch = open_watch(lambda path: path.startswith(top + os.sep) and "site-packages" not in path, lines=True)
+    watch.begin()
+
+    def leave() -> None:
+        watch.pause()
+        rows = [[path, first, name, line] for (path, first, name), line in watch.end()[0]]
+        path = os.path.join(folder, "%d" % os.getpid())
+        with contextlib.suppress(OSError):
+            with open(path, "w", encoding="utf-8") as stream:
+                json.dump(rows, stream)
+            os.replace(path, path + ".json")
+
+    atexit.register(leave)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
+import socket
 import sys
-from typing import Any, Dict, List, Optional
+import threading
+import warnings
+from typing import Any, Callable, Container, Dict, Iterable, List, Optional
 
-from . import agent_channel, cache_warming, child, server_plugin, started_pytest, working_tree
+from . import agent_channel, child, cold_plugin, server_plugin, working_tree
 
 Message = Dict[str, Any]
+Run = Callable[[Message, child.Tell], None]
+"""In the child: run what a message asks for, and tell."""
+Judge = Callable[[Message, Run], Message]
+Ours = Callable[[Optional[str]], bool]
+"""Whether a file is the project's."""
 
 
 def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
@@ -19,18 +28,16 @@ def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
     child.no_bytecode()
     channel.take_over()
     channel.send("ready")
-    ahead: Optional[started_pytest.StartedPytest] = None
+    ahead: Optional[StartedPytest] = None
     while True:
         message = agent_channel.read(fd)
         if message is None:
             return
         if message["kind"] == "preload":
             channel.send("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
-            cache_warming.warm_up(message.get("patterns", ()))
+            child.warm_up(message.get("patterns", ()))
             child.settle()
-            ahead = started_pytest.start(
-                job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd
-            )
+            ahead = start(job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd)
             continue
         answer = ahead.ask(message) if ahead is not None and ahead.suits(message["files"]) else None
         if answer is None:
@@ -67,7 +74,7 @@ def ours(path: Optional[str], top: str) -> bool:
     return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
 
-def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: started_pytest.Run) -> Message:
+def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: Run) -> Message:
     """`run` the asked-for tests on the patched tree: statuses by test id."""
     files = working_tree.decoded(message["files"])
     limits = child.usual_limits()._replace(cpu=message["limit"])
@@ -102,6 +109,132 @@ def wanted(message: Message, job: Message) -> Optional[List[str]]:
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
     """In the child: a whole pytest run with the chosen tests, told as JSON; what pytest does afterwards is left out."""
     importlib.invalidate_caches()
-    run = server_plugin.ServerPlugin(lambda run: tell(started_pytest.chosen(run, message)), wanted(message, job))
+    run = server_plugin.ServerPlugin(lambda run: tell(chosen(run, message)), wanted(message, job))
     code = server_plugin.pytest_main(job, run)
-    tell(started_pytest.nothing(run, message, "pytest exit %d" % code))
+    tell(nothing(run, message, "pytest exit %d" % code))
+
+
+# -- A server that has started pytest, up to the point where it would collect: its forks only collect and ---------
+
+
+class StartedPytest:
+    """Our end: a process to send messages to. `None` answers mean that it is gone, or never came."""
+
+    def __init__(self, near: socket.socket) -> None:
+        self._near: Optional[socket.socket] = near
+
+    def suits(self, paths: Iterable[str]) -> bool:
+        """Whether nothing of `paths` (repo-relative) could have been read by a pytest that has not collected yet."""
+        return self._near is not None and all(
+            path.endswith(".py") and os.path.basename(path) not in ("conftest.py", "sitecustomize.py") for path in paths
+        )
+
+    def ask(self, message: Message) -> Optional[Message]:
+        answer = None
+        if self._near is not None:
+            with contextlib.suppress(OSError):
+                self._near.sendall(agent_channel.pack(message))
+                answer = agent_channel.read(self._near.fileno())
+            if answer is None:
+                self._near.close()
+                self._near = None
+        return answer
+
+
+def start(job: Message, ours: Ours, judge: Judge, line: int) -> StartedPytest:
+    """Fork the server, which answers with `judge`; `line` is the warm server's own, and not for it."""
+    near, far = socket.socketpair()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pid = os.fork()
+    if pid:
+        far.close()
+        return StartedPytest(near)
+    try:
+        os.close(line)
+        near.close()
+        child.be_subreaper()
+        server_plugin.pytest_main(job, _Stop(far, ours, judge, job["files"]))
+    finally:
+        os._exit(0)
+
+
+class _Stop(server_plugin.ServerPlugin):
+    """Stops pytest before it collects, and forks what goes on from there."""
+
+    def __init__(self, line: socket.socket, ours: Ours, judge: Judge, files: Optional[List[str]]) -> None:
+        super().__init__(lambda _: None)
+        self._files = files
+        self._line = line
+        self._ours = ours
+        self._judge = judge
+
+    def pytest_cmdline_main(self, config: Any) -> Any:
+        """In place of pytest's own, which starts a session in the same way."""
+        from _pytest.main import wrap_session
+
+        return wrap_session(config, self._serve)
+
+    def _serve(self, config: Any, opened: Any) -> None:
+        if threading.active_count() > 1 or any(self._ours(_file(module)) for module in list(sys.modules.values())):
+            os._exit(0)
+        self.config = config
+        child.settle()
+        while True:
+            message = agent_channel.read(self._line.fileno())
+            if message is None:
+                os._exit(0)
+            answer = self._judge(message, lambda order, tell: self._go_on(opened, order, tell))
+            server_plugin.forget_output(self)
+            self._line.sendall(agent_channel.pack(answer))
+
+    def _go_on(self, opened: Any, message: Message, tell: child.Tell) -> None:
+        """In the child: collect and run; whatever ends pytest before that is a run without results."""
+        from _pytest.main import _main
+
+        importlib.invalidate_caches()
+        self._work = lambda run: tell(chosen(run, message))
+        self.choice = cold_plugin.TestChoice(message["tests"] if message["tests"] is not None else self._files)
+        try:
+            _main(opened.config, opened)
+        finally:
+            tell(nothing(self, message, "pytest did not run"))
+
+
+def _file(module: Any) -> Optional[str]:
+    return getattr(module, "__file__", None)
+
+
+def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
+    """Run what `message` asks for: statuses by test id, what is missing, what could not be collected."""
+    server_plugin.light(run)
+    places = {item.nodeid: number for number, item in enumerate(run.items)}
+    wanted = list(places) if message["tests"] is None else message["tests"]
+    missing = _without(wanted, places)
+    numbers = sorted(_numbers(wanted, places))
+    board = child.Board(len(run.items))
+    if message["keep_going"] or not _without(missing + list(run.broken), message["known"]):
+        known = frozenset(_numbers(message["known"], places))
+        done = run.run(numbers, board, known=known, keep_going=message["keep_going"])
+        if message["files"] and all(done.fine):
+            run.prepare()
+            run.check(list(message["files"]))
+    results = board.results
+    statuses = {run.items[n].nodeid: server_plugin.STATUSES[results[n]] for n in numbers if results[n]}
+    statuses.update(dict.fromkeys(run.broken, "error"))
+    record = {"statuses": statuses, "missing": _without(missing, statuses), "broken": run.broken, "void": run.void}
+    return json.dumps(record).encode("ascii")
+
+
+def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> bytes:
+    """What is told when pytest never came to run the tests."""
+    record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
+    return json.dumps(record).encode("ascii")
+
+
+def _numbers(names: Iterable[str], places: Dict[str, int]) -> List[int]:
+    return [places[name] for name in names if name in places]
+
+
+def _without(names: List[str], known: Container[str]) -> List[str]:
+    return [name for name in names if name not in known]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import ctypes
 import os
 import shutil
-from typing import Dict, List, Mapping, NamedTuple, Optional
-
-from . import file_changes
+import struct
+import sys
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 
 class Original(NamedTuple):
@@ -24,7 +26,7 @@ class WorkingTree:
         self._top = top
         self._originals: Dict[str, Original] = {}
         self._stamp = 1_000_000_000
-        self._dirt = file_changes.FileChanges(top)
+        self._dirt = FileChanges(top)
         self.changed: List[str] = []
 
     def original(self, path: str) -> Original:
@@ -86,3 +88,112 @@ def _write(full: str, data: Optional[bytes], mtime: int) -> None:
     with open(full, "wb") as stream:
         stream.write(data)
     os.utime(full, ns=(mtime, mtime))
+
+
+# -- Notices what a child changed in the project's tree (inotify), removes what it made, and names the re ---------
+
+
+MODIFY, ATTRIB, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x40, 0x80, 0x100, 0x200
+OVERFLOW = 0x4000
+WATCHED = MODIFY | ATTRIB | MOVED_FROM | MOVED_TO | CREATE | DELETE
+NEW = CREATE | MOVED_TO
+FOLDERS = 4000
+"""Most folders that are watched; a larger tree is not watched at all."""
+PASSED_OVER = frozenset(
+    [
+        ".git",
+        ".hg",
+        ".tox",
+        ".nox",
+        ".venv",
+        "venv",
+        "node_modules",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".hypothesis",
+        "site-packages",
+        ".eggs",
+        ".idea",
+        ".vscode",
+    ]
+)
+"""Folders that tools write in, and that no verdict depends on."""
+
+
+class FileChanges:
+    """Watches the folders below `top`. Without inotify (macOS) or in a huge tree nothing is ever noticed."""
+
+    def __init__(self, top: str) -> None:
+        self._folders: Dict[int, str] = {}
+        self._fd = -1
+        if sys.platform.startswith("linux"):
+            self._watch(top)
+
+    def _watch(self, top: str) -> None:
+        folders = list(_folders(top))
+        if len(folders) > FOLDERS:
+            return
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = int(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        for folder in folders if self._fd >= 0 else ():
+            number = int(libc.inotify_add_watch(self._fd, os.fsencode(folder), WATCHED))
+            if number >= 0:
+                self._folders[number] = folder
+
+    def forget(self) -> None:
+        """What happened so far was our own doing."""
+        self._events()
+
+    def clean(self, own: Set[str]) -> List[str]:
+        """Remove the files that were made since `forget`; the older ones that were changed or removed.
+
+        Files in `own` (absolute paths) are put back by someone else.
+        """
+        changed: List[str] = []
+        made: Set[str] = set()
+        for path, mask in self._events():
+            if path in own or os.path.basename(path) in PASSED_OVER:
+                continue
+            if mask & NEW and path not in changed:
+                made.add(path)
+            elif path not in made and path not in changed:
+                changed.append(path)
+        for path in made:
+            _remove(path)
+        self._events()
+        return changed
+
+    def _events(self) -> List[Tuple[str, int]]:
+        """(path, what happened) of all events that wait; inotify(7)."""
+        found: List[Tuple[str, int]] = []
+        while self._fd >= 0:
+            try:
+                data = os.read(self._fd, 1 << 16)
+            except BlockingIOError:
+                break
+            place = 0
+            while place < len(data):
+                number, mask, _, size = struct.unpack_from("iIII", data, place)
+                name = data[place + 16 : place + 16 + size].rstrip(b"\0")
+                place += 16 + size
+                if mask & OVERFLOW:
+                    found.append(("?", MODIFY))
+                elif name:
+                    found.append((os.path.join(self._folders.get(number, "?"), os.fsdecode(name)), mask))
+        return found
+
+
+def _folders(top: str) -> Iterator[str]:
+    for folder, names, _ in os.walk(top):
+        names[:] = [name for name in names if name not in PASSED_OVER]
+        yield folder
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(path)

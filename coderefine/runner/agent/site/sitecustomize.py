@@ -14,7 +14,7 @@ if "CODEREFINE_FOLLOW" in os.environ:
     _package.__path__ = [os.path.dirname(_here)]
     sys.modules[_package.__name__] = _package
     with contextlib.suppress(Exception):  # the program must run as it would have without us
-        __import__("_coderefine_agent.followed_programs", fromlist=["record"]).record()
+        __import__("_coderefine_agent.test_coverage", fromlist=["record_program"]).record_program()
 sys.modules.pop("sitecustomize", None)
 with contextlib.suppress(ImportError):
     __import__("sitecustomize")
