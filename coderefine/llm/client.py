@@ -30,7 +30,7 @@ from coderefine.llm.redact import Redactor
 from coderefine.llm.request import Answer, Memory, Message, Request
 
 if TYPE_CHECKING:
-    from coderefine.llm.wire import Wire
+    from coderefine.llm.transport import OpenAITransport
 
 LONGEST_WAIT = 60.0
 """Seconds: a server that asks for a longer pause is told goodbye."""
@@ -100,7 +100,7 @@ class Client:
         self._key = environ.get(config.api_key_env, "")
         self._redactor = Redactor(known_secrets(config, environ))
         self._asked: Counter[str] = Counter()
-        self._wire: Wire | None = None
+        self._transport: OpenAITransport | None = None
         self._lock = threading.Lock()
         self._priceless: set[str] = set()
         self._single: set[str] = set()
@@ -158,9 +158,9 @@ class Client:
     def _side_by_side(self, wanted: list[_Prepared]) -> Iterator[Answer]:
         from concurrent.futures import wait
 
-        from coderefine.llm.aside import begun
+        from coderefine.llm.background import run_in_thread
 
-        asked = [begun(self._fulfil, one) for one in wanted]
+        asked = [run_in_thread(self._fulfil, one) for one in wanted]
         for future, one in zip(asked, wanted, strict=True):
             try:
                 answer = future.result()
@@ -204,9 +204,9 @@ class Client:
     def close(self) -> None:
         self._closed = True
         with self._lock:
-            if self._wire:
-                self._wire.close()
-            self._wire = None
+            if self._transport:
+                self._transport.close()
+            self._transport = None
 
     def __enter__(self) -> Client:
         return self
@@ -281,9 +281,9 @@ class Client:
         )
         try:
             self._listen(Event("request", _describe(request, model)))
-            wire = self._connected()
+            transport = self._connected()
             self.sent += 1
-            answer = wire.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
+            answer = transport.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
         except BaseException as error:
             self._unanswered(error, grant)
             raise
@@ -331,16 +331,16 @@ class Client:
     def _note(self, text: str) -> None:
         self._listen(Event("note", text))
 
-    def _connected(self) -> Wire:
-        from coderefine.llm.wire import Server, Wire
+    def _connected(self) -> OpenAITransport:
+        from coderefine.llm.transport import OpenAITransport, Server
 
         with self._lock:
-            if self._wire is None:
+            if self._transport is None:
                 config = self._config
                 whom = Target(config.model or "", masked(config.base_url or prices.OPENAI), config.api_key_env)
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
-                self._wire = Wire(server, whom, stream=config.stream)
-            return self._wire
+                self._transport = OpenAITransport(server, whom, stream=config.stream)
+            return self._transport
 
 
 def _describe(request: Request, model: str) -> str:

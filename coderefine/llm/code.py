@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from coderefine.llm.missing import Missing, reachable
+from coderefine.llm.missing_symbols import MissingSymbol, reachable
 from coderefine.llm.modules import Definition, Module, Project
+from coderefine.llm.normalize import cut
 from coderefine.llm.outline import Function, called, used
 from coderefine.llm.selection import Selection, Trace, Wanted
-from coderefine.llm.steady import cut
 
 WHOLE = 1_200
 """Characters up to which a file is shown whole once anything of it is shown."""
@@ -55,7 +55,7 @@ class Code:
         self.trace: Trace | None = None
 
     def texts(
-        self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str], things: Sequence[Missing]
+        self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str], things: Sequence[MissingSymbol]
     ) -> dict[str, str]:
         """Excerpts by path, sorted. `pointed`: lines of tracebacks and findings, the most telling first.
 
@@ -140,7 +140,7 @@ class Code:
             if line:
                 selection.add_lines(path, range(line - BROKEN, line + BROKEN + 1))
 
-    def _add_place(self, selection: Selection, thing: Missing, tests: Mapping[str, str]) -> None:
+    def _add_place(self, selection: Selection, thing: MissingSymbol, tests: Mapping[str, str]) -> None:
         """The place where something missing belongs, and how its neighbours are written."""
         module = self._project.module(thing.place) if thing.place else None
         if module is None or _only_exports(module):
@@ -157,7 +157,7 @@ class Code:
                 selection.add_function(item)
         selection.add_lines(module.path, self._style(module, thing, used("\n".join(tests.values()))))
 
-    def _style(self, module: Module, thing: Missing, names: Iterable[str]) -> Iterator[int]:
+    def _style(self, module: Module, thing: MissingSymbol, names: Iterable[str]) -> Iterator[int]:
         """The whole file when it is short, else the definitions that the tests use too, signatures, and what is
         called most like the missing thing."""
         if len(module.text) <= STYLE:
@@ -167,7 +167,7 @@ class Code:
         like = [item for item in module.functions if item.name.rpartition(".")[2] in wanted][:2]
         yield from _heads(module, STYLE, [*like, *self._alike(module, thing)])
 
-    def _alike(self, module: Module, thing: Missing) -> list[Definition]:
+    def _alike(self, module: Module, thing: MissingSymbol) -> list[Definition]:
         """The function of the module that is called most like the missing thing; any rather than none."""
         by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
         near = difflib.get_close_matches(thing.tokens[0].strip("-"), list(by_name), 1, 0.0)

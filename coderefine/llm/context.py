@@ -14,11 +14,11 @@ from coderefine.llm.evidence import MOST, Witness, leading, near_tests, tell
 from coderefine.llm.excerpt import excerpt, joined
 from coderefine.llm.fixtures import shared
 from coderefine.llm.folding import MARKED, RAN
-from coderefine.llm.missing import Failed, Missing, missing, users
+from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
 from coderefine.llm.modules import Definition, Project, Read, dotted_names
+from coderefine.llm.normalize import cut
 from coderefine.llm.outline import parsed
 from coderefine.llm.selection import Trace
-from coderefine.llm.steady import cut
 from coderefine.source import decode
 
 TESTS = 1_500
@@ -86,7 +86,7 @@ def gather(
     witness = Witness(repository.top, cases, repository.text)
     project = Project(repository.text, repository.prefix, repository.listing)
     tests = [finding for finding in findings if finding.critic == "pytest"]
-    things = missing((_failed(finding, cases) for finding in tests), project)
+    things = find_missing((_failed(finding, cases) for finding in tests), project)
     share = room * (WIDER if wide else 1.0)
     told = leading(findings, witness, wide=wide)
     sources = _sources(told, cases, repository, things, int((USERS if things else TESTS) * share))
@@ -158,7 +158,7 @@ def _sources(
     failing: Iterable[Finding],
     cases: Mapping[str, Case],
     repository: Repository,
-    things: Sequence[Missing],
+    things: Sequence[MissingSymbol],
     most: int,
 ) -> dict[str, str]:
     """The failing tests' source by test file, and tests that use what is missing."""

@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
+from coderefine.llm.closest_lines import find_closest
 from coderefine.llm.folding import MARKED
-from coderefine.llm.nearest import nearest
 from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError
-from coderefine.llm.spacing import Spaced, spaced
+from coderefine.llm.whitespace_match import WhitespaceMatch, match_ignoring_whitespace
 from coderefine.source import Source, decode
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
@@ -177,7 +177,9 @@ def _place(block: Block, path: str, lines: Lines) -> Place:
         )
     if block.creates:
         return _whole(block, path, lines)
-    loose: Spaced | None = next(filter(None, (spaced(old, want, _bare(lines)) for old, want in readings)), None)
+    loose: WhitespaceMatch | None = next(
+        filter(None, (match_ignoring_whitespace(old, want, _bare(lines)) for old, want in readings)), None
+    )
     if loose:
         return Place(block, loose.first, loose.last, _ended(loose.lines, lines[loose.first : loose.last]))
     raise ReplyError(_missing(block, path, lines))
@@ -241,7 +243,7 @@ def _missing(block: Block, path: str, lines: Lines) -> str:
     if wanted and any(line.strip() for line in wanted) and _matches(wanted, lines):
         return f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out."
     search = MARKED.sub("", search)
-    found = nearest(_split(search), _split("".join(lines)))
+    found = find_closest(_split(search), _split("".join(lines)))
     if found is None:
         return f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown."
     space = " It differs only in whitespace." if found.whitespace else ""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Status
+from coderefine.llm.normalize import cut, normalize, normalize_output
 from coderefine.llm.selection import Trace
-from coderefine.llm.steady import cut, steady, steady_output
 from coderefine.sensitive import shortened
 
 IN_FULL = 4
@@ -133,15 +133,15 @@ def _failed(finding: Finding, witness: Witness) -> str:
     name = finding.symbol or finding.where
     if case is None or case.failure is None:
         body = "\n".join(part for part in (finding.message, finding.evidence) if part)
-        return f"FAILED {name}\n{cut(steady(body, witness.top), EACH)}"
+        return f"FAILED {name}\n{cut(normalize(body, witness.top), EACH)}"
     return f"FAILED {name}\n{_failure(case.failure, case.path, witness)}"
 
 
 def _failure(failure: Failure, test_path: str, witness: Witness) -> str:
-    lines = [cut(steady(_said(failure), witness.top), EACH)]
+    lines = [cut(normalize(_said(failure), witness.top), EACH)]
     lines += [_frame(frame, witness) for frame in _telling(failure.frames, test_path)]
     if failure.output.strip():
-        lines.append(f"printed: {cut(steady_output(failure.output.strip(), witness.top), OUTPUT)}")
+        lines.append(f"printed: {cut(normalize_output(failure.output.strip(), witness.top), OUTPUT)}")
     return "\n".join(line for line in lines if line)
 
 
@@ -174,7 +174,7 @@ def _frame(frame: Frame, witness: Witness) -> str:
     line = witness.line(frame)
     shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:LOCALS]]
     values = f"; {', '.join(shown)}" if shown else ""
-    return steady(f"  {frame.path}:{frame.line} {frame.function}: {line}{values}", witness.top)
+    return normalize(f"  {frame.path}:{frame.line} {frame.function}: {line}{values}", witness.top)
 
 
 def _short(value: str, most: int = 80) -> str:
@@ -194,4 +194,4 @@ def _line(word: str, finding: Finding, witness: Witness) -> str:
     where = finding.symbol if word else f"{finding.where} {finding.rule}"
     advice = f" ({finding.instruction})" if finding.instruction and not word else ""
     told = _short(said, 160) if word else said
-    return steady(f"{word} {where}: {told}{advice}".strip(), witness.top)
+    return normalize(f"{word} {where}: {told}{advice}".strip(), witness.top)

@@ -58,7 +58,7 @@ class Target:
     key_name: str
 
 
-def judge(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
+def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
     """What `error`, raised by openai or below it, means: TransientError, UnsupportedError or ModelError.
 
     `sent` names the optional parts that the request had.

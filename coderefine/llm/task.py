@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from coderefine.core import Read, Task
 from coderefine.llm.context import fenced, mark
+from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render
-from coderefine.llm.steady import cut
 
 GIVEN = 10_000
 """Characters of each given file that are shown."""

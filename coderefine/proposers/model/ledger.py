@@ -8,7 +8,7 @@ from itertools import islice
 
 from coderefine.core import Attempt, Patch, Situation
 from coderefine.llm.context import text_of
-from coderefine.llm.steady import cut, steady_output
+from coderefine.llm.normalize import cut, normalize_output
 from coderefine.proposers.model.tree import Overlay
 
 ORIGIN = "model"
@@ -58,9 +58,9 @@ def outcome(attempt: Attempt, start: Overlay) -> str:
     case = next((case for case in attempt.cases.values() if case.status.bad), None)
     if case and case.failure:
         test = case.id.rsplit("::", 1)[-1]
-        said = steady_output(" ".join(case.failure.message.split()), start.top)
+        said = normalize_output(" ".join(case.failure.message.split()), start.top)
         reason = f"{reason}; {test}: {cut(said, REASON)}"
-    return steady_output(reason, start.top).replace("\n", " ")
+    return normalize_output(reason, start.top).replace("\n", " ")
 
 
 def _changes(patch: Patch, start: Overlay) -> Iterator[str]:

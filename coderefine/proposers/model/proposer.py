@@ -11,10 +11,10 @@ from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Proposals, Situatio
 from coderefine.llm.client import Client
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.proposers.model.ground import Ground
+from coderefine.proposers.model.conversation import Conversation
 from coderefine.proposers.model.policies import policy
-from coderefine.proposers.model.question import Asking
-from coderefine.proposers.model.talk import Talk
+from coderefine.proposers.model.prompt_state import PromptState
+from coderefine.proposers.model.request_builder import RequestBuilder
 from coderefine.proposers.model.tracing import cold_tracer, traced
 
 
@@ -42,7 +42,7 @@ class Model:
         self._interpreter = interpreter
         self.reason = ""
         """Why the model gave up, in its own words."""
-        self._asking = Asking(place, config, protection, under, task=task)
+        self._builder = RequestBuilder(place, config, protection, under, task=task)
         self._config = config
         self._client = client
         self._listen = listen
@@ -57,17 +57,17 @@ class Model:
         Raises BudgetError before a limit is crossed and ModelError for a server's final no.
         """
         chosen = policy(self._config.policy)
-        asking = replace(self._asking, trace=self._tracing(situation, views))
-        talk = Talk(asking, self._client, chosen)
+        builder = replace(self._builder, trace=self._tracing(situation, views))
+        conversation = Conversation(builder, self._client, chosen)
         while True:
             best = situation.best.number
-            talk.forget()
+            conversation.forget()
             for move in chosen.moves():
-                with closing(talk.patches(move, situation)) as patches:
+                with closing(conversation.patches(move, situation)) as patches:
                     for patch in patches:
                         situation = yield patch
-                if talk.hopeless and not talk.escalated(move):
-                    self.reason = f"the model sees no repair: {talk.refusal}" if talk.refusal else ""
+                if conversation.hopeless and not conversation.escalated(move):
+                    self.reason = f"the model sees no repair: {conversation.refusal}" if conversation.refusal else ""
                     self._listen(Event("note", self.reason or "the model has nothing usable to say"))
                     return
                 if situation.best.number != best:
@@ -75,20 +75,20 @@ class Model:
             else:
                 return
 
-    def _tracing(self, situation: Situation, views: Views) -> Callable[[Ground], Trace | None]:
+    def _tracing(self, situation: Situation, views: Views) -> Callable[[PromptState], Trace | None]:
         """Traces each tree once. Its text is read from the user's tree, with the patch laid over it in memory."""
         if self._interpreter is None:
             return lambda _: None
-        tracer = cold_tracer(views, self._asking.place, self._interpreter, self._config)
+        tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config)
         known: dict[tuple[object, ...], Trace | None] = {}
 
-        def trace(ground: Ground) -> Trace | None:
-            key = tuple(sorted(ground.patch.files.items()))
+        def trace(state: PromptState) -> Trace | None:
+            key = tuple(sorted(state.patch.files.items()))
             if key not in known:
                 self._listen(Event("stage", "trace"))
-                overlay = self._asking.tree(ground.patch)
-                cases = {test: case for test, case in ground.cases.items() if test not in situation.flaky}
-                known[key] = traced(tracer, ground.patch, cases, overlay.read, self._asking.is_code)
+                overlay = self._builder.tree(state.patch)
+                cases = {test: case for test, case in state.cases.items() if test not in situation.flaky}
+                known[key] = traced(tracer, state.patch, cases, overlay.read, self._builder.is_code)
             return known[key]
 
         return trace

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from coderefine.errors import ModelError
-from coderefine.llm.aside import begun
+from coderefine.llm.background import run_in_thread
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_result_comes_when_it_is_there() -> None:
-    assert begun(str.upper, "there").result(5) == "THERE"
+    assert run_in_thread(str.upper, "there").result(5) == "THERE"
 
 
 def test_an_error_of_ours_is_raised_where_the_result_is_wanted() -> None:
@@ -24,17 +24,22 @@ def test_an_error_of_ours_is_raised_where_the_result_is_wanted() -> None:
         raise ModelError("no")
 
     with pytest.raises(ModelError, match="no"):
-        begun(fails, 1).result(5)
+        run_in_thread(fails, 1).result(5)
 
 
 def test_so_is_a_bug() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        begun(int, "bug").result(5)
+        run_in_thread(int, "bug").result(5)
 
 
 def test_the_program_ends_without_waiting() -> None:
     began = time.monotonic()
-    assert _ran("import time; from coderefine.llm.aside import begun; begun(time.sleep, 30)").returncode == 0
+    assert (
+        _ran(
+            "import time; from coderefine.llm.background import run_in_thread; run_in_thread(time.sleep, 30)"
+        ).returncode
+        == 0
+    )
     assert time.monotonic() - began < 20
 
 

@@ -13,7 +13,7 @@ NUMBERED = re.compile(r"\b(pid|tid|ident|port)([=: ]+)\d+")
 SECONDS = re.compile(r"\b\d+\.\d+ ?(?:s|sec|secs|seconds|ms)\b")
 
 
-def steady(text: str, top: Path) -> str:
+def normalize(text: str, top: Path) -> str:
     """`text` without addresses, process numbers, temporary folders, and with paths below `top` made relative."""
     text = text.replace(f"{top}/", "").replace(str(top), ".")
     text = ADDRESS.sub("0x…", text)
@@ -21,9 +21,9 @@ def steady(text: str, top: Path) -> str:
     return TEMPORARY.sub("<tmp>/", text)
 
 
-def steady_output(text: str, top: Path) -> str:
-    """`steady` for what a program printed: durations go too."""
-    return SECONDS.sub("… s", steady(text, top))
+def normalize_output(text: str, top: Path) -> str:
+    """`normalize` for what a program printed: durations go too."""
+    return SECONDS.sub("… s", normalize(text, top))
 
 
 def cut(text: str, most: int) -> str:

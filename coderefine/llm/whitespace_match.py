@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Spaced:
+class WhitespaceMatch:
     """Lines `first` to `last` (exclusive) of the file, and what comes there."""
 
     first: int
@@ -15,7 +15,9 @@ class Spaced:
     lines: tuple[str, ...]
 
 
-def spaced(search: Sequence[str], new: Sequence[str], lines: Sequence[str]) -> Spaced | None:
+def match_ignoring_whitespace(
+    search: Sequence[str], new: Sequence[str], lines: Sequence[str]
+) -> WhitespaceMatch | None:
     """The one place in `lines` where `search` fits but for white space; None when there is none, or more than one.
 
     Lines that `new` takes over from `search` stay as the file has them; the others are indented as far as their
@@ -30,7 +32,7 @@ def spaced(search: Sequence[str], new: Sequence[str], lines: Sequence[str]) -> S
         return None
     real = filled[found[0] : found[0] + len(wanted)]
     kept = {line: lines[number] for line, number in zip(said, real, strict=True)}
-    return Spaced(real[0], real[-1] + 1, tuple(_fitted(new, kept)))
+    return WhitespaceMatch(real[0], real[-1] + 1, tuple(_fitted(new, kept)))
 
 
 def _places(wanted: Sequence[str], dense: Sequence[str]) -> list[int]:

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from coderefine.import_graph import walk
 from coderefine.llm.folding import shown
 from coderefine.llm.modules import Definition, Module, Project
+from coderefine.llm.normalize import cut
 from coderefine.llm.reply import mentioned, needs
-from coderefine.llm.steady import cut
 from coderefine.proposers.model.tree import Overlay
 
 MOST = 6_000
@@ -26,7 +26,7 @@ Need = tuple[str, str]
 """Path and qualified name; without a name the whole file."""
 
 
-class Answers:
+class CodeLookup:
     """Finds what a reply asks for. Files outside the tree and hidden ones are not given."""
 
     def __init__(self, tree: Overlay, prefix: str) -> None:

@@ -29,7 +29,7 @@ PARSER = re.compile(r"\b(?:add_argument|add_parser|add_option|option|argument|co
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingSymbol:
     """`tokens`: what the tests' lines that use it contain. `place`: the file where it belongs ("": not known), which
     need not exist. `near`: the definition that it belongs to (a class, a function). `said`: a sentence on it."""
 
@@ -52,9 +52,9 @@ class Failed:
     frames: tuple[str, ...] = ()
 
 
-def missing(failed: Iterable[Failed], project: Project) -> tuple[Missing, ...]:
+def find_missing(failed: Iterable[Failed], project: Project) -> tuple[MissingSymbol, ...]:
     """What is missing, each thing once, in the order of the failures."""
-    found: dict[tuple[str, ...], Missing] = {}
+    found: dict[tuple[str, ...], MissingSymbol] = {}
     for one in failed:
         things = [*_unimported(one, project)] if one.collection else []
         for thing in (*things, *_told(one, project)):
@@ -62,7 +62,7 @@ def missing(failed: Iterable[Failed], project: Project) -> tuple[Missing, ...]:
     return tuple(found.values())
 
 
-def _unimported(one: Failed, project: Project) -> Iterator[Missing]:
+def _unimported(one: Failed, project: Project) -> Iterator[MissingSymbol]:
     """All that a test module imports in vain: pytest names the first only."""
     module = project.module(one.path)
     for item in module.tree.body if module else ():
@@ -74,7 +74,7 @@ def _unimported(one: Failed, project: Project) -> Iterator[Missing]:
                     yield _module(alias.name, (alias.asname or alias.name,), one.path, project)
 
 
-def _names(item: ast.ImportFrom, one: Failed, project: Project) -> Iterator[Missing]:
+def _names(item: ast.ImportFrom, one: Failed, project: Project) -> Iterator[MissingSymbol]:
     path = one.path
     dotted = "." * item.level + (item.module or "")
     names = [alias.name for alias in item.names]
@@ -121,10 +121,10 @@ def _ours(dotted: str, one: Failed, project: Project) -> bool:
     return dotted.startswith(".") or project.find(top, one.path) is not None or f"'{top}'" in one.said
 
 
-def _module(dotted: str, names: tuple[str, ...], path: str, project: Project) -> Missing:
+def _module(dotted: str, names: tuple[str, ...], path: str, project: Project) -> MissingSymbol:
     place = _new_file(dotted, path, project)
     said = f"there is no module {dotted}: the tests import {', '.join(names)} from it; it would be {place}"
-    return Missing((*names, dotted.rpartition(".")[2] or dotted), place, said=said)
+    return MissingSymbol((*names, dotted.rpartition(".")[2] or dotted), place, said=said)
 
 
 def _new_file(dotted: str, path: str, project: Project) -> str:
@@ -138,30 +138,30 @@ def _new_file(dotted: str, path: str, project: Project) -> str:
     return (folder / f"{dotted.strip('.').replace('.', '/')}.py").as_posix()
 
 
-def _name(name: str, file: str) -> Missing:
+def _name(name: str, file: str) -> MissingSymbol:
     said = f"{name} is looked for in {file}, which does not define it"
     if file.endswith("/__init__.py"):
         said += f"; as a module it would be {PurePosixPath(file).parent / name}.py"
-    return Missing((name,), file, said=said)
+    return MissingSymbol((name,), file, said=said)
 
 
-def _told(one: Failed, project: Project) -> Iterator[Missing]:
+def _told(one: Failed, project: Project) -> Iterator[MissingSymbol]:
     """What the failure itself says is missing."""
     yield from _failed_imports(one, project)
     yield from _attributes(one, project)
     yield from _parameters(one, project)
     for name in UNDEFINED.findall(one.said):
         place = next((path for path in reversed(one.frames) if path != one.path), "")
-        yield Missing((name,), place, said=f"{name} is not defined")
+        yield MissingSymbol((name,), place, said=f"{name} is not defined")
     for name in FIXTURE.findall(one.said):
-        yield Missing((name,), _fixtures(one, project), said=f"no fixture is called {name}")
+        yield MissingSymbol((name,), _fixtures(one, project), said=f"no fixture is called {name}")
     for name in OPTION.findall(one.said):
         yield _option(name, one, project)
     for found in FILE.findall(one.said):
         yield _file(found[0] or found[1], one, project)
 
 
-def _failed_imports(one: Failed, project: Project) -> Iterator[Missing]:
+def _failed_imports(one: Failed, project: Project) -> Iterator[MissingSymbol]:
     """Find the names and modules that the failure says cannot be imported."""
     for name, dotted in NAME.findall(one.said):
         if file := project.find(dotted, one.path):
@@ -171,7 +171,7 @@ def _failed_imports(one: Failed, project: Project) -> Iterator[Missing]:
             yield _module(dotted, (dotted.rpartition(".")[2],), one.path, project)
 
 
-def _attributes(one: Failed, project: Project) -> Iterator[Missing]:
+def _attributes(one: Failed, project: Project) -> Iterator[MissingSymbol]:
     for kind, of, name, owner, attribute in ATTRIBUTE.findall(one.said):
         if kind == "module":
             if file := project.find(of, one.path):
@@ -180,18 +180,18 @@ def _attributes(one: Failed, project: Project) -> Iterator[Missing]:
         cls, attr = owner or of.rpartition(".")[2], attribute or name
         if found := _definition(cls, one, project):
             said = f"{cls} in {found.path} has no attribute {attr}"
-            yield Missing((attr,), found.path, found.name, said)
+            yield MissingSymbol((attr,), found.path, found.name, said)
 
 
-def _parameters(one: Failed, project: Project) -> Iterator[Missing]:
+def _parameters(one: Failed, project: Project) -> Iterator[MissingSymbol]:
     for called, name in PARAMETER.findall(one.said):
         if found := _callee(called, one, project):
             said = f"{called}() in {found.path} takes no {name}"
-            yield Missing((name,), found.path, found.name, said)
+            yield MissingSymbol((name,), found.path, found.name, said)
     for called in ARITY.findall(one.said):
         if found := _callee(called, one, project):
             said = f"{called}() in {found.path} takes other arguments than the tests pass"
-            yield Missing((called.removesuffix(".__init__").rpartition(".")[2],), found.path, found.name, said)
+            yield MissingSymbol((called.removesuffix(".__init__").rpartition(".")[2],), found.path, found.name, said)
 
 
 def _callee(called: str, one: Failed, project: Project) -> Definition | None:
@@ -245,25 +245,27 @@ def _plugins(text: str) -> Iterator[str]:
             yield "." * node.level + node.module
 
 
-def _option(name: str, one: Failed, project: Project) -> Missing:
+def _option(name: str, one: Failed, project: Project) -> MissingSymbol:
     """An option or command: it belongs where the others are declared."""
     for path in dict.fromkeys((*reversed(one.frames), *reachable(one.path, project))):
         module = project.module(path)
         for item in module.functions if module and path != one.path else ():
             if module and PARSER.search("\n".join(module.lines[item.first - 1 : item.last])):
-                return Missing((name,), path, item.name, f"the command line knows no {name}; others are in {path}")
-    return Missing((name,), said=f"the command line knows no {name}")
+                return MissingSymbol(
+                    (name,), path, item.name, f"the command line knows no {name}; others are in {path}"
+                )
+    return MissingSymbol((name,), said=f"the command line knows no {name}")
 
 
-def _file(told: str, one: Failed, project: Project) -> Missing:
+def _file(told: str, one: Failed, project: Project) -> MissingSymbol:
     name = PurePosixPath(told).name
     place = next((path for path in reversed(one.frames) if path != one.path), "")
     beside = ", ".join(PurePosixPath(path).name for path in project.listing(PurePosixPath(told).parent.as_posix()))
     there = f"; beside it are {beside}" if beside else ""
-    return Missing((name,), place, said=f"there is no file {told}{there}")
+    return MissingSymbol((name,), place, said=f"there is no file {told}{there}")
 
 
-def users(text: str, things: Iterable[Missing]) -> frozenset[str]:
+def users(text: str, things: Iterable[MissingSymbol]) -> frozenset[str]:
     """Qualified names of the test functions of `text` that use what is missing (`Class.name` for methods)."""
     tree = parsed(text)
     lines = text.split("\n")
@@ -271,7 +273,9 @@ def users(text: str, things: Iterable[Missing]) -> frozenset[str]:
     return frozenset(_using(tree.body, "", lines, wanted)) if tree else frozenset()
 
 
-def _using(body: Iterable[ast.stmt], prefix: str, lines: Sequence[str], things: Sequence[Missing]) -> Iterator[str]:
+def _using(
+    body: Iterable[ast.stmt], prefix: str, lines: Sequence[str], things: Sequence[MissingSymbol]
+) -> Iterator[str]:
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _using(node.body, f"{prefix}{node.name}.", lines, things)

@@ -1,4 +1,4 @@
-"""What a question stands on: a tree, and what the tools say about it."""
+"""The state that a request is about: a tree, and what the tools report on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coderefine.proposers.model.tree import Overlay
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class PromptState:
     """The patch that edits come on top of, what the tools say about that tree, and the question."""
 
     patch: Patch
@@ -22,16 +22,16 @@ class Ground:
     ask: str
 
 
-def ground(
+def choose_state(
     move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool], task: Task = FIX
-) -> Ground:
+) -> PromptState:
     """Where `move` starts from, and its question. `start` is the tree without a patch."""
-    found = _ground(move, situation, start, writable)
+    found = _choose(move, situation, start, writable)
     usual = found.ask in (render("first"), render("quality"))
     return replace(found, ask=render("goal")) if usual and task.goal else found
 
 
-def _ground(move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool]) -> Ground:
+def _choose(move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool]) -> PromptState:
     if move.base is Base.LAST:
         return _last(move, situation, writable)
     if all(finding.severity is Severity.SOFT for finding in situation.findings):
@@ -42,29 +42,29 @@ def _ground(move: Move, situation: Situation, start: Overlay, writable: Callable
     lineage = _promising(situation) if move.base is Base.FAILED else None
     if lineage:
         ask = render("repair", number=str(lineage.number), reason=outcome(lineage, start))
-        return Ground(lineage.patch, hard(lineage, situation), lineage.cases, ask)
+        return PromptState(lineage.patch, hard(lineage, situation), lineage.cases, ask)
     name = "first" if move.prompt == "first" or not failed(situation) else "other"
     return _upon_best(situation, _fitting(name, situation))
 
 
-def _upon_best(situation: Situation, prompt: str) -> Ground:
+def _upon_best(situation: Situation, prompt: str) -> PromptState:
     best = situation.best
-    return Ground(best.patch, situation.findings, best.cases, render(prompt))
+    return PromptState(best.patch, situation.findings, best.cases, render(prompt))
 
 
-def begun(situation: Situation) -> Ground:
+def initial_state(situation: Situation) -> PromptState:
     """The untouched tree."""
     findings = situation.findings if situation.best.number == 0 else hard(situation.baseline, situation)
-    return Ground(Patch(), findings, situation.baseline.cases, render("fresh"))
+    return PromptState(Patch(), findings, situation.baseline.cases, render("fresh"))
 
 
-def standing(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], ask: str = "") -> Ground:
+def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], ask: str = "") -> PromptState:
     """The tree that `attempt` left, without what it may not write; what it was never tested for is told of the best."""
     files = {path: data for path, data in attempt.patch.files.items() if writable(path)}
     patch = replace(attempt.patch, files=files)
     if not attempt.checks:
-        return Ground(patch, situation.findings, situation.best.cases, ask)
-    return Ground(patch, hard(attempt, situation), attempt.cases, ask)
+        return PromptState(patch, situation.findings, situation.best.cases, ask)
+    return PromptState(patch, hard(attempt, situation), attempt.cases, ask)
 
 
 def hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
@@ -76,11 +76,11 @@ def hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
     )
 
 
-def _last(move: Move, situation: Situation, writable: Callable[[str], bool]) -> Ground:
+def _last(move: Move, situation: Situation, writable: Callable[[str], bool]) -> PromptState:
     mine = [attempt for attempt in situation.attempts if attempt.patch.origin == ORIGIN]
     if not mine:
-        return Ground(situation.best.patch, situation.findings, situation.best.cases, render("first"))
-    return standing(mine[-1], situation, writable, render(move.prompt))
+        return PromptState(situation.best.patch, situation.findings, situation.best.cases, render("first"))
+    return state_after(mine[-1], situation, writable, render(move.prompt))
 
 
 def _fitting(name: str, situation: Situation) -> str:

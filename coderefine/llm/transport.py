@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from coderefine.errors import BudgetError
 from coderefine.llm import prices
-from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, judge
+from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
 from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ LONGEST = 500_000
 """Characters after which a stream is taken to have run wild."""
 
 
-class Wire:
+class OpenAITransport:
     """An open connection to one server; remembers which optional parts of a request it refused."""
 
     def __init__(self, server: Server, target: Target, *, stream: bool) -> None:
@@ -52,7 +52,7 @@ class Wire:
         self._left_out: set[str] = set()
 
     def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None, samples: int = 1) -> Answer:
-        """The answer to one request. Raises what `failures.judge` makes of an error.
+        """The answer to one request. Raises what `failures.classify` makes of an error.
 
         `seconds`: what is left of the run's time. `samples`: answers wanted; fewer may come.
         """
@@ -70,7 +70,7 @@ class Wire:
         except openai.APITimeoutError as error:
             raise _too_late(error, patience, self._timeout) from error
         except (openai.OpenAIError, ValueError) as error:
-            raise judge(error, replace(self._target, model=model), frozenset(arguments)) from error
+            raise classify(error, replace(self._target, model=model), frozenset(arguments)) from error
         except RuntimeError as error:
             # httpx says so when `_ending` hung up before the request left.
             raise BudgetError("seconds", "the time limit passed before the request left") from error
@@ -96,7 +96,7 @@ class Wire:
     def models(self) -> tuple[str, ...]:
         """Names of the models that the server offers, none when it keeps no list.
 
-        Raises what `failures.judge` makes of an error.
+        Raises what `failures.classify` makes of an error.
         """
         import openai
 
@@ -105,7 +105,7 @@ class Wire:
         except openai.NotFoundError:
             return ()
         except (openai.OpenAIError, ValueError) as error:
-            raise judge(error, self._target, frozenset()) from error
+            raise classify(error, self._target, frozenset()) from error
 
     def close(self) -> None:
         self._client.close()

@@ -21,7 +21,7 @@ ENOUGH = 0.55
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class ClosestLines:
     """`line` is the 1-based number of the first line of `text`; `whitespace`: only blanks differ."""
 
     line: int
@@ -29,7 +29,7 @@ class Near:
     whitespace: bool
 
 
-def nearest(search: Sequence[str], lines: Sequence[str]) -> Near | None:
+def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | None:
     """The window of `lines` most like `search`, with a little context; None when nothing is."""
     wanted = [line.strip() for line in search]
     real = [line.strip() for line in lines]
@@ -43,7 +43,7 @@ def nearest(search: Sequence[str], lines: Sequence[str]) -> Near | None:
         return None
     first, last = max(0, best - AROUND), min(len(lines), best + len(wanted) + AROUND)
     shown = lines[first:last][:MOST]
-    return Near(first + 1, "\n".join(shown), _squeezed(wanted) == _squeezed(window))
+    return ClosestLines(first + 1, "\n".join(shown), _squeezed(wanted) == _squeezed(window))
 
 
 def _named(wanted: Sequence[str], real: Sequence[str]) -> list[int]:

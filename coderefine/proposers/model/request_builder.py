@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from coderefine.config import Config
 from coderefine.core import EMPTY, FIX, Patch, Situation, Task
 from coderefine.llm.context import Context, Repository, gather
+from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render
 from coderefine.llm.request import Message, Request
 from coderefine.llm.selection import Trace
-from coderefine.llm.steady import cut
 from coderefine.llm.task import given, system
 from coderefine.project import Place, Protection
-from coderefine.proposers.model.ground import Ground, begun
 from coderefine.proposers.model.ledger import ledger
 from coderefine.proposers.model.lint_rules import lint_rules
 from coderefine.proposers.model.plan import History, Move
 from coderefine.proposers.model.plausible import plausible
+from coderefine.proposers.model.prompt_state import PromptState, initial_state
 from coderefine.proposers.model.tree import Overlay
 
 HOTTEST = 1.2
@@ -45,7 +45,7 @@ MARKS = 72
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PromptHistory:
     """What a question repeats: `fault` of the last unusable reply, `advice` of the critic, `versions` in full.
 
     `size`: characters of the question before.
@@ -59,7 +59,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RequestBuilder:
     """How questions about one project are put. `under`: files that the user's tree has otherwise by now.
     `room`: the share of the usual size that the model can read. `trace`: what the failing tests execute on a tree.
     `needed`: (path, name) of what the model has asked for."""
@@ -70,7 +70,7 @@ class Asking:
     under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     room: float = 1.0
     task: Task = FIX
-    trace: Callable[[Ground], Trace | None] = lambda _: None
+    trace: Callable[[PromptState], Trace | None] = lambda _: None
     needed: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -90,31 +90,31 @@ class Asking:
         return not self.protection.is_test(path) and self.writable(path)
 
     def edit(
-        self, move: Move, ground: Ground, situation: Situation, past: Past, together: int = 1
+        self, move: Move, state: PromptState, situation: Situation, past: PromptHistory, together: int = 1
     ) -> tuple[Request, Context]:
         """The question that `move` asks, and what it shows. `together`: repairs wanted in one reply."""
-        context = self.context(begun(situation) if past.history is History.TRANSCRIPT else ground)
+        context = self.context(initial_state(situation) if past.history is History.TRANSCRIPT else state)
         told = system(self.task)
-        if any(finding.critic == "ruff" for finding in ground.findings):
-            ground = replace(ground, ask=f"{ground.ask}\n{lint_rules(self.place.root, self.config)}")
+        if any(finding.critic == "ruff" for finding in state.findings):
+            state = replace(state, ask=f"{state.ask}\n{lint_rules(self.place.root, self.config)}")
         several = f"\n{render('several', number=str(together))}" if together > 1 else ""
         longest = max(int(past.size * GROWTH), min(past.size, SMALL) + STEP)
-        room = longest - len(told) - len(str(context)) - len(ground.ask) - len(several) - MARKS
+        room = longest - len(told) - len(str(context)) - len(state.ask) - len(several) - MARKS
         tried = section("plausible", plausible(situation.offers)) + self._tried(situation, past, max(LEAST, room))
         named = {"system": told, "code": context.code, "tests": context.tests, "evidence": context.evidence}
-        sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": ground.ask}.items() if text)
-        messages = (Message("system", told), Message("user", f"{context}\n{tried}{ground.ask}{several}"))
+        sizes = tuple((name, len(text)) for name, text in {**named, "tried": tried, "ask": state.ask}.items() if text)
+        messages = (Message("system", told), Message("user", f"{context}\n{tried}{state.ask}{several}"))
         temperature = min(HOTTEST, round(self.config.temperature + move.warmth, 2))
         model = self.model(move)
         return Request("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
 
-    def context(self, ground: Ground) -> Context:
-        overlay = self.tree(ground.patch)
+    def context(self, state: PromptState) -> Context:
+        overlay = self.tree(state.patch)
         always = tuple(path for pattern in self.task.files for path in self._matching(pattern))
         answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
         repository = Repository(self.place.top, self.place.prefix, *answers, overlay.listing, self.needed)
         found = gather(
-            ground.findings, ground.cases, repository, self.room, lambda: self.trace(ground), wide=bool(ground.patch)
+            state.findings, state.cases, repository, self.room, lambda: self.trace(state), wide=bool(state.patch)
         )
         code = "\n".join(part for part in (given(self.task, overlay.text), found.code) if part)
         return replace(found, code=code)
@@ -133,7 +133,7 @@ class Asking:
         models = self.config.models
         return models[min(move.tier, len(models) - 1)] if models else None
 
-    def _tried(self, situation: Situation, past: Past, room: int) -> str:
+    def _tried(self, situation: Situation, past: PromptHistory, room: int) -> str:
         """What is repeated of the past; a ledger in at most `room` characters, the newest attempts first."""
         if past.history is History.TRANSCRIPT:
             kept = past.versions[-max(1, round(len(past.versions) * self.room)) :]

@@ -11,7 +11,7 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
-def begun(call: Callable[[Given], Result], given: Given) -> Future[Result]:
+def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:
     """`call(given)` under way. The threads of an executor would be waited for, however long a server is silent."""
     future: Future[Result] = Future()
 

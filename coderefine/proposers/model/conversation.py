@@ -14,26 +14,26 @@ from coderefine.llm.client import Client
 from coderefine.llm.context import Context, fenced, mark
 from coderefine.llm.edits import Tree, apply
 from coderefine.llm.folding import MARKED
+from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render
 from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError, candidates, needs, parse_reply, refused
 from coderefine.llm.request import Answer, Message, Request
-from coderefine.llm.steady import cut
 from coderefine.llm.structured import ask_json, record
 from coderefine.llm.task import system
-from coderefine.proposers.model.ground import Ground, begun, ground, standing
+from coderefine.proposers.model.code_lookup import CodeLookup, Need
 from coderefine.proposers.model.ledger import ORIGIN, failed, ledger, outcome
-from coderefine.proposers.model.needs import Answers, Need
 from coderefine.proposers.model.plan import History, Move, Policy
-from coderefine.proposers.model.question import Asking, Past, section
+from coderefine.proposers.model.prompt_state import PromptState, choose_state, initial_state, state_after
+from coderefine.proposers.model.request_builder import PromptHistory, RequestBuilder, section
 
 FAILURES = 2
 """Failed attempts after which the critic is asked."""
 
 PARROT = 3
-"""Equal replies in a row after which asking on is waste: the model does not hear what it is told."""
+"""Equal replies in a row after which further requests are waste: the model ignores what it is told."""
 
 BARREN = 12
-"""Unusable replies in a row, however different, after which asking on is waste."""
+"""Unusable replies in a row, however different, after which further requests are waste."""
 
 ECHO = 3_000
 """Characters of a faulty reply that go back with the request to correct it."""
@@ -47,15 +47,15 @@ NARROWEST = 0.15
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 
 
-class Talk:
+class Conversation:
     """Asks, reads and counts failures. Lives as long as one run's proposals."""
 
-    def __init__(self, asking: Asking, client: Client, policy: Policy) -> None:
-        self._asking = asking
-        self._place = asking.place
-        self._config = asking.config
+    def __init__(self, builder: RequestBuilder, client: Client, policy: Policy) -> None:
+        self._builder = builder
+        self._place = builder.place
+        self._config = builder.config
         self._client = client
-        self._past = Past(policy.history)
+        self._history = PromptHistory(policy.history)
         self._told = 0
         self._said = ""
         self._same = 0
@@ -78,13 +78,13 @@ class Talk:
 
     def forget(self) -> None:
         """The tree has improved: what was advised about the old one no longer counts."""
-        self._past = replace(self._past, advice="")
+        self._history = replace(self._history, advice="")
 
     def patches(self, move: Move, situation: Situation) -> Generator[Patch, None, None]:
         """The patches that `move` brings, none when no answer was usable. Raises what `Client.ask` raises."""
         move = replace(move, tier=max(move.tier, self._least))
         self._recall(move, situation)
-        base = ground(move, situation, self._asking.start, self._asking.writable, self._asking.task)
+        base = choose_state(move, situation, self._builder.start, self._builder.writable, self._builder.task)
         known = [attempt.patch.files for attempt in situation.attempts]
         faulty: list[tuple[Request, Answer, ReplyError]] = []
         for asked, said, shown in self._answers(move, base, situation):
@@ -105,36 +105,38 @@ class Talk:
 
     def _recall(self, move: Move, situation: Situation) -> None:
         """What the question needs of the past: the tale of all versions, a critique of the failures."""
-        if self._past.history is History.TRANSCRIPT:
+        if self._history.history is History.TRANSCRIPT:
             self._retell(situation)
         if move.critique and len(failed(situation)) >= FAILURES:
-            self._past = replace(self._past, advice=self._critique(situation))
+            self._history = replace(self._history, advice=self._critique(situation))
 
-    def _answers(self, move: Move, base: Ground, situation: Situation) -> Iterator[tuple[Request, Answer, Context]]:
+    def _answers(
+        self, move: Move, base: PromptState, situation: Situation
+    ) -> Iterator[tuple[Request, Answer, Context]]:
         """Each answer with its question; one that is longer than the model can read is asked again, shorter."""
         while True:
             together = self._together(move)
-            request, shown = self._asking.edit(move, base, situation, self._past, together)
+            request, shown = self._builder.edit(move, base, situation, self._history, together)
             try:
                 own = self._config.samples
                 number = 1 if together > 1 else own or move.samples
                 with closing(self._client.sample(request, number, fill=own > 0)) as answers:
-                    self._past = replace(self._past, size=request.chars)
+                    self._history = replace(self._history, size=request.chars)
                     yield from ((request, one, shown) for answer in answers for one in _apart(answer, together))
             except TooLongError:
-                if self._asking.room / 2 < NARROWEST:
+                if self._builder.room / 2 < NARROWEST:
                     raise
-                self._asking = replace(self._asking, room=self._asking.room / 2)
+                self._builder = replace(self._builder, room=self._builder.room / 2)
             else:
                 return
 
     def _together(self, move: Move) -> int:
         """How many repairs one reply should hold: several, where the server does not give several replies."""
-        alone = self._client.gives_one(self._asking.model(move))
+        alone = self._client.gives_one(self._builder.model(move))
         return move.samples if alone and not self._config.samples else 1
 
     def _corrected(
-        self, request: Request, answer: Answer, fault: ReplyError, base: Ground, situation: Situation
+        self, request: Request, answer: Answer, fault: ReplyError, base: PromptState, situation: Situation
     ) -> Iterator[Patch]:
         """What comes of telling the model once why its reply is unusable; a useless one is not worth it."""
         if isinstance(fault, NothingToApplyError):
@@ -145,18 +147,18 @@ class Talk:
             return
         kept = fault.fine if isinstance(fault, PartlyUsableError) else ()
         try:
-            yield self._accepted(again, self._read(again, base, self._asking.context(base), situation, kept))
+            yield self._accepted(again, self._read(again, base, self._builder.context(base), situation, kept))
         except ReplyError as second:
             self._unusable(again, second)
 
-    def _informed(self, request: Request, answer: Answer, base: Ground) -> tuple[Request, Answer]:
+    def _informed(self, request: Request, answer: Answer, base: PromptState) -> tuple[Request, Answer]:
         """The answer once the model has seen the code that it asks for, and the request that it answers."""
-        answers = Answers(self._asking.tree(base.patch), self._place.prefix)
+        answers = CodeLookup(self._builder.tree(base.patch), self._place.prefix)
         for _ in range(0 if refused(answer.text) else NEEDS):
             fresh = [need for need in answers.wanted(answer.text) if not _is_shown(answers.code(need), request)]
             if not fresh:
                 break
-            self._asking = replace(self._asking, needed=(*self._asking.needed, *fresh))
+            self._builder = replace(self._builder, needed=(*self._builder.needed, *fresh))
             try:
                 longer = _given(request, answer, {need: answers.code(need) for need in fresh})
                 request, answer = longer, self._client.ask(longer)
@@ -169,27 +171,27 @@ class Talk:
         self._said = answer.text
         self._barren += 1
         lesson = f"an earlier reply was unusable: {str(fault).splitlines()[0]}"
-        versions = self._past.versions
-        if self._past.history is History.TRANSCRIPT:
+        versions = self._history.versions
+        if self._history.history is History.TRANSCRIPT:
             versions = (*versions, f"A reply: {cut(answer.text, ECHO)}\nFeedback: {lesson}")
-        self._past = replace(self._past, fault=lesson, versions=versions)
+        self._history = replace(self._history, fault=lesson, versions=versions)
 
     def _accepted(self, answer: Answer, patch: Patch) -> Patch:
         self._said, self._same, self._barren = answer.text, 1, 0
-        self._past = replace(self._past, fault="")
+        self._history = replace(self._history, fault="")
         return patch
 
     def _read(
-        self, answer: Answer, base: Ground, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
+        self, answer: Answer, base: PromptState, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
     ) -> Patch:
         """The patch in `answer`, with the blocks `kept` of the one before. Raises ReplyError with what to tell the
         model; a reply that there is no repair is remembered."""
         if answer.finish == "length":
             raise ReplyError(render("cut"))
         self.refusal = self._client.redact(refused(answer.text) or "")
-        overlay = self._asking.tree(base.patch)
+        overlay = self._builder.tree(base.patch)
         if asked := needs(answer.text):
-            unknown = Answers(overlay, self._place.prefix).unknown(answer.text)
+            unknown = CodeLookup(overlay, self._place.prefix).unknown(answer.text)
             raise ReplyError(f"there is no {', '.join(unknown)}" if unknown else f"{_named(asked)} is shown above")
         reply = parse_reply(answer.text)
         files = _applied(reply.blocks, kept, Tree(overlay.read, self._outside, shown.shown))
@@ -197,7 +199,7 @@ class Talk:
         patch = base.patch.then(files, origin=ORIGIN, summary=summary)
         for attempt in situation.attempts:
             if attempt.patch.files == patch.files:
-                number, reason = str(attempt.number), outcome(attempt, self._asking.start)
+                number, reason = str(attempt.number), outcome(attempt, self._builder.start)
                 raise NothingToApplyError(render("same", number=number, reason=reason))
         return patch
 
@@ -208,9 +210,9 @@ class Talk:
 
     def _critique(self, situation: Situation) -> str:
         """What the critic model thinks went wrong; empty when it has nothing to say in the form asked for."""
-        base = Ground(situation.best.patch, situation.findings, situation.best.cases, render("critique"))
-        tried = section("tried", ledger(situation, self._asking.start))
-        user = f"{self._asking.context(base)}\n{tried}{base.ask}"
+        base = PromptState(situation.best.patch, situation.findings, situation.best.cases, render("critique"))
+        tried = section("tried", ledger(situation, self._builder.start))
+        user = f"{self._builder.context(base)}\n{tried}{base.ask}"
         messages = (Message("system", render("critic")), Message("user", user))
         model = self._config.critic_model or (self._config.models[-1] if self._config.models else None)
         try:
@@ -223,21 +225,21 @@ class Talk:
         """Add every attempt since the last question in full, with the model's own feedback on it (the plain loop)."""
         for attempt in situation.attempts[self._told :]:
             if attempt.patch.origin == ORIGIN:
-                base = standing(attempt, situation, self._asking.writable)
-                shown = self._asking.context(base)
-                reason = outcome(attempt, self._asking.start)
+                base = state_after(attempt, situation, self._builder.writable)
+                shown = self._builder.context(base)
+                reason = outcome(attempt, self._builder.start)
                 told = {"number": str(attempt.number), "code": f"{shown.code}\n{shown.evidence}", "reason": reason}
-                so_far = "\n\n".join((*self._past.versions, render("version", **told, feedback="")))
-                feedback = self._feedback(begun(situation), so_far)
-                versions = (*self._past.versions, render("version", **told, feedback=feedback))
-                self._past = replace(self._past, versions=versions)
+                so_far = "\n\n".join((*self._history.versions, render("version", **told, feedback="")))
+                feedback = self._feedback(initial_state(situation), so_far)
+                versions = (*self._history.versions, render("version", **told, feedback=feedback))
+                self._history = replace(self._history, versions=versions)
         self._told = len(situation.attempts)
 
-    def _feedback(self, base: Ground, versions: str) -> str:
+    def _feedback(self, base: PromptState, versions: str) -> str:
         """The model's own words on its last version; none once all of them are more than it can read."""
-        user = f"{self._asking.context(base)}\n{section('versions', versions)}{render('feedback')}"
+        user = f"{self._builder.context(base)}\n{section('versions', versions)}{render('feedback')}"
         try:
-            messages = (Message("system", system(self._asking.task)), Message("user", user))
+            messages = (Message("system", system(self._builder.task)), Message("user", user))
             return self._client.ask(Request("feedback", messages, 0.2)).text
         except TooLongError:
             return ""
