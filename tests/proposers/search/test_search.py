@@ -94,6 +94,16 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
     assert any(event.kind == "search" for event in said) or search.spent.test_runs < 20
 
 
+def test_what_is_exchanged_is_named_on_both_sides(repair: Repair) -> None:
+    faulty = "def has_name(value):\n    return hasattr('name', value)\n"
+    tests = (
+        "from names import has_name\n\nclass Named:\n    name = 1\n\n"
+        "def test_named():\n    assert has_name(Named())\n\ndef test_nameless():\n    assert not has_name(1)\n"
+    )
+    patches, _, _ = repair({"names.py": faulty, "test_names.py": tests})
+    assert patches[0].summary == "names.py:2 `'name'` ↔ `value`"
+
+
 def test_code_that_runs_at_import(repair: Repair) -> None:
     faulty = (
         "RATES = {'a': 3}\nTABLE = {name: rate + 1 for name, rate in RATES.items()}\n\n"
