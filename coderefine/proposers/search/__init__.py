@@ -21,12 +21,10 @@ from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, compared, intended, noticed_versions, rival_sets
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import Local, World
-from coderefine.proposers.search.localise import Spectrum, Suspects, suspects, test_sources
-from coderefine.proposers.search.offering import offer
-from coderefine.proposers.search.running import Span, running
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
+from coderefine.proposers.search.localise import Span, Spectrum, Suspects, running, suspects, test_sources
+from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.summary import summary
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.candidates import Candidate, Comparison
@@ -279,7 +277,7 @@ class Search:
         free = {path: module for path, module in others.items() if path in paths}
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests), tests=tests, steps=pool.steps)
-        world = World({**free, **others})
+        world = ProjectContext({**free, **others})
         sites = _as_sites(free, found, world, Hints.of(failing), running(free, failing))
         asserting = {path: self._protection.helpers(path, self._read(situation.best.patch, path)) for path in free}
         return [site for site in sites if _qualified(site) not in asserting[site.module.path]], found.spectrum
@@ -387,11 +385,11 @@ def _quick_first(failing: list[Case], pool: AnyPool) -> list[str]:
 def _as_sites(
     modules: Mapping[str, Module],
     found: Suspects,
-    world: World,
+    world: ProjectContext,
     hints: Hints,
     spans: Mapping[ast.stmt, frozenset[Span]],
 ) -> list[Site]:
-    locals_: dict[tuple[str, object], Local] = {}
+    locals_: dict[tuple[str, object], FunctionContext] = {}
     sites = []
     best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
     for stmt, weight in best:
@@ -399,7 +397,7 @@ def _as_sites(
         function = stmt if isinstance(stmt, Function) else module.function(stmt)
         key = (module.path, function)
         if key not in locals_:
-            locals_[key] = Local(module, function, world, found.seen.get(function, {}) if function else {})
+            locals_[key] = FunctionContext(module, function, world, found.seen.get(function, {}) if function else {})
         sites.append(Site(locals_[key], stmt, weight, found.raised, hints, spans.get(stmt, frozenset())))
     return sites
 

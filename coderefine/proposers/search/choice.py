@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from coderefine.proposers.search.enumeration import DEAR
 from coderefine.proposers.search.naturalness import TOKEN, common_ends
-from coderefine.proposers.search.rank import DEAR
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
 

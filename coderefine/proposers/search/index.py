@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from coderefine.proposers.search.kinds import dotted
+from coderefine.proposers.search.value_kinds import dotted
 
 if TYPE_CHECKING:
     from coderefine.proposers.search.syntax import Function, Module

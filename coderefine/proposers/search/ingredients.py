@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from coderefine.proposers.search.kinds import Kinds, dotted
 from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module, first_line
+from coderefine.proposers.search.value_kinds import Kinds, dotted
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 EXCEPTIONS = tuple(
@@ -21,7 +21,7 @@ EXCEPTIONS = tuple(
 MOST_STATEMENTS = 4000
 
 
-class World:
+class ProjectContext:
     """Ingredients of all files that take part. Built once per search, most of it on first use."""
 
     def __init__(self, modules: Mapping[str, Module], lines: Mapping[str, frozenset[int]] | None = None) -> None:
@@ -94,7 +94,7 @@ def _words(module: Module, stmt: ast.stmt) -> Sequence[str]:
 
 def _result(node: Function) -> str:
     if node.returns is not None:
-        from coderefine.proposers.search.kinds import _annotated
+        from coderefine.proposers.search.value_kinds import _annotated
 
         return _annotated(node.returns)
     kinds = Kinds([node])
@@ -103,12 +103,12 @@ def _result(node: Function) -> str:
 
 
 @dataclass(frozen=True)
-class Local:
+class FunctionContext:
     """What can be named at one place: a function of a module, or the module's top level."""
 
     module: Module
     function: Function | None
-    world: World
+    world: ProjectContext
     seen: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -135,7 +135,7 @@ class Local:
 
     @cached_property
     def bound(self) -> dict[str, int]:
-        """Local names and the first line that binds them, parameters first."""
+        """FunctionContext names and the first line that binds them, parameters first."""
         found = dict.fromkeys(self.parameters, 0)
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -165,7 +165,7 @@ class Local:
         return frozenset(inside - outside - set(self.parameters))
 
     def names(self, line: int) -> list[str]:
-        """Local names bound before (or on) a line, nearest binding first; `self` left out."""
+        """FunctionContext names bound before (or on) a line, nearest binding first; `self` left out."""
         known = [(first, name) for name, first in self.bound.items() if first <= line and name not in self.comprehended]
         return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from coderefine.core import Alternative, Offer, Patch, Question
 from coderefine.proposers.search.confidence import Group, Rivals
-from coderefine.proposers.search.summary import summary
+from coderefine.proposers.search.enumeration import Proposed
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Asked
 
@@ -96,3 +96,25 @@ def _largest(row: _Row, together: Sequence[Sequence[int]]) -> int:
 
 def _size(together: Sequence[Sequence[int]]) -> int:
     return sum(len(members) ** 2 for members in together)
+
+
+def summary(repair: Repair) -> str:
+    """`src/cart.py:41 `>` → `>=``: where, what was, what is; long pieces are cut, what is exchanged has a `↔`."""
+    both = filter(None, (repair.proposed, repair.second))
+    return "; ".join(map(_edit, both))
+
+
+def _edit(proposed: Proposed) -> str:
+    scored = proposed.scored
+    module, parts = scored.site.module, scored.edit.parts
+    line = module.text.count("\n", 0, parts[0].start) + 1
+    pairs = [(_short(module.text[part.start : part.end]), _short(part.text)) for part in parts]
+    if len(pairs) == 2 and pairs[0] == pairs[1][::-1]:
+        return f"{module.path}:{line} `{pairs[0][0]}` ↔ `{pairs[0][1]}`"
+    shown = (f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`" for old, new in pairs)
+    return f"{module.path}:{line} {', '.join(shown)}"
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 60 else flat[:57] + "..."

@@ -10,9 +10,9 @@ from functools import cached_property
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import BUILTINS, Local, World
-from coderefine.proposers.search.kinds import Kinds
+from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext
 from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
+from coderefine.proposers.search.value_kinds import Kinds
 
 NEUTRAL: dict[type[ast.operator], str] = {
     ast.Add: "0", ast.Sub: "0", ast.Mult: "1", ast.Div: "1", ast.FloorDiv: "1", ast.Pow: "1",
@@ -27,7 +27,7 @@ class Site:
     `running`: character spans of the expressions that raised them here.
     """
 
-    local: Local
+    local: FunctionContext
     stmt: ast.stmt
     suspicion: float = 1.0
     raised: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Site:
         return self.local.module
 
     @property
-    def world(self) -> World:
+    def world(self) -> ProjectContext:
         return self.local.world
 
     @property
@@ -127,7 +127,7 @@ class Site:
 
     @cached_property
     def names(self) -> list[str]:
-        """Local names that may be read at this statement, nearest first."""
+        """FunctionContext names that may be read at this statement, nearest first."""
         inside = [
             name.id
             for node in self.nodes
@@ -146,7 +146,7 @@ class Site:
 
     @cached_property
     def paths(self) -> list[str]:
-        """Local names, attributes of `self`, and attributes that this file reads from those names."""
+        """FunctionContext names, attributes of `self`, and attributes that this file reads from those names."""
         receiver = self.local.receiver
         known = self.module.index.attributes
         chains = [

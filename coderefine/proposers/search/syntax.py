@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coderefine.proposers.search.index import Index
-from coderefine.proposers.search.kinds import DEFINITIONS, Function
+from coderefine.proposers.search.value_kinds import DEFINITIONS, Function
 from coderefine.source import Source, decode
 
 __all__ = [

@@ -37,7 +37,7 @@ from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
 from coderefine.proposers.search.confidence import Rivals
-from coderefine.proposers.search.summary import summary
+from coderefine.proposers.search.offering import summary
 from coderefine.workspace import open_views
 from tests.bench.real.projects import Project, chosen, commit, locked, restore
 from tests.bench.real.projects import prepare as prepare_project

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.enumeration import Enumeration, compiled
-from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement
 from tests.bench.repair.mutator import Fault, faults
 
 
-def sites(module: Module, world: World, line: int) -> list[Site]:
+def sites(module: Module, world: ProjectContext, line: int) -> list[Site]:
     """Every statement of the function around `line`, all equally suspicious."""
     stmt = module.by_line[line]
     function = stmt if isinstance(stmt, Function) else module.function(stmt)
@@ -29,7 +29,7 @@ def sites(module: Module, world: World, line: int) -> list[Site]:
         if function
         else [stmt]
     )
-    local = Local(module, function, world)
+    local = FunctionContext(module, function, world)
     return [Site(local, node) for node in inner]
 
 
@@ -37,7 +37,7 @@ def position(text: str, fault: Fault, limit: int, others: dict[str, Module]) -> 
     faulty = fault.apply(text)
     module = Module.of(fault.path, faulty.encode())
     assert module
-    world = World({**others, fault.path: module})
+    world = ProjectContext({**others, fault.path: module})
     began = time.perf_counter()
     end = fault.start + len(fault.new)
     stmt = module.by_line.get(fault.line) or module.statements[0]

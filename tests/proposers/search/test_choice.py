@@ -8,9 +8,8 @@ from typing import cast
 import pytest
 
 from coderefine.proposers.search.choice import Behaviour, choose
-from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.operators import TABLE
-from coderefine.proposers.search.rank import Scored
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.validate import Repair

@@ -10,12 +10,10 @@ import pytest
 
 from coderefine.core import Patch
 from coderefine.proposers.search.choice import Behaviour
-from coderefine.proposers.search.confidence import BAR, Features, Group, Rivals, confidence, doubts, groups
-from coderefine.proposers.search.enumeration import Proposed
-from coderefine.proposers.search.intent import intent
+from coderefine.proposers.search.confidence import BAR, Features, Group, Rivals, confidence, doubts, groups, intent
+from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.operators import TABLE
-from coderefine.proposers.search.rank import Scored
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Edit, Module, Replacement

@@ -6,7 +6,7 @@ import itertools
 import time
 
 from coderefine.proposers.search.enumeration import Enumeration
-from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 
@@ -14,12 +14,12 @@ from coderefine.proposers.search.syntax import Function, Module
 def sites(text: str, weights: dict[int, float]) -> list[Site]:
     module = Module.of("m.py", text.encode())
     assert module is not None
-    world = World({"m.py": module})
+    world = ProjectContext({"m.py": module})
     found = []
     for line, weight in weights.items():
         stmt = module.by_line[line]
         function = stmt if isinstance(stmt, Function) else module.function(stmt)
-        found.append(Site(Local(module, function, world), stmt, weight))
+        found.append(Site(FunctionContext(module, function, world), stmt, weight))
     return found
 
 

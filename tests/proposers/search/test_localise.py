@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Case, Failure, Frame, Status
-from coderefine.proposers.search.difference import differing
 from coderefine.proposers.search.localise import suspects
+from coderefine.proposers.search.suspiciousness_features import differing
 from coderefine.proposers.search.syntax import Module
 from coderefine.runner.reached_code import Step
 

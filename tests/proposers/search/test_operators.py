@@ -7,7 +7,7 @@ import pytest
 from coderefine.core import Case, Failure, Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import Local, World
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
@@ -19,7 +19,9 @@ def made(operator: str, text: str, line: int, raised: tuple[str, ...] = (), hint
     assert module is not None
     stmt = module.by_line[line]
     function = stmt if isinstance(stmt, Function) else module.function(stmt)
-    site = Site(Local(module, function, World({"m.py": module})), stmt, 1.0, frozenset(raised), hints)
+    site = Site(
+        FunctionContext(module, function, ProjectContext({"m.py": module})), stmt, 1.0, frozenset(raised), hints
+    )
     family = next(row for row in TABLE if row.name == operator)
     return {apply(text, edit) for edit in family.edits(site)}
 

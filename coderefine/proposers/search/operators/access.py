@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from coderefine.proposers.search.kinds import SIZED, dotted
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
+from coderefine.proposers.search.value_kinds import SIZED, dotted
 
 SHARED = (SIZED - {"str", "bytes"}) | {""}
 """Kinds of values that others may hold, too; unknown ones among them."""

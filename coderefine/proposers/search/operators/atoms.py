@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from coderefine.proposers.search.index import Piece
-from coderefine.proposers.search.kinds import SIZED
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.value_kinds import SIZED
 
 MOST = 240
 TYPES = {"str": "str", "list": "list", "dict": "dict", "int": "int", "tuple": "tuple", "set": "set", "float": "float"}

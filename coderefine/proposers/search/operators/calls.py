@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import all_arguments
-from coderefine.proposers.search.kinds import dotted, fits
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.value_kinds import dotted, fits
 
 KEYWORDS = {
     "sorted": ("reverse=True", "key=len", "key=str.lower", "key=lambda item: item[1]", "key=lambda item: item[0]"),

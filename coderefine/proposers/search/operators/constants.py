@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from coderefine.proposers.search.kinds import fits
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.value_kinds import fits
 
 MOST_STRINGS = 40
 USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")

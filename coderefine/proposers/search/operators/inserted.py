@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import Piece
-from coderefine.proposers.search.kinds import fits
 from coderefine.proposers.search.operators import produced
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit
+from coderefine.proposers.search.value_kinds import fits
 
 ENOUGH = 400
 """Statements found elsewhere after which no further piece is looked at."""

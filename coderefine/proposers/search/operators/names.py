@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from coderefine.proposers.search.ingredients import BUILTINS
-from coderefine.proposers.search.kinds import dotted, fits
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
+from coderefine.proposers.search.value_kinds import dotted, fits
 
 CONFUSED = (
     ("min", "max"),

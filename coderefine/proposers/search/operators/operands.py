@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.kinds import NUMBERS, dotted
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.value_kinds import NUMBERS, dotted
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",

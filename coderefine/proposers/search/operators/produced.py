@@ -6,12 +6,11 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from coderefine.proposers.search.kinds import dotted
-from coderefine.proposers.search.known import METHODS, RESULTS
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.operators.wrapping import own_functions, own_methods
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
+from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted
 
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Where a None may stand for a call that is lost."""

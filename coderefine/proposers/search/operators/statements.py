@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import SIMPLE
-from coderefine.proposers.search.kinds import dotted
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit, Replacement
+from coderefine.proposers.search.value_kinds import dotted
 
 WORDS: dict[type[ast.stmt], str] = {ast.Break: "break", ast.Continue: "continue", ast.Pass: "pass"}
 PLAIN = ("break", "continue", "pass", "return", "return None", "return False", "return True")

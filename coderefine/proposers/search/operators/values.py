@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.kinds import dotted, fits
 from coderefine.proposers.search.operators.inserted import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.value_kinds import dotted, fits
 
 MAPPERS = ("str", "int", "tuple", "list", "len", "float", "bool", "set")
 """Built-ins that are often handed on to be called."""

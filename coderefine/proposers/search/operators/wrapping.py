@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from coderefine.proposers.search.kinds import dotted
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.value_kinds import dotted
 
 WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
     "int": (

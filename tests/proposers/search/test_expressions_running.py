@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from coderefine.core import Case, Failure, Frame, Status
-from coderefine.proposers.search.running import running
+from coderefine.proposers.search.localise import running
 from coderefine.proposers.search.syntax import Module
 
 TEXT = "def f(row):\n    return (row['é'] +\n            row['b'].strip())\n"
