@@ -2,7 +2,7 @@
 
     python -m tests.bench.repair.ablation FILE.py... [--count N] [--seed S]
 
-The faults are N injected ones of each file, and the hand-written ones. A family repairs a fault when one of its edits at
+The faults are N injected ones of each file, and the hand-written ones. A family repairs one when one of its edits at
 the faulty statement, or one beside it, gives back the original code; no test is run. So a family that repairs in other
 words than the author's is undervalued, as is one for faults that are never injected (a statement too many, a wrong
 order): before one is taken out, look at what it is made for.
