@@ -12,24 +12,12 @@ import hashlib
 import importlib.util
 import os
 import shutil
-import sys
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Sequence, Tuple
 
 import pytest
 
-HOOKS = (
-    "pytest_runtest_protocol",
-    "pytest_runtest_logstart",
-    "pytest_runtest_setup",
-    "pytest_runtest_call",
-    "pytest_runtest_teardown",
-    "pytest_runtest_makereport",
-    "pytest_runtest_logreport",
-    "pytest_runtest_logfinish",
-    "pytest_pyfunc_call",
-    "pytest_exception_interact",
-    "pytest_report_teststatus",
-)
+from . import pytest_internals as internals
+
 SILENT = frozenset(("main", "terminal", "junitxml", "cacheprovider", "stepwise", "pastebin", "debugging", "runner_log"))
 """Modules of pytest whose plug-ins would count our tests or show them."""
 OURS = "_coderefine_agent."
@@ -82,7 +70,7 @@ def passing(token):
 
 
 def token(secret: str, when: str, number: int) -> str:
-    """What test `number` says when it fails; as runner/canary.py has it."""
+    """What test `number` says when it fails; as runner/trust.py has it."""
     return hashlib.sha256(("%s %s %d" % (secret, when, number)).encode("ascii")).hexdigest()[:32]
 
 
@@ -108,43 +96,27 @@ class Canary:
 
     def play(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
         """Run a test under each of `names`; what becomes of it is heard by the plug-ins that report."""
-        from _pytest.main import FSHookProxy
-
-        self.hooks = FSHookProxy(self._session.config.pluginmanager, frozenset(self.others()))
+        self.hooks = internals.hooks_without(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing
-            item = self._item(name, make(token(secret, when, number)))
+            item = internals.make_item(self._kind, self._session, name, make(token(secret, when, number)))
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-
-    def _item(self, name: str, function: Any) -> Any:
-        from _pytest.fixtures import FuncFixtureInfo
-
-        nothing = FuncFixtureInfo((), (), [], {})
-        short = name.rpartition("::")[2]
-        item = self._kind.from_parent(self._session, name=short, callobj=function, fixtureinfo=nothing)
-        if hasattr(item, "_id"):  # pytest 9.1 and later
-            item._id = type(item._id).parse(name)
-        else:
-            item._nodeid = name
-        item.__dict__["location"] = (name.partition("::")[0], 0, short)
-        return item
 
     def others(self) -> List[Any]:
         """Plug-ins that are not to hear of our tests: those whose hooks are code that no patch has written."""
         manager = self._session.config.pluginmanager
         files: Dict[int, Tuple[Any, List[str]]] = {}
-        for hook in HOOKS:
-            for found in getattr(manager.hook, hook).get_hookimpls() if hasattr(manager.hook, hook) else ():
-                files.setdefault(id(found.plugin), (found.plugin, []))[1].append(_file(found.function))
+        for found in internals.implementations(manager.hook):
+            files.setdefault(id(found.plugin), (found.plugin, []))[1].append(_file(found.function))
         return [plugin for plugin, names in files.values() if self._is_other(plugin, names)]
 
     def _is_other(self, plugin: Any, files: List[str]) -> bool:
-        owner = plugin.__name__ if isinstance(plugin, type(sys)) else type(plugin).__module__
+        owner = internals.owner_of(plugin)
         if owner.startswith(OURS):
             return False
-        if all(_is_pytests(file) for file in files):
+        if all(internals.is_own_file(file) for file in files):
             return owner.rpartition(".")[2] in SILENT
-        return all(_is_pytests(file) or self._is_known(file) for file in files)
+        return all(internals.is_own_file(file) or self._is_known(file) for file in files)
 
     def _is_known(self, file: str) -> bool:
         """Whether it is a file that no patch has touched: the project's, or of an installed package."""
@@ -187,13 +159,6 @@ def _rewritten(config: Any, folder: str) -> Any:
 def _file(function: Any) -> str:
     code = getattr(function, "__code__", None) or getattr(getattr(function, "__func__", None), "__code__", None)
     return str(getattr(code, "co_filename", ""))
-
-
-def _is_pytests(file: str) -> bool:
-    return os.path.basename(os.path.dirname(file)) == "_pytest" and file.startswith(_HOME)
-
-
-_HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(os.sep)[0]
 
 
 def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:

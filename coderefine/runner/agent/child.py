@@ -329,17 +329,6 @@ def _owner(path: str) -> int:
 # -- Fills the server's pure caches with what the tests will ask of them, so that no child has to -----------------
 
 
-LATE = (
-    "difflib",
-    "pprint",
-    "textwrap",
-    "linecache",
-    "_pytest._io.pprint",
-    "_pytest._io.saferepr",
-    "_pytest.assertion.util",
-)
-"""What pytest imports at the first failure."""
-
 Pattern = List[Any]
 """Whether it is bytes, its text (bytes as latin-1), its flags."""
 
@@ -355,9 +344,9 @@ def patterns() -> List[Pattern]:
     return found
 
 
-def warm_up(known: Sequence[Pattern]) -> None:
+def warm_up(known: Sequence[Pattern], modules: Sequence[str]) -> None:
     """Compile `known` patterns; one that warns is left out, because the warning must come again in every child."""
-    for name in LATE:
+    for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     with warnings.catch_warnings():

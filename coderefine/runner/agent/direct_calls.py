@@ -13,9 +13,11 @@ import os
 import sys
 import threading
 import warnings
-from typing import Any, Callable, Container, Dict, FrozenSet, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Container, Dict, FrozenSet, Iterable, List, Optional
 
 import pytest
+
+from . import pytest_internals as internals
 
 DOUBT, PASSED, FAILED = 0, 1, 2
 """As the bytes of session.STATUSES."""
@@ -23,24 +25,6 @@ BAD = (2, 3)
 
 MEANINGFUL = frozenset(("skip", "skipif", "xfail", "usefixtures", "filterwarnings"))
 """Marks by which pytest itself changes how a test is run or judged."""
-HOOKS = (
-    "pytest_runtest_protocol",
-    "pytest_runtest_logstart",
-    "pytest_runtest_setup",
-    "pytest_runtest_call",
-    "pytest_runtest_teardown",
-    "pytest_runtest_makereport",
-    "pytest_runtest_logreport",
-    "pytest_runtest_logfinish",
-    "pytest_pyfunc_call",
-    "pytest_exception_interact",
-    "pytest_fixture_setup",
-    "pytest_fixture_post_finalizer",
-    "pytest_warning_recorded",
-    "pytest_assertion_pass",
-)
-PARAMETER = "get_direct_param_fixture_func"
-"""What pytest 8 and later puts where a plain parameter stands in for a fixture."""
 PACKAGE_SETUP = (b"setup_module", b"setUpModule", b"teardown_module", b"tearDownModule")
 UNCLEAR = (bdb.BdbQuit, MemoryError, pytest.PytestWarning)
 """Exceptions that pytest may read as something else than a failure; `unittest.SkipTest` is one more."""
@@ -51,7 +35,6 @@ class DirectCalls:
 
     def __init__(self, session: Any, own: Any) -> None:
         self._session = session
-        self._manager = session.config.pluginmanager
         self._own = own
         self._filters: Optional[List[Any]] = None
         self._packages: Dict[Any, bool] = {}
@@ -69,21 +52,10 @@ class DirectCalls:
         try:
             items = self._session.items
             found = [place for place in places if self._plain(items[place])]
-            self._filters = self._with_filters(items[found[0]]) if found else None
-        except (ImportError, AttributeError, TypeError, KeyError):
+            self._filters = internals.warning_filters(self._session, items[found[0]]) if found else None
+        except internals.MISSING:
             return []
         return found
-
-    def _with_filters(self, item: Any) -> Optional[List[Any]]:
-        """The warning filters that pytest sets for a test without marks; None when its plugin for that is off."""
-        if getattr(sys.flags, "context_aware_warnings", 0) or not isinstance(self._session._setupstate.stack, dict):
-            raise TypeError("unknown ways")
-        if not self._manager.has_plugin("warnings"):
-            return None
-        from _pytest.warnings import catch_warnings_for_item
-
-        with catch_warnings_for_item(config=item.config, ihook=item.ihook, when="runtest", item=item):
-            return list(warnings.filters)
 
     def adopt(self, places: Iterable[int], tried: bytes, expected: bytes) -> None:
         """Trust those of `places` that spoke alike when `tried` directly and as `expected` by the protocol."""
@@ -111,26 +83,19 @@ class DirectCalls:
         return retracted
 
     def _plain(self, item: Any) -> bool:
-        if type(item) is not pytest.Function or not self._plain_arguments(item):
+        if type(item) is not pytest.Function or not internals.has_plain_arguments(item):
             return False
         if any(mark.name in MEANINGFUL for mark in item.iter_markers()):
             return False
         nodes = item.listchain()[:-1]
         return self._unhooked(item) and all(self._no_setup(node) for node in nodes)
 
-    def _plain_arguments(self, item: Any) -> bool:
-        """Every argument is a parameter that stands in the call specification: no fixture has a say."""
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        names = (*item.fixturenames, *item._fixtureinfo.argnames)
-        behind = [one for found in item._fixtureinfo.name2fixturedefs.values() for one in found]
-        return all(name in given for name in names) and all(one.func.__name__ == PARAMETER for one in behind)
-
     def _unhooked(self, item: Any) -> bool:
         """Whether only pytest itself and we hear of this test."""
         folder = id(item.parent)
         if folder not in self._hooks:
-            found = (one.plugin for hook in HOOKS if hasattr(item.ihook, hook) for one in _impls(item.ihook, hook))
-            self._hooks[folder] = all(plugin is self._own or _is_pytests(plugin) for plugin in found)
+            found = {id(one.plugin): one.plugin for one in internals.implementations(item.ihook)}.values()
+            self._hooks[folder] = all(one is self._own or internals.is_own_plugin(one) for one in found)
         return self._hooks[folder]
 
     def _no_setup(self, node: Any) -> bool:
@@ -144,27 +109,12 @@ class DirectCalls:
         item = self._session.items[number]
         if number in self.trusted:
             if self._staged is None:
-                self._staged = self._stage()
+                self._staged = internals.capture_and_log(self._session.config.pluginmanager)
             return self._call(item, following)
         if self._staged is not None:
             self._staged.close()
             self._staged = None
         return protocol(item, following)
-
-    def _stage(self) -> contextlib.ExitStack:
-        """Surroundings as pytest makes them for a test, once for all that are called in a row."""
-        stack = contextlib.ExitStack()
-        capture = self._manager.get_plugin("capturemanager")
-        if capture is not None:
-            capture.resume_global_capture()
-            stack.callback(capture.suspend_global_capture, in_=False)
-        logs = self._manager.get_plugin("logging-plugin")
-        if logs is not None:
-            from _pytest.logging import catching_logs
-
-            for handler in (logs.caplog_handler, logs.report_handler):
-                stack.enter_context(catching_logs(handler, level=logs.log_level))
-        return stack
 
     def watch(self) -> None:
         """In the child: what pytest would turn into a warning afterwards makes a doubt."""
@@ -184,16 +134,14 @@ class DirectCalls:
             if self._filters is not None:
                 warnings.filters[:] = self._filters  # type: ignore[index]
             status = self._outcome(item)
-        state = self._session._setupstate
-        if state.stack:
-            state.teardown_exact(following)
+        internals.tear_down(self._session, following)
         same = all(one is other for one, other in zip(before, (sys.stdout, sys.stderr, sys.stdin)))  # noqa: B905
         return DOUBT if self._doubt or not same else status
 
     def _outcome(self, item: Any) -> int:
-        function, arguments = _bound(item)
+        arguments = internals.arguments_of(item)
         try:
-            return PASSED if function(**arguments) is None else DOUBT
+            return PASSED if item.obj(**arguments) is None else DOUBT
         except Exception as error:
             return DOUBT if _unclear(error) else FAILED
         except pytest.fail.Exception as error:
@@ -207,24 +155,9 @@ def _unclear(error: BaseException) -> bool:
     return isinstance(error, UNCLEAR) or (skip is not None and isinstance(error, skip))
 
 
-def _bound(item: Any) -> Tuple[Any, Dict[str, Any]]:
-    given = item.callspec.params if hasattr(item, "callspec") else {}
-    return item.obj, {name: given[name] for name in item._fixtureinfo.argnames}
-
-
 def function_of(item: Any) -> Any:
     """What the test calls, shared by all its parameters."""
     return getattr(item.obj, "__func__", item.obj)
-
-
-def _impls(relay: Any, hook: str) -> List[Any]:
-    found: List[Any] = getattr(relay, hook).get_hookimpls()
-    return found
-
-
-def _is_pytests(plugin: Any) -> bool:
-    name = getattr(plugin, "__name__", "") or ""
-    return (name if isinstance(plugin, type(sys)) else type(plugin).__module__).startswith("_pytest.")
 
 
 def _quiet_package(node: Any) -> bool:

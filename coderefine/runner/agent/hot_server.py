@@ -15,6 +15,7 @@ from . import (
     call_probe,
     child,
     code_diff,
+    pytest_internals,
     server_plugin,
     short_repr,
     test_coverage,
@@ -78,7 +79,7 @@ class Server:
         self._threads = threading.active_count()
         self._loaded = LoadedModules(job)
         self._way = DirectCalls(run.session, run)
-        server_plugin.light(run)
+        pytest_internals.skip_rendering(run.config)
         run.prepare()
 
     def serve(self) -> None:
@@ -99,7 +100,7 @@ class Server:
                 os._exit(0)
             if message["kind"] == "learn":
                 self._learn(message)
-                child.warm_up(message["patterns"])
+                child.warm_up(message["patterns"], pytest_internals.LOADED_LATE)
                 child.settle()
                 self._try_directly(message)
             elif message["kind"] == "probe":
@@ -184,7 +185,7 @@ class Server:
         live = self._live_directly if directly else self._live
         ended = child.fork(lambda tell: tell(live(message, edit, numbers)), limits)
         if directly or not ended.ok:
-            server_plugin.forget_output(self._run)  # nobody has read what direct calls wrote
+            pytest_internals.empty_capture(self._run.config)  # nobody has read what direct calls wrote
         return {
             "number": message["number"],
             "asked": numbers,
@@ -270,7 +271,7 @@ class Server:
             self._tree.restore({})
             self._tree.sweep(self._job["scratch"])
         if not ended.ok:
-            server_plugin.forget_output(self._run)
+            pytest_internals.empty_capture(self._run.config)
         codes: Dict[str, List[str]] = json.loads(ended.extra) if ended.extra else {}
         return codes
 

@@ -161,37 +161,6 @@ class ServerPlugin:
         return STATUSES.index(cold_plugin.status_of(reports)) if reports else 0
 
 
-def light(session: Any) -> None:
-    """Switch off what only a reader would miss: rendering tracebacks, and the terminal's lines.
-
-    pytest_runtest_makereport itself stays: unittest, skipping and subtests speak through it.
-    """
-    from _pytest import nodes
-
-    nodes.Node._repr_failure_py = _no_traceback  # type: ignore[method-assign,assignment]
-    manager = session.config.pluginmanager
-    terminal = manager.get_plugin("terminalreporter")
-    for name in ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish"):
-        caller = getattr(manager.hook, name)
-        if any(found.plugin is terminal for found in caller.get_hookimpls()):
-            caller._remove_plugin(terminal)
-
-
-def forget_output(session: ServerPlugin) -> None:
-    """Empty pytest's capture files: a killed child leaves its flood in them, and the next one would read it all."""
-    capture = session.config.pluginmanager.get_plugin("capturemanager")
-    whole = getattr(capture, "_global_capturing", None)
-    for stream in (getattr(whole, "out", None), getattr(whole, "err", None)):
-        file = getattr(stream, "tmpfile", None)
-        if file is not None:
-            file.seek(0)
-            file.truncate()
-
-
-def _no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:  # noqa: ARG001
-    return "%s (not rendered)" % type(excinfo.value).__name__
-
-
 def silence() -> None:
     """Standard streams to /dev/null: a flood costs nothing, and a closed stream of ours hurts nobody."""
     null = os.open(os.devnull, os.O_RDWR)

@@ -12,7 +12,7 @@ import threading
 import warnings
 from typing import Any, Callable, Container, Dict, Iterable, List, Optional
 
-from . import agent_channel, child, cold_plugin, server_plugin, working_tree
+from . import agent_channel, child, cold_plugin, pytest_internals, server_plugin, working_tree
 
 Message = Dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
@@ -35,7 +35,7 @@ def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
             return
         if message["kind"] == "preload":
             channel.send("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
-            child.warm_up(message.get("patterns", ()))
+            child.warm_up(message.get("patterns", ()), pytest_internals.LOADED_LATE)
             child.settle()
             ahead = start(job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd)
             continue
@@ -46,26 +46,8 @@ def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
 
 
 def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
-    """Import `modules`; the names of the project's own modules that came with them (there must be none).
-
-    Plug-ins in `rewritten` had their assertions rewritten by pytest, and get that here, too: pytest would complain
-    of a module imported too early otherwise.
-    """
-    import warnings
-
-    from _pytest.assertion import install_importhook
-    from _pytest.config import get_config
-
-    config = get_config()
-    install_importhook(config).mark_rewrite(*rewritten)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in modules:
-            try:
-                importlib.import_module(name)
-            except Exception:  # noqa: PERF203
-                sys.modules.pop(name, None)
-    config._ensure_unconfigure()
+    """Import `modules`; return the names of the project's own modules that came with them (there must be none)."""
+    pytest_internals.import_modules(modules, rewritten)
     return [name for name, module in sys.modules.items() if ours(getattr(module, "__file__", None), top)]
 
 
@@ -171,9 +153,7 @@ class _Stop(server_plugin.ServerPlugin):
 
     def pytest_cmdline_main(self, config: Any) -> Any:
         """In place of pytest's own, which starts a session in the same way."""
-        from _pytest.main import wrap_session
-
-        return wrap_session(config, self._serve)
+        return pytest_internals.start_session(config, self._serve)
 
     def _serve(self, config: Any, opened: Any) -> None:
         if threading.active_count() > 1 or any(self._ours(_file(module)) for module in list(sys.modules.values())):
@@ -185,18 +165,16 @@ class _Stop(server_plugin.ServerPlugin):
             if message is None:
                 os._exit(0)
             answer = self._judge(message, lambda order, tell: self._go_on(opened, order, tell))
-            server_plugin.forget_output(self)
+            pytest_internals.empty_capture(self.config)
             self._line.sendall(agent_channel.pack(answer))
 
     def _go_on(self, opened: Any, message: Message, tell: child.Tell) -> None:
         """In the child: collect and run; whatever ends pytest before that is a run without results."""
-        from _pytest.main import _main
-
         importlib.invalidate_caches()
         self._work = lambda run: tell(chosen(run, message))
         self.choice = cold_plugin.TestChoice(message["tests"] if message["tests"] is not None else self._files)
         try:
-            _main(opened.config, opened)
+            pytest_internals.collect_and_run(opened)
         finally:
             tell(nothing(self, message, "pytest did not run"))
 
@@ -207,7 +185,7 @@ def _file(module: Any) -> Optional[str]:
 
 def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
     """Run what `message` asks for: statuses by test id, what is missing, what could not be collected."""
-    server_plugin.light(run)
+    pytest_internals.skip_rendering(run.config)
     places = {item.nodeid: number for number, item in enumerate(run.items)}
     wanted = list(places) if message["tests"] is None else message["tests"]
     missing = _without(wanted, places)

@@ -1,0 +1,208 @@
+"""The one module that uses names of pytest which are not part of its public interface (pytest 7 to 9).
+
+Where a pytest lacks one of them, callers that can do without catch `MISSING` and go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+import warnings
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional
+
+import pytest
+
+MISSING = (ImportError, AttributeError, TypeError, LookupError)
+HOOKS = (
+    "pytest_runtest_protocol",
+    "pytest_runtest_logstart",
+    "pytest_runtest_setup",
+    "pytest_runtest_call",
+    "pytest_runtest_teardown",
+    "pytest_runtest_makereport",
+    "pytest_runtest_logreport",
+    "pytest_runtest_logfinish",
+    "pytest_pyfunc_call",
+    "pytest_exception_interact",
+    "pytest_report_teststatus",
+    "pytest_fixture_setup",
+    "pytest_fixture_post_finalizer",
+    "pytest_warning_recorded",
+    "pytest_assertion_pass",
+)
+"""Hooks by which a plugin takes part in the run of a test, or learns of it."""
+PARAMETER = "get_direct_param_fixture_func"
+"""The function that pytest 8 and later puts where a plain parameter stands in for a fixture."""
+LOADED_LATE = (
+    "difflib",
+    "pprint",
+    "textwrap",
+    "linecache",
+    "_pytest._io.pprint",
+    "_pytest._io.saferepr",
+    "_pytest.assertion.util",
+)
+"""Modules that pytest imports at the first failure."""
+_HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(os.sep)[0]
+
+# -- whose code -------------------------------------------------------------------------------------------
+
+
+def owner_of(plugin: Any) -> str:
+    """Return the name of the module that a plugin is, or whose class it is an object of."""
+    return (getattr(plugin, "__name__", "") or "") if isinstance(plugin, type(sys)) else type(plugin).__module__
+
+
+def is_own_plugin(plugin: Any) -> bool:
+    """Return whether a plugin is one of pytest's own."""
+    return owner_of(plugin).startswith("_pytest.")
+
+
+def is_own_file(file: str) -> bool:
+    """Return whether a file of code is one of pytest's own."""
+    return os.path.basename(os.path.dirname(file)) == "_pytest" and file.startswith(_HOME)
+
+
+def implementations(relay: Any) -> List[Any]:
+    """Return all implementations of HOOKS that `relay` (an item's or the manager's hooks) would call."""
+    return [one for hook in HOOKS if hasattr(relay, hook) for one in getattr(relay, hook).get_hookimpls()]
+
+
+# -- tests ------------------------------------------------------------------------------------------------
+
+
+def hooks_without(manager: Any, plugins: FrozenSet[Any]) -> Any:
+    """Return the hooks of `manager` as if `plugins` were not registered."""
+    from _pytest.main import FSHookProxy
+
+    return FSHookProxy(manager, plugins)
+
+
+def make_item(kind: Any, session: Any, name: str, function: Any) -> Any:
+    """Return a test of class `kind` with id `name` that calls `function` without arguments."""
+    from _pytest.fixtures import FuncFixtureInfo
+
+    short = name.rpartition("::")[2]
+    item = kind.from_parent(session, name=short, callobj=function, fixtureinfo=FuncFixtureInfo((), (), [], {}))
+    if hasattr(item, "_id"):  # pytest 9.1 and later
+        item._id = type(item._id).parse(name)
+    else:
+        item._nodeid = name
+    item.__dict__["location"] = (name.partition("::")[0], 0, short)
+    return item
+
+
+def has_plain_arguments(item: Any) -> bool:
+    """Return whether every argument is a parameter of the call specification, so that no fixture has a part in it."""
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    names = (*item.fixturenames, *item._fixtureinfo.argnames)
+    behind = [one for found in item._fixtureinfo.name2fixturedefs.values() for one in found]
+    return all(name in given for name in names) and all(one.func.__name__ == PARAMETER for one in behind)
+
+
+def arguments_of(item: Any) -> Dict[str, Any]:
+    """Return what pytest calls the function of an item with plain arguments with."""
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return {name: given[name] for name in item._fixtureinfo.argnames}
+
+
+def warning_filters(session: Any, item: Any) -> Optional[List[Any]]:
+    """Return the warning filters that pytest sets for a test without marks; None when its plugin for that is off."""
+    if getattr(sys.flags, "context_aware_warnings", 0) or not isinstance(session._setupstate.stack, dict):
+        raise TypeError("warnings or setup are kept in an unknown way")
+    if not session.config.pluginmanager.has_plugin("warnings"):
+        return None
+    from _pytest.warnings import catch_warnings_for_item
+
+    with catch_warnings_for_item(config=item.config, ihook=item.ihook, when="runtest", item=item):
+        return list(warnings.filters)
+
+
+def capture_and_log(manager: Any) -> contextlib.ExitStack:
+    """Capture output and handle log records as pytest does for a test, until the stack is closed."""
+    stack = contextlib.ExitStack()
+    capture = manager.get_plugin("capturemanager")
+    if capture is not None:
+        capture.resume_global_capture()
+        stack.callback(capture.suspend_global_capture, in_=False)
+    logs = manager.get_plugin("logging-plugin")
+    if logs is not None:
+        from _pytest.logging import catching_logs
+
+        for handler in (logs.caplog_handler, logs.report_handler):
+            stack.enter_context(catching_logs(handler, level=logs.log_level))
+    return stack
+
+
+def tear_down(session: Any, following: Optional[Any]) -> None:
+    """Tear down what was set up for the last test and is not needed by the `following` one."""
+    if session._setupstate.stack:
+        session._setupstate.teardown_exact(following)
+
+
+# -- sessions ---------------------------------------------------------------------------------------------
+
+
+def skip_rendering(config: Any) -> None:
+    """Switch off what only a reader would miss: rendered tracebacks, and the terminal's lines.
+
+    pytest_runtest_makereport itself stays: unittest, skipping and subtests use it.
+    """
+    from _pytest import nodes
+
+    def no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:  # noqa: ARG001
+        return "%s (not rendered)" % type(excinfo.value).__name__
+
+    nodes.Node._repr_failure_py = no_traceback  # type: ignore[method-assign,assignment]
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    for name in ("pytest_runtest_logstart", "pytest_runtest_logreport", "pytest_runtest_logfinish"):
+        caller = getattr(config.pluginmanager.hook, name)
+        if any(found.plugin is terminal for found in caller.get_hookimpls()):
+            caller._remove_plugin(terminal)
+
+
+def empty_capture(config: Any) -> None:
+    """Empty pytest's capture files: a killed child leaves its output in them, and the next one would read it all."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    whole = getattr(capture, "_global_capturing", None)
+    for stream in (getattr(whole, "out", None), getattr(whole, "err", None)):
+        file = getattr(stream, "tmpfile", None)
+        if file is not None:
+            file.seek(0)
+            file.truncate()
+
+
+def start_session(config: Any, work: Callable[[Any, Any], None]) -> Any:
+    """Start a session as pytest's own `pytest_cmdline_main` does, and call `work(config, session)` in it."""
+    from _pytest.main import wrap_session
+
+    return wrap_session(config, work)
+
+
+def collect_and_run(session: Any) -> None:
+    """Go on in a session that has been started."""
+    from _pytest.main import _main
+
+    _main(session.config, session)
+
+
+def import_modules(names: Iterable[str], rewritten: Iterable[str]) -> None:
+    """Import modules ahead of pytest; the assertions of those `rewritten` are rewritten, as pytest would have done.
+
+    pytest would warn of a plugin that was imported too early otherwise.
+    """
+    from _pytest.assertion import install_importhook
+    from _pytest.config import get_config
+
+    config = get_config()
+    install_importhook(config).mark_rewrite(*rewritten)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            try:
+                importlib.import_module(name)
+            except Exception:  # noqa: PERF203
+                sys.modules.pop(name, None)
+    config._ensure_unconfigure()
