@@ -95,7 +95,7 @@ class Strength:
         ) as pool:
             pool.observe((), running, OBSERVING * (until - time.monotonic()))
             candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
-            judged = list(pool.judge(candidates, Plan(known=known | pool.unfit, thorough=False)))
+            judged = list(pool.judge(candidates, Plan(known=known | pool.unfit)))
             changed = _changed(pool, originals, running, repaired)
         return Measured((sum(not one.plausible for one in judged), len(judged)) if judged else None, changed)
 

@@ -76,7 +76,7 @@ class Plan:
     """What a candidate has to show, in stages; each in a fresh child, always in collection order.
 
     1. `first`: ids that must pass, run alone. 2. Those of `then` (ids, a function of the candidate, or None for
-    all collected) that reach the edit. 3. If `thorough`, `first` and `then` together.
+    all collected) that reach the edit.
     `known`: ids that may stay bad. `keep_going`: run all of `first` even when one fails, so that behaviours can be
     compared; otherwise the first bad result ends it. `retry`: share of the judging time that second, longer
     tries of hung candidates may take. `fastest`: "warm" forbids the hot speed.
@@ -86,7 +86,6 @@ class Plan:
     then: Then = None
     known: frozenset[str] = frozenset()
     keep_going: bool = False
-    thorough: bool = True
     retry: float = 0.2
     fastest: str = "hot"
 

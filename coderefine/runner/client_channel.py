@@ -70,7 +70,7 @@ class Channel:
         self._child_end.close()
 
     def send(self, **message: object) -> bool:
-        """Send a frame with the nonce in it; False when nobody listens any more."""
+        """Send a frame with the nonce in it; False when the other end is closed."""
         body = json.dumps({**message, "nonce": self.nonce}).encode("ascii")
         try:
             self._ours.sendall(len(body).to_bytes(HEADER, "big") + body)

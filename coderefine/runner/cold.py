@@ -56,7 +56,7 @@ def run_tests(  # noqa: PLR0917
     process. `limit`: wall seconds one test may take (None: `test_limit`). `slowest`: seconds that the slowest test is
     known to take. `doubted`: tests whose names ours take, see agent/canary.py; `canary`: whether ours run at all.
     Raises VoidError when what was tested is not the patched code, or could not fail, CriticError when pytest
-    itself could not speak.
+    itself failed.
     """
     secret = os.urandom(16).hex() if canary else ""
     limit = limit or test_limit(ask.timeout)
@@ -201,12 +201,12 @@ class _Cold:
     def _over(self, results: RunResults, ended: Ended) -> bool:
         """Whether the check is finished; otherwise the one to blame is recorded. Raises CriticError."""
         if results.code is not None and not results.running and not results.importing:
-            _spoken(results, ended)
+            _check_exit_code(results, ended)
             self._check_trust(results, ended=True)
             return True
         name = results.blame(_why(results, ended, self.view, self.ask.timeout))
         if not name:
-            self.gave_up = _nobody(results, ended, self.view)
+            self.gave_up = _unattributed(results, ended, self.view)
             if results.left or not results.failing:
                 raise CriticError(self.gave_up)
             return True
@@ -252,7 +252,7 @@ def _shorter(limits: Limits, results: RunResults, hung: str) -> Limits:
     return replace(limits, test=test, computing=min(AGAIN, limits.computing), glance=GLANCE)
 
 
-def _spoken(results: RunResults, ended: Ended) -> None:
+def _check_exit_code(results: RunResults, ended: Ended) -> None:
     """Raise CriticError unless pytest's exit code goes with what was received."""
     if results.code == INTERNAL:
         raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
@@ -275,7 +275,7 @@ def _collected(results: RunResults, ended: Ended) -> None:
 
 
 def _why(results: RunResults, ended: Ended, view: View, timeout: float) -> Failure:
-    """What to say of a test (or module) in which the process ended or was ended."""
+    """Describe the failure of a test (or module) in which the process ended or was ended."""
     doing = "ran" if results.latest else "was imported"
     frames = frames_of(ended.dump or ended.stderr, view.top)
     seconds = time.monotonic() - results.since
@@ -283,15 +283,15 @@ def _why(results: RunResults, ended: Ended, view: View, timeout: float) -> Failu
         limit = f"the whole check may take {timeout:g} s" if ended.hung == "check" else "test-timeout allows more"
         return Failure(f"still running after {seconds:.0f} s: killed ({limit})", HANG, frames=frames)
     if results.code is not None:
-        said = _line(ended.stdout + ended.stderr, "!!!").strip("! ")
-        return Failure(f"ended the whole test run while it {doing}: {said}", "Exit", frames=frames)
+        reason = _line(ended.stdout + ended.stderr, "!!!").strip("! ")
+        return Failure(f"ended the whole test run while it {doing}: {reason}", "Exit", frames=frames)
     _, fatal, rest = ended.stderr.rpartition("Fatal Python error:")
     detail = f": {rest.strip().splitlines()[0]}" if fatal and rest.strip() else ""
-    said = fatal + rest[:400] if fatal else ended.stderr[-400:]
-    return Failure(f"the test process died while it {doing} ({ended.how}){detail}", "Crash", "", frames, said.strip())
+    output = fatal + rest[:400] if fatal else ended.stderr[-400:]
+    return Failure(f"the test process died while it {doing} ({ended.how}){detail}", "Crash", "", frames, output.strip())
 
 
-def _nobody(results: RunResults, ended: Ended, view: View) -> str:
+def _unattributed(results: RunResults, ended: Ended, view: View) -> str:
     """The one line for a process that ended, or was ended, when no test and no module was to blame."""
     if not ended.hung:
         return f"pytest crashed{_when(results)} ({ended.how}): {_last(ended)}"
@@ -322,8 +322,8 @@ def _refusal(text: str) -> str:
     if start is None:
         return lines[-1] if lines else "it printed nothing"
     first = lines[start]
-    said = first[first.lower().index("error:") + len("error:") :].strip()
-    return " ".join([said, *lines[start + 1 :]])[:300] if said.endswith(":") or not said else said
+    message = first[first.lower().index("error:") + len("error:") :].strip()
+    return " ".join([message, *lines[start + 1 :]])[:300] if message.endswith(":") or not message else message
 
 
 def _last(ended: Ended) -> str:
@@ -331,7 +331,7 @@ def _last(ended: Ended) -> str:
 
 
 def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
-    """Says how far the tests are, at most ten times a second."""
+    """Return a function that reports how far the tests are, at most ten times a second."""
     last = 0.0
 
     def received() -> None:

@@ -69,7 +69,7 @@ class ColdPool:
         others: Sequence[str] | None,
         seconds: float = 0.0,  # noqa: ARG002 - as Pool.observe
     ) -> Coverage:
-        """No lines: one cold run with coverage tells as much. Candidates are asked the nearest of `others`."""
+        """Return no lines: a cold run with coverage records them. Candidates have to pass the nearest of `others`."""
         fine = [name for name in (self.tests if others is None else others) if not self.baseline()[name].bad]
         self._near = tuple(nearest(failing, fine)[:MOST_NEAR])
         return {}

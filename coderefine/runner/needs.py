@@ -15,7 +15,7 @@ LOG = "touched"
 
 
 def recording(view: View) -> Mapping[str, object]:
-    """What agent/outside_access.py is told."""
+    """Return the parameters of agent/outside_access.py."""
     secrets = tuple(kernel.secret_paths(os.path.realpath(Path.home())))
     own = (*view.entry.own, str(view.temp))
     return {"log": str(view.temp / LOG), "own": tuple(map(os.path.realpath, own)), "secrets": secrets}

@@ -31,7 +31,7 @@ __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
 WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
 """How two versions are asked, each twice; see agent/version_comparison.py."""
-DEAR = 0.1
+SLOW = 0.1
 """Seconds from which on a passing test is watched after the others only."""
 LEAST_OTHERS = 1.5
 """Seconds that passing tests are watched in any case: without them every line of a failing test looks the same."""
@@ -126,9 +126,9 @@ class Pool:
             worker.close()
             worker.bounds = bounds
             worker.launch()
-        said = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
-        self._state.add(said[0])
-        # A test that hangs tells nothing of how long it would take: as long as the slowest other, if that is short.
+        ready = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
+        self._state.add(ready[0])
+        # How long a test that hangs would take is unknown: assume as long as the slowest other, if that is short.
         usual = min(UNKNOWN, max(self._cold.values(), default=UNKNOWN))
         self._state.seconds = {name: self._cold.get(name, usual) for name in self._state.tests}
         self._packs, self._found, self._reach, self._lined, self.steps = [], {}, ReachedCode(), set(), {}
@@ -145,7 +145,7 @@ class Pool:
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """Nodes that could not be collected, and pytest's words about it."""
+        """Nodes that could not be collected, and pytest's message."""
         return self._state.broken
 
     @property
@@ -177,7 +177,7 @@ class Pool:
         self._loosen(failing, until)
         until = max(until, time.monotonic() + LEAST_OTHERS)
         rest = nearest(failing, self.tests if others is None else others)
-        rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > DEAR)
+        rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > SLOW)
         places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
         self._teach()
@@ -277,18 +277,18 @@ class Pool:
             self._deaths += 1
             if not order.watched:
                 self._note(self.tests[order.places[0]], Status.ERROR)
-        elif order.watched and answer["told"]:
-            self._learn(order, answer["told"])
+        elif order.watched and answer["result"]:
+            self._learn(order, answer["result"])
 
-    def _learn(self, order: Order, told: Message) -> None:
+    def _learn(self, order: Order, result: Message) -> None:
         """Keep what the tests of `order` reached."""
-        packed = told["reach"]
+        packed = result["reach"]
         self._packs.append(packed)
         self._reach |= ReachedCode.of(self.tests, packed)
         if order.lines or order.functions:
             self._lined.update(self.tests[place] for place in order.places)
         self.steps = {**self.steps, **steps_of(self.tests, packed)}
-        self._patterns = told["patterns"] or self._patterns
+        self._patterns = result["patterns"] or self._patterns
 
     def _observe_warm(self, order: Order) -> None:
         """The same tests where nothing can be forked after the import: without what they reach."""
@@ -311,7 +311,7 @@ class Pool:
             self._state.unfit -= {name}
 
     def _teach(self) -> None:
-        """Tell the servers which test reaches which function, and which tests to try as direct calls."""
+        """Send the servers which test reaches which function, and which tests to try as direct calls."""
         self._state.preload = {**self._state.preload, "patterns": self._patterns}
         order = {status: byte for byte, status in enumerate(STATUSES)}
         statuses = bytes(order[self._found.get(name)] for name in self.tests)
@@ -343,8 +343,8 @@ class Pool:
         Candidates that cannot be hot are absent; everything is when the probe died. `failing`: those of `tests` that
         fail. `seconds` of wall time are shared by all; an answer cut short is a shorter tuple.
         """
-        told = self._answers(candidates, tests, seconds, {"failing": self._known(failing)})
-        return _comparison(told)
+        answers = self._answers(candidates, tests, seconds, {"failing": self._known(failing)})
+        return _comparison(answers)
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
         """What the program answers, asked twice in `seconds`, to the calls of `tests` and calls near them; by call.
@@ -412,16 +412,16 @@ class Pool:
         return Scheduler(self._workers, self._state, plan).run(candidates)
 
 
-def _comparison(told: Mapping[str, Sequence[str]]) -> Comparison:
-    """What the server told of a probe (agent/hot_server.py), by candidate number."""
-    codes = {int(name or 0): tuple(row) for name, row in told.items() if not name or name.isdecimal()}
-    answers = {int(name[1:] or 0): row for name, row in told.items() if name.startswith("=")}
-    rows = zip(told.get("@", ()), told.get("$", ()), told.get("%", ()), strict=True)
+def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
+    """What the server answered to a probe (agent/hot_server.py), by candidate number."""
+    codes = {int(name or 0): tuple(row) for name, row in reply.items() if not name or name.isdecimal()}
+    answers = {int(name[1:] or 0): row for name, row in reply.items() if name.startswith("=")}
+    rows = zip(reply.get("@", ()), reply.get("$", ()), reply.get("%", ()), strict=True)
     asked = (
         Asked(int(place), call, module, {number: row[at] for number, row in answers.items()})
         for at, (place, call, module) in enumerate(rows)
     )
-    return Comparison(codes, "".join(told.get("^", ())), tuple(asked))
+    return Comparison(codes, "".join(reply.get("^", ())), tuple(asked))
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]]) -> Iterator[tuple[Worker, Order, Message]]:

@@ -1,4 +1,4 @@
-"""What the servers said about the project: its tests, how long they take, how they behave in a fork."""
+"""What the servers reported about the project: its tests, how long they take, how they behave in a fork."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PoolState:
     tests: tuple[str, ...] = ()
     """Ids of all collected tests, in collection order."""
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that could not be collected, and pytest's words about it."""
+    """Nodes that could not be collected, and pytest's message."""
     places: Mapping[str, int] = field(default_factory=dict)
     preload: Mapping[str, object] = field(default_factory=dict)
     setup: float = 0.0
@@ -38,19 +38,19 @@ class PoolState:
     observed: set[str] = field(default_factory=set)
     """Tests that were run on the unchanged tree here: only those are asked."""
     unfit: frozenset[str] = frozenset()
-    """Tests that speak differently in a fork than they did cold: they are never asked."""
+    """Tests that end differently in a fork than in the cold run: they are never run on candidates."""
     retracted: set[str] = field(default_factory=set)
-    """Tests that spoke differently when they were called directly: from then on by pytest's protocol only."""
+    """Tests that ended differently when they were called directly: from then on by pytest's protocol only."""
     habits: frozenset[str] = frozenset()
     """Files that the project's own tests change."""
     never_hot: str = ""
     """Why nothing here can be judged hot."""
 
-    def add(self, said: Message) -> None:
-        """What a hot server says once it has collected."""
-        self.tests, self.broken = tuple(said["tests"]), said["broken"]
+    def add(self, ready: Message) -> None:
+        """Take in what a hot server reports once it has collected."""
+        self.tests, self.broken = tuple(ready["tests"]), ready["broken"]
         self.places = {name: place for place, name in enumerate(self.tests)}
-        self.preload, self.setup = said["preload"], float(said["cpu"])
+        self.preload, self.setup = ready["preload"], float(ready["cpu"])
 
     def quick(self) -> list[int]:
         """Places of the tests of which pytest's own work may be the larger part."""

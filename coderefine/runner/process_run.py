@@ -28,7 +28,7 @@ SLOWER = 20.0
 TICK = 0.2
 """Seconds between two looks at whether the process still lives."""
 LAST_WORDS = 5.0
-"""Seconds a process may take to exit once it has said how it ended."""
+"""Seconds a process may take to exit once it has reported how it ended."""
 DUMP = 2.0
 """Seconds it may take to write its stacks; a busy machine needs more than an idle one."""
 ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
@@ -47,7 +47,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """How a process ended that did not say so itself."""
+        """How a process ended that did not report it."""
         if self.returncode < 0:
             name = signal.Signals(-self.returncode).name
             return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
@@ -125,7 +125,7 @@ class ProcessRun:
                 return "repeated"
 
     def _take_in(self) -> bool:
-        """Wait a TICK for reports and pass them on; False when the process has ended and all are heard."""
+        """Wait a TICK for reports and pass them on; False when the process has ended and all are taken in."""
         gone = self._child.poll() is not None
         messages = self._channel.receive(0.0 if gone else TICK)
         for message in messages or ():

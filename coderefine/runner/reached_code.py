@@ -50,7 +50,7 @@ class ReachedCode:
         )
 
     def __or__(self, other: ReachedCode) -> ReachedCode:
-        """Both; `other` has the last word on a test that both know."""
+        """Join both; of a test that both have, `other` counts."""
         return ReachedCode({**self.entered, **other.entered}, {**self.hits, **other.hits})
 
     def functions(self, tests: Iterable[str]) -> frozenset[Function]:

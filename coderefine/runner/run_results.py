@@ -1,4 +1,4 @@
-"""What has been heard of a check so far, over all the processes it took."""
+"""The results of a check so far, from all the processes that it took."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RunResults:
         take(message)
 
     def note_running(self, number: int) -> None:
-        """Take in what the board says now."""
+        """Take in the number of the running test, from the board."""
         if number != self.number:
             self.number = number
             self.since = time.monotonic()

@@ -91,7 +91,7 @@ class Scheduler:
         return {**order, "tests": list(task.asked), "known": sorted(self._plan.known)}
 
     def _answers(self) -> Iterator[Judged]:
-        """Wait for some worker, and turn what it said into verdicts or next steps."""
+        """Wait for some worker, and turn its answer into a verdict or a next step."""
         busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
         ready, _, _ = select.select(list(busy), [], [], 1.0)
         for line in ready:
@@ -158,16 +158,13 @@ class Scheduler:
             rest = self._then(task.candidate)
             task.stage, task.asked = Stage.REACH, tuple(name for name in rest if name not in self._plan.first)
             return bool(task.asked)
-        if task.stage is Stage.REACH and self._plan.thorough:
-            task.stage, task.asked = Stage.ALL, self._everything(task.candidate)
-            return bool(set(task.asked) - set(task.statuses))
         return False
 
     def _verdict(self, task: Task, answer: Message) -> Judged:
         found = self._state.statuses(answer)
         died = self._died(answer, found) if answer["died"] else ""
         task.statuses.update(found)
-        reason = died or self._bad(found) or self._gone(task, answer, found) or str(answer["told"].get("void", ""))
+        reason = died or self._bad(found) or self._gone(task, answer, found) or str(answer["result"].get("void", ""))
         return Judged(
             task.candidate,
             dict(task.statuses),

@@ -23,7 +23,7 @@ def patched(view: View) -> Mapping[str, str]:
 def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
     """Raise VoidError unless `report` says that all patched files were there, and nothing was loaded in their place."""
     if report is None:
-        raise VoidError("the test process did not say which files it had loaded")
+        raise VoidError("the test process did not report which files it had loaded")
     if fault := str(report["fault"]):
         raise VoidError(f"not the patched code was tested: {fault}", elsewhere=True)
     found = report["digests"]
@@ -41,18 +41,18 @@ def check_canary(records: Sequence[Mapping[str, Any]] | None, secret: str, when:
         wanted = "failed" if number == 0 or int(mark, 16) % 2 == 0 else "passed"
         if record["status"] != wanted:
             what = wanted.removesuffix("ed")
-            word = f"a test of ours that must {what} ended as {record['status']}"
-            raise VoidError(f"no result counts: {word}; the code under test disarms pytest")
+            detail = f"a test of ours that must {what} ended as {record['status']}"
+            raise VoidError(f"no result counts: {detail}; the code under test disarms pytest")
         if wanted == "failed":
-            _check_words(record, mark)
+            _check_message(record, mark)
 
 
-def _check_words(record: Mapping[str, Any], mark: str) -> None:
+def _check_message(record: Mapping[str, Any], mark: str) -> None:
     message = str((record["failure"] or {}).get("message", ""))
     _, found, rest = message.partition(f"{mark}[")
     ways, end, _ = rest.partition("]")
     if not found or not end:
-        raise VoidError("no result counts: a test that must fail did not say what it must")
+        raise VoidError("no result counts: a test that must fail did not fail with our message")
     if ways:
         raise VoidError(f"no result counts: {ways} does not fail when it must; the code under test disarms pytest")
 

@@ -81,7 +81,7 @@ class Worker:
         self._preloaded = False
 
     def ready(self, within: float = START) -> Message:
-        """What the hot server says once it has collected. Raises RunnerError when it could not in `within` seconds."""
+        """Return what the hot server reports once it has collected. Raises RunnerError after `within` seconds."""
         self.server.warm.wait(within)
         message = self.server.hot.wait(within)
         if message["kind"] != "ready":
@@ -97,7 +97,7 @@ class Worker:
         return self._server
 
     def learn(self, reach: Message) -> None:
-        """Tell the hot server which test reaches which function; again whenever it is started anew."""
+        """Send the hot server which test reaches which function; again whenever it is started anew."""
         self._reach = reach
         self.server.hot.send({"kind": "learn", **reach})
 
@@ -182,7 +182,7 @@ class Connection:
 
 
 class Server:
-    """A worker's processes. `hot` and `warm` are its lines; both say `ready` first."""
+    """A worker's processes. `hot` and `warm` are its lines; both send `ready` first."""
 
     def __init__(self, process: sandbox.Confined, warm: Connection, hot: Connection) -> None:
         self._process = process
@@ -191,7 +191,7 @@ class Server:
 
     @property
     def confined(self) -> tuple[str, ...]:
-        """What confines it, in words. Raises SandboxError where it had to be confined and could not."""
+        """What confines it. Raises SandboxError where it had to be confined and could not."""
         return self._process.report().words
 
 

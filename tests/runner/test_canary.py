@@ -132,7 +132,7 @@ def test_what_they_must_be() -> None:
         ([record(0)], "did not run"),
         ([record(0, status="passed"), record(1)], "must fail ended as passed"),
         ([record(0, status="skipped"), record(1)], "must fail ended as skipped"),
-        ([record(0, when="before"), record(1)], "did not say"),
+        ([record(0, when="before"), record(1)], "did not fail with our message"),
         ([record(0, ways="assertEqual"), record(1)], "assertEqual does not fail"),
     ):
         with pytest.raises(VoidError, match=words):

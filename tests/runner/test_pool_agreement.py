@@ -77,7 +77,7 @@ def test_only_tests_that_reach_the_edit_run(zoo: Zoo) -> None:
     (judged,) = zoo.pool.judge([Candidate(1, {EDITS[0].path: EDITS[0].apply()})], Plan(keep_going=True))
     assert set(judged.statuses) == {"test_functions.py::test_add[1-2-3]"}
     benign = Edit(EDITS[0].path, "return a + b", "return +a + b")
-    (judged,) = zoo.pool.judge([Candidate(1, {benign.path: benign.apply()})], Plan(thorough=False))
+    (judged,) = zoo.pool.judge([Candidate(1, {benign.path: benign.apply()})], Plan())
     ran = {name.split("::")[1].split("[")[0] for name in judged.statuses}
     assert judged.plausible
     assert ran == {"test_add", "test_source", "test_program"}

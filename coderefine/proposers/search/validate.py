@@ -102,9 +102,7 @@ class Trial:
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge until something plausible is found and its grace is over, or time or proposals run out."""
-        plan = Plan(
-            first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, thorough=False, fastest=self._fastest
-        )
+        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, fastest=self._fastest)
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)
@@ -171,7 +169,7 @@ class Trial:
             proposed, files = self._given.pop(number)
             if self.clock.left <= 0 or not self._wanted(fixed):
                 continue
-            plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed, thorough=False)
+            plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed)
             for judged in self.pool.judge([Candidate(number, files)], plan):
                 if judged.plausible:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
@@ -197,7 +195,7 @@ class Trial:
         files = merged(one, two)
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return
-        for judged in self.pool.judge([Candidate(0, files)], Plan(first=self._failing, thorough=False)):
+        for judged in self.pool.judge([Candidate(0, files)], Plan(first=self._failing)):
             if judged.plausible:
                 self.repairs.append(
                     Repair(

@@ -1,6 +1,6 @@
 """How a function behaves: recorded calls from the tests, and calls near them, answered and shortened to a code.
 
-Candidates that answer all of them alike behave alike, as far as we can see; the tests have not told them apart.
+Candidates that answer all of them alike behave alike, as far as we can see; no test has distinguished them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CALLS = 40
 """Calls of the tests that are recorded, and as many of edited functions, whoever calls them; at most PER_FUNCTION of
 one function by failing tests, and as many by passing ones."""
 PER_FUNCTION = 8
-DEAR = 0.02
+SLOW = 0.02
 """Seconds that a copy of the arguments may take: no more calls of that function are recorded then."""
 NEAR = 320
 """Calls made of them by varying one argument at a time."""
@@ -60,7 +60,7 @@ class Recorder:
     """Notes calls that the tests make of the project's functions, with copies of the arguments.
 
     Calls of the functions that are edited are noted wherever they come from: deep in a program the tests' own calls
-    say little of them.
+    show little of them.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Recorder:
         except Exception:  # whatever a __deepcopy__ of theirs raises: this call cannot be repeated
             return
         finally:
-            if time.monotonic() - began > DEAR:
+            if time.monotonic() - began > SLOW:
                 self._dear.add(code)
         self._kept[id(code) in self._edited] += 1
         self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing))
@@ -173,8 +173,8 @@ def label(call: Call) -> str:
 
     What was left to its default is no part of it: a parameter that a version adds changes no call there is.
     """
-    said = _code(_given(call.function, *copy.deepcopy((call.args, call.kwargs))))
-    return "%s.%s %s" % (call.function.__module__, call.function.__qualname__, said)
+    arguments = _code(_given(call.function, *copy.deepcopy((call.args, call.kwargs))))
+    return "%s.%s %s" % (call.function.__module__, call.function.__qualname__, arguments)
 
 
 def _given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
@@ -258,7 +258,7 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             value = call.function(*args, **kwargs)
-            said = _code((value, *_given(call.function, args, kwargs)))
+            code = _code((value, *_given(call.function, args, kwargs)))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         if describe is not None:
@@ -267,7 +267,7 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
         return TIMEOUT, "does not end"
     except BaseException as error:  # SystemExit included: an answer like any other
         return FAILED + type(error).__name__, "raises " + type(error).__name__
-    return said, text
+    return code, text
 
 
 def _described(value: Any, describe: Describer) -> str:
@@ -275,7 +275,7 @@ def _described(value: Any, describe: Describer) -> str:
     return "<%s>" % type(value).__name__ if hasattr(value, "__next__") else describe(value)
 
 
-def spoken(call: Call, describe: Describer) -> str:
+def source_of(call: Call, describe: Describer) -> str:
     """The call as source text: `pluralize('cat')`, or `<Cart lines=[]>.shipping()` for a method."""
     args, kwargs = _given(call.function, call.args, call.kwargs)
     parts, name = [describe(value) for value in args], call.function.__name__
@@ -294,16 +294,16 @@ def told_apart(codes: Dict[str, List[str]], most: int) -> List[int]:
     length = min([len(codes[name]) for name in names] or [0])
     rows = []
     for place in range(length):
-        said = [codes[name][place] for name in names]
-        counts = [said.count(one) for one in set(said)]
+        row = [codes[name][place] for name in names]
+        counts = [row.count(one) for one in set(row)]
         if len(counts) > 1:
             rows.append((max(counts), place))
     return [place for _, place in sorted(rows)[:most]]
 
 
 def _code(value: Any) -> str:
-    said = repr(_show(value, DEPTH))
-    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    text = repr(_show(value, DEPTH))
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def _show(value: Any, depth: int) -> Any:

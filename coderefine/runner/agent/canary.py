@@ -2,7 +2,7 @@
 
 They go through pytest's protocol, its assertion rewriting and our own reporting, before the project's tests and after
 them, under the names of project tests, so that whatever turns failures into passes turns these, too. A secret of the
-process decides which of them fail. The project's and installed plug-ins do not hear of them: nothing counts, orders,
+process decides which of them fail. The project's and installed plugins do not learn of them: nothing counts, orders,
 retries or photographs them, and pytest's own summary leaves them out.
 """
 
@@ -70,7 +70,7 @@ def passing(token):
 
 
 def token(secret: str, when: str, number: int) -> str:
-    """What test `number` says when it fails; as runner/trust.py has it."""
+    """Return the message with which test `number` fails, as runner/trust.py has it."""
     return hashlib.sha256(("%s %s %d" % (secret, when, number)).encode("ascii")).hexdigest()[:32]
 
 
@@ -92,10 +92,10 @@ class Canary:
         self._module = _rewritten(session.config, folder)
         self._kind = _kind(self)
         self.hooks: Any = None
-        """What our tests are told to plug-ins by: as they are when our tests run."""
+        """The hooks that our tests are run by: those registered when our tests run."""
 
-    def play(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
-        """Run a test under each of `names`; what becomes of it is heard by the plug-ins that report."""
+    def run(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
+        """Run a test under each of `names`; plugins that report learn of its outcome."""
         self.hooks = internals.hooks_without(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing
@@ -103,7 +103,7 @@ class Canary:
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def others(self) -> List[Any]:
-        """Plug-ins that are not to hear of our tests: those whose hooks are code that no patch has written."""
+        """Plugins that must not learn of our tests: those whose hooks are code that no patch has written."""
         manager = self._session.config.pluginmanager
         files: Dict[int, Tuple[Any, List[str]]] = {}
         for found in internals.implementations(manager.hook):
@@ -131,7 +131,7 @@ def full(top: str, paths: Iterable[str]) -> FrozenSet[str]:
 
 
 def _kind(canary: Canary) -> Any:
-    """A class of tests that only some plug-ins hear of."""
+    """Return a class of tests that only some plugins learn of."""
 
     class Ours(pytest.Function):
         ihook: Any = property(lambda self: canary.hooks)  # noqa: ARG005

@@ -21,7 +21,7 @@ STEP = 0.02
 PATIENCE = 12.0
 """A child that waits for a busy processor gets its CPU limit times this as wall time."""
 SILENT = 70
-"""Exit code of a child that ended without telling."""
+"""Exit code of a child that ended without a result."""
 IDLE = 1.0
 """Least wall seconds without any CPU time before a child counts as hanging."""
 
@@ -49,7 +49,7 @@ def usual_limits() -> Limits:
 
 
 class Ended(NamedTuple):
-    """`ok` only when the child said so itself, with the nonce. `cpu`, `wall` in seconds; `died` in words."""
+    """`ok` only when the child sent its result, with the nonce. `cpu`, `wall` in seconds; `died` in words."""
 
     ok: bool
     extra: bytes
@@ -92,11 +92,11 @@ class Board:
 Ceilings = List[Tuple[int, Tuple[int, int]]]
 """Resource limits by kind: (soft, hard)."""
 Tell = Callable[[bytes], None]
-"""Sends a child's last words and ends it."""
+"""Sends a child's result and ends it."""
 
 
 def fork(work: Callable[[Tell], None], limits: Limits) -> Ended:
-    """Run `work(tell)` in a forked child under `limits`; what it tells comes back as `extra`."""
+    """Run `work(tell)` in a forked child under `limits`; what it sends comes back as `extra`."""
     nonce = os.urandom(16)
     receive, send = os.pipe()
     ceilings = _ceilings(limits)
@@ -110,9 +110,9 @@ def fork(work: Callable[[Tell], None], limits: Limits) -> Ended:
         data, hung = _listen(pid, receive, limits)
     finally:
         os.close(receive)
-        status, cpu = _bury(pid)
+        status, cpu = _reap(pid)
     ok = data.startswith(nonce) and not hung
-    died = "" if ok else "took too long" if hung else _obituary(status)
+    died = "" if ok else "took too long" if hung else _how_it_ended(status)
     return Ended(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, died, hung)
 
 
@@ -170,7 +170,7 @@ def no_bytecode() -> None:
 
 
 def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
-    """What the child says until it is complete, the child is gone, or its time is up: (data, hung)."""
+    """Read what the child sends until it is complete, the child is gone, or its time is up: (data, hung)."""
     data = b""
     clock = _Clock(pid, limits.cpu)
     waited = limits.cpu
@@ -190,7 +190,7 @@ def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
 
 
 class _Clock:
-    """Says when a child has used up its time: too much CPU, or none at all for too long, or far too much wall time."""
+    """Decides when a child's time is up: too much CPU, none at all for too long, or far too much wall time."""
 
     def __init__(self, pid: int, limit: float) -> None:
         self._pid = pid
@@ -228,7 +228,7 @@ def _cpu(pid: int) -> float:
         return 0.0
 
 
-def _bury(pid: int) -> "tuple[int, float]":
+def _reap(pid: int) -> "tuple[int, float]":
     """Kill the child's session and all that escaped it; (wait status, CPU seconds of child and its children)."""
     _signal(os.killpg, pid, signal.SIGKILL)
     _signal(os.kill, pid, signal.SIGKILL)
@@ -275,7 +275,7 @@ def _descendants(root: int) -> List[int]:
     return found
 
 
-def _obituary(status: int) -> str:
+def _how_it_ended(status: int) -> str:
     if os.WIFSIGNALED(status):
         return "killed by signal %d" % os.WTERMSIG(status)
     return "ended by itself with exit %d" % os.WEXITSTATUS(status)

@@ -1,4 +1,4 @@
-"""Compares code objects without their positions, and says which functions an edit changes."""
+"""Compares code objects without their positions, and finds the functions that an edit changes."""
 
 from __future__ import annotations
 import __future__ as future
@@ -17,7 +17,7 @@ Pairs = List[Tuple[CodeType, CodeType]]
 FUNCTION = 0x01 | 0x02
 """CO_OPTIMIZED | CO_NEWLOCALS: set for functions, lambdas and comprehensions, not for modules and class bodies."""
 SHAPE = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
-"""*args, **kwargs, generator, coroutine, iterable coroutine, async generator: seen by whoever inspects a function."""
+"""*args, **kwargs, generator, coroutine, iterable coroutine, async generator: visible when a function is inspected."""
 FUTURES = functools.reduce(operator.or_, (getattr(future, name).compiler_flag for name in future.all_feature_names))
 """What a `from __future__ import` adds to a module's flags; a statement compiled alone must have it, too."""
 HAS_DOCSTRING = 0x4000000

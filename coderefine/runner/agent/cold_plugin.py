@@ -1,4 +1,4 @@
-"""The pytest plugin: tells the parent what is collected, which test runs, and what became of it."""
+"""The pytest plugin of a cold run: reports what is collected, which test runs, and how it ended."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ MARK = "_coderefine_failure"
 
 
 def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
-    """Give a failed `report` its FailureRecord, from the live exception or, without one, from pytest's own words."""
+    """Give a failed `report` its FailureRecord, from the live exception or, without one, from pytest's own text."""
     if report.outcome != "failed":
         return
     sections = list(report.sections)
     if error is not None:
         record = failure(paths, error, sections, rich=rich)
     else:
-        record = words(str(report.longrepr or "failed without a reason"))
+        record = from_text(str(report.longrepr or "failed without a reason"))
     setattr(report, MARK, record)
 
 
-def words(text: str, exception: str = "") -> FailureRecord:
+def from_text(text: str, exception: str = "") -> FailureRecord:
     """A FailureRecord for a failure that has no exception (strict xpass, a hook's report, a dead process)."""
     lines = text.strip().splitlines() or [""]
     return {
@@ -57,7 +57,7 @@ def fold(paths: ProjectPaths, reports: Sequence[Any]) -> CaseRecord:
     path, line, _ = first.location
     found = getattr(decisive, MARK, None)
     if found is None and decisive.outcome == "failed":
-        found = words(str(decisive.longrepr or "failed without a reason"))
+        found = from_text(str(decisive.longrepr or "failed without a reason"))
     return {
         "id": first.nodeid,
         "status": _status(decisive),
@@ -79,7 +79,7 @@ def _since_rerun(reports: Sequence[Any]) -> Sequence[Any]:
 
 
 def _decisive(reports: Sequence[Any]) -> Any:
-    """The report that says it: a failed call, else another failure, else a skip or xfail, else the call."""
+    """Return the report that decides: a failed call, else another failure, else a skip or xfail, else the call."""
     failed = [report for report in reports if report.outcome == "failed"]
     calls = [report for report in failed if report.when == "call"]
     own = [report for report in calls if getattr(report, MARK, None)]
@@ -163,7 +163,7 @@ class Canaries:
         self._canary: Any = None
         self._chosen: List[str] = []
         self._records: List[CaseRecord] = []
-        self.playing = False
+        self.running = False
 
     def open(self, session: Any, patched: Sequence[str]) -> None:
         """Get ready, in a session that has collected. Nothing is sent where this pytest is not as we know it."""
@@ -176,21 +176,21 @@ class Canaries:
         except (ImportError, AttributeError, TypeError, LookupError, OSError) as error:
             self._channel.queue("silent", why=repr(error))
 
-    def play(self, when: str, following: Any) -> None:
+    def run(self, when: str, following: Any) -> None:
         if self._canary is None:
             self._channel.send("canary", when=when, records=())
             return
-        secret, self._records, self.playing = self._job["secret"], [], True
+        secret, self._records, self.running = self._job["secret"], [], True
         try:
             names = list(canary.names(secret, when, self._job["doubted"], self._chosen))
-            self._canary.play(names, secret, when, following)
+            self._canary.run(names, secret, when, following)
         except Exception as error:
             self._channel.queue("silent", why=repr(error))
         finally:
-            self.playing = False
+            self.running = False
         self._channel.send("canary", when=when, records=self._records)  # at once: the next test may end the process
 
-    def hear(self, reports: Sequence[Any]) -> None:
+    def add(self, reports: Sequence[Any]) -> None:
         """All reports of one of our tests."""
         if reports:
             self._records.append(fold(self._paths, reports))
@@ -243,7 +243,7 @@ class ColdPlugin:
         return None if self._choice.wants_file(self._paths.root, str(collection_path)) else True
 
     def pytest_collectstart(self, collector: Any) -> None:
-        """Said before each module's import, so that the parent knows which one took the process down."""
+        """Send it before each module's import, so that the parent knows which one took the process down."""
         if isinstance(collector, pytest.Module):
             self._channel.send("collecting", id=collector.nodeid)
 
@@ -265,7 +265,7 @@ class ColdPlugin:
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.outcome == "failed":
-            found = getattr(report, MARK, None) or words(str(report.longrepr))
+            found = getattr(report, MARK, None) or from_text(str(report.longrepr))
             self._collection_error(report.nodeid, found)
 
     def _collection_error(self, name: str, found: FailureRecord) -> None:
@@ -304,16 +304,16 @@ class ColdPlugin:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> Any:
         self._canaries.open(session, self._patched)
-        self._canaries.play("before", session.items[0] if session.items else None)
+        self._canaries.run("before", session.items[0] if session.items else None)
         outcome = yield
         if self._lines is not None:
             self._lines.pause()
         if outcome.excinfo is None:  # otherwise tests are left that did not run, and that decides
-            self._canaries.play("after", None)
+            self._canaries.run("after", None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        if self._canaries.playing:
+        if self._canaries.running:
             return
         self._channel.flush_if_due()
         self._running = True
@@ -324,7 +324,7 @@ class ColdPlugin:
     def pytest_runtest_makereport(self, call: Any) -> Any:
         outcome = yield
         if call.excinfo is not None:
-            rich = self._rich and not self._canaries.playing
+            rich = self._rich and not self._canaries.running
             attach(self._paths, outcome.get_result(), call.excinfo.value, rich=rich)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -333,8 +333,8 @@ class ColdPlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         reports = self._reports.pop(nodeid, None)
-        if self._canaries.playing:
-            self._canaries.hear(reports or ())
+        if self._canaries.running:
+            self._canaries.add(reports or ())
             return
         self._running = False
         self._finished += 1

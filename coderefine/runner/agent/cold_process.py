@@ -1,4 +1,4 @@
-"""A whole pytest run in a fresh process, as `python -m pytest` would do it, reported over the wire.
+"""A whole pytest run in a fresh process, as `python -m pytest` would do it, reported over the channel.
 
 Started by the parent as `python -c BOOT here module fd`; BOOT puts this folder into `sys.modules` under a private
 package name and takes it out of `sys.path` again, so that nothing of ours can shadow anything of the project's.
@@ -16,7 +16,7 @@ from . import addopts, agent_channel, failure_details  # noqa: E402
 
 
 def main(fd: int) -> None:
-    """Read the job from `fd`, run it, say how it ended; does not return."""
+    """Read the job from `fd`, run it, report how it ended; does not return."""
     os.set_inheritable(fd, False)  # noqa: FBT003
     job = agent_channel.read(fd)
     if job is None:

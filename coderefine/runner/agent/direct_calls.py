@@ -1,7 +1,7 @@
 """Calls tests that are plain functions without pytest's protocol around each: several times faster to a failure.
 
 Only tests qualify for which the protocol can do nothing but call the function: no fixtures, no marks that change
-the meaning, nobody else's hooks. They run in the surroundings that pytest would give them (warning filters, capture,
+the meaning, no hooks but pytest's. They run in the surroundings that pytest would give them (warning filters, capture,
 log handlers). Whatever is not plainly a pass or a failure is `DOUBT`, and the caller runs the protocol instead.
 """
 
@@ -20,7 +20,7 @@ import pytest
 from . import pytest_internals as internals
 
 DOUBT, PASSED, FAILED = 0, 1, 2
-"""As the bytes of session.STATUSES."""
+"""As the bytes of server_plugin.STATUSES."""
 BAD = (2, 3)
 
 MEANINGFUL = frozenset(("skip", "skipif", "xfail", "usefixtures", "filterwarnings"))
@@ -42,7 +42,7 @@ class DirectCalls:
         self.trusted: FrozenSet[int] = frozenset()
         self.proved: "set[Any]" = set()
         """Test functions whose failure in a direct call the protocol has confirmed once."""
-        self.rehearsing = False
+        self.on_trial = False
         """In the child that tries which tests can be trusted: a doubt about one is no doubt about the next."""
         self._doubt = False
         self._staged: Optional[contextlib.ExitStack] = None
@@ -58,7 +58,7 @@ class DirectCalls:
         return found
 
     def adopt(self, places: Iterable[int], tried: bytes, expected: bytes) -> None:
-        """Trust those of `places` that spoke alike when `tried` directly and as `expected` by the protocol."""
+        """Trust those of `places` that ended alike when `tried` directly and as `expected` by the protocol."""
         good = [place for place in places if tried[place] == expected[place] and tried[place] in (PASSED, FAILED)]
         self.trusted = frozenset(good)
         self._prove(place for place in good if tried[place] == FAILED)
@@ -67,7 +67,7 @@ class DirectCalls:
         self.proved.update(function_of(self._session.items[place]) for place in places)
 
     def settled(self, numbers: Iterable[int], results: bytes, known: Container[int]) -> bool:
-        """Whether direct `results` can stand: a failure, and no test function among the failing is a newcomer."""
+        """Whether direct `results` can stand: something failed, in functions whose failure was confirmed before."""
         bad = [number for number in numbers if results[number] in BAD]
         return any(number not in known for number in bad) and all(self._proved(number) for number in bad)
 
@@ -91,7 +91,7 @@ class DirectCalls:
         return self._unhooked(item) and all(self._no_setup(node) for node in nodes)
 
     def _unhooked(self, item: Any) -> bool:
-        """Whether only pytest itself and we hear of this test."""
+        """Whether only pytest's own plugins and ours take part in this test."""
         folder = id(item.parent)
         if folder not in self._hooks:
             found = {id(one.plugin): one.plugin for one in internals.implementations(item.ihook)}.values()
@@ -104,7 +104,7 @@ class DirectCalls:
             self._packages[node] = usual or (type(node) is pytest.Package and _quiet_package(node))
         return self._packages[node]
 
-    def play(self, number: int, following: Optional[Any], protocol: Callable[[Any, Any], int]) -> int:
+    def run(self, number: int, following: Optional[Any], protocol: Callable[[Any, Any], int]) -> int:
         """The status of test `number`: called if it is trusted, else by pytest's `protocol`."""
         item = self._session.items[number]
         if number in self.trusted:

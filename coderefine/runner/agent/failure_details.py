@@ -31,7 +31,7 @@ FrameRecord = Tuple[str, int, str, Dict[str, str], Tuple[int, ...]]
 FailureRecord = Dict[str, Any]
 
 _ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to get diff", "Use -vv to see full diff")
-"""Lines of pytest's explanation that speak of its own options."""
+"""Lines of pytest's explanation about its own options."""
 
 _MACHINERY = tuple(
     os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_agent")
@@ -120,7 +120,7 @@ def _asserted(lines: List[str]) -> str:
 
 
 def _special(error: BaseException, describe: Describer) -> str:
-    """Exceptions whose own text does not say what happened; recognised by shape, because they may not be imported."""
+    """Describe exceptions whose own text does not; recognised by shape, because they may not be imported."""
     name = type(error).__name__
     if name == "FixtureLookupError":
         return "fixture %r not found" % getattr(error, "argname", "?")

@@ -122,10 +122,10 @@ class Server:
         return self._laid(message, edit, numbers, files)
 
     def _called(self, message: Message, edit: "Edit", numbers: List[int], files: Files) -> Message:
-        """Tests called directly; unless that settles the candidate, the protocol has the word."""
+        """Call tests directly; unless that settles the candidate, run them by the protocol."""
         quick = self._laid(message, edit, numbers, files, directly=True)
         results = bytes.fromhex(quick["results"])
-        sure = not quick["died"] and quick["told"]["sure"]
+        sure = not quick["died"] and quick["result"]["sure"]
         if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
             return quick
         answer = self._laid(message, edit, numbers, files)
@@ -185,13 +185,13 @@ class Server:
         live = self._live_directly if directly else self._live
         ended = child.fork(lambda tell: tell(live(message, edit, numbers)), limits)
         if directly or not ended.ok:
-            pytest_internals.empty_capture(self._run.config)  # nobody has read what direct calls wrote
+            pytest_internals.empty_capture(self._run.config)  # what direct calls wrote is still there
         return {
             "number": message["number"],
             "asked": numbers,
             "results": self._board.results.hex(),
             "running": self._board.running,
-            "told": json.loads(ended.extra) if ended.extra else {},
+            "result": json.loads(ended.extra) if ended.extra else {},
             "cpu": ended.cpu,
             "wall": ended.wall,
             "died": ended.died,
@@ -213,7 +213,7 @@ class Server:
             numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=message["followed"]
         )
         found = test_coverage.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
-        return json.dumps({"seconds": done.seconds, "reach": found, "patterns": child.patterns()}).encode("ascii")
+        return json.dumps({"reach": found, "patterns": child.patterns()}).encode("ascii")
 
     def _open_watch(self, message: Message) -> test_coverage.Watch:
         """`watch` has the functions of interest, none for all; `lines`: also what they execute."""
@@ -238,17 +238,17 @@ class Server:
         return b'{"sure":true}' if sure else b'{"sure":false}'
 
     def _try_directly(self, message: Message) -> None:
-        """Find out which tests can be called directly: those that then speak as in the baseline.
+        """Find out which tests can be called directly: those that then end as in the baseline.
 
-        Where the child is ended for its time, those it came to.
+        Where the child is ended for its time, those that were run.
         """
         places = self._way.possible(message["quick"])
         if not places:
             return
-        self._way.trusted, self._way.rehearsing = frozenset(places), True
+        self._way.trusted, self._way.on_trial = frozenset(places), True
         order = {"number": 0, "known": places, "keep_going": True, "limit": message["patience"]}
         answer = self._laid(order, Edit(), places, {}, directly=True)
-        self._way.rehearsing = False
+        self._way.on_trial = False
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
@@ -292,9 +292,9 @@ class Server:
             return json.dumps(version_comparison.compared(recorder.calls, files, message["seconds"])).encode("ascii")
         calls = call_probe.near(recorder.calls)
         answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
-        told = {"?": [call_probe.label(call) for call in calls], "^": call_probe.kinds(calls, answers)}
+        reply = {"?": [call_probe.label(call) for call in calls], "^": call_probe.kinds(calls, answers)}
         codes = {number: row.codes for number, row in answers.items()}
-        return json.dumps({**told, **_shown(calls, answers), **codes}).encode("ascii")
+        return json.dumps({**reply, **_shown(calls, answers), **codes}).encode("ascii")
 
     def _answered(self, calls: List[Call], edits: "Dict[str, Edit]", until: float) -> Dict[str, Answers]:
         """What the program ("", and AGAIN a second time) and every candidate answer, each in a process of its own.
@@ -339,7 +339,7 @@ def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[s
     describe = short_repr.Describer()
     shown = {
         "@": [str(place) for place in places],
-        "$": [call_probe.spoken(calls[place], describe) for place in places],
+        "$": [call_probe.source_of(calls[place], describe) for place in places],
     }
     shown["%"] = [calls[place].function.__module__ for place in places]
     texts = {number: row.texts for number, row in answers.items()}

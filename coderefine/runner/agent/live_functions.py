@@ -59,7 +59,7 @@ class ExecutedCode:
 
 
 TOOL = 4
-"""Our number among the tools of `sys.monitoring`; 0 to 2 and 5 are spoken for by debuggers and profilers."""
+"""Our number among the tools of `sys.monitoring`; 0 to 2 and 5 are reserved for debuggers and profilers."""
 
 
 def _monitor(entered: Any) -> None:
@@ -101,7 +101,7 @@ class LiveFunctions:
         """(function object, its new code) for all functions that run an old code of `pairs`.
 
         Raises NotHotError when a function at that place runs something else (a decorator rewrote it), or when the
-        function that should be there is not (whoever holds its code is unknown to us).
+        function that should be there is not (what holds its code is unknown to us).
         """
         found: List[Target] = []
         for old, new in pairs:

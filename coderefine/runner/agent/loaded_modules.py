@@ -1,4 +1,4 @@
-"""Whether the code that this process has loaded is the patched one: told to the parent, which voids the result if not.
+"""Whether the code that this process has loaded is the patched one; if not, the client voids the result.
 
 A copy stands at another path than the project, and an installation may lead to the original; a project that is
 installed as a copy of itself is tested there, whatever is patched here.

@@ -1,7 +1,7 @@
 """Measures a program inside the view, run as a script by the speed critic: how long it takes, or where its time goes.
 
 `measure_program.py time PROGRAM ARG…` prints wall and CPU seconds as JSON; the way into the view is not counted.
-`measure_program.py profile ROOT REPORT SCRIPT|-m MODULE ARG…` writes the functions below ROOT to REPORT, dearest first.
+`measure_program.py profile ROOT REPORT SCRIPT|-m MODULE ARG…` writes to REPORT the functions below ROOT by cost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def profile_program(argv: List[str]) -> None:
         profile.runcall(run, words)
     finally:
         with open(report, "w", encoding="utf-8") as stream:
-            json.dump(dearest(profile, root), stream)
+            json.dump(costliest(profile, root), stream)
 
 
 def run(words: List[str]) -> None:
@@ -41,7 +41,7 @@ def run(words: List[str]) -> None:
         runpy.run_path(name, run_name="__main__")
 
 
-def dearest(profile: Any, root: str) -> List[Dict[str, Any]]:
+def costliest(profile: Any, root: str) -> List[Dict[str, Any]]:
     """The functions below `root` by what they are charged for."""
     entries: List[Any] = profile.getstats()
     whole = sum(entry.inlinetime for entry in entries) or 1.0

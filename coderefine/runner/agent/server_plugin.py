@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
@@ -18,9 +17,8 @@ BAD = (2, 3)
 
 
 class RunRecord(NamedTuple):
-    """Of each test that ran: wall seconds, and what the watch saw and may have missed. `fine`: none was newly bad."""
+    """Of each test that ran: what the watch saw and may have missed. `fine`: whether it was not newly bad."""
 
-    seconds: List[float]
     hits: List[Any]
     unsure: List[bool]
     fine: List[bool]
@@ -90,16 +88,14 @@ class ServerPlugin:
         Without `keep_going` the first bad result outside `known` ends the run. `followed`: the folder where programs
         that the tests start leave what they executed.
         """
-        done = RunRecord([], [], [], [])
+        done = RunRecord([], [], [])
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
             item = self.items[number]
             board.begin(number)
             if watch is not None:
                 watch.begin(number)
-            began = time.perf_counter()
             status = self._protocol(item, following)
-            done.seconds.append(time.perf_counter() - began)
             if watch is not None:
                 if followed:
                     watch.add(test_coverage.collect_followed(followed))
@@ -129,9 +125,9 @@ class ServerPlugin:
             self._canary.patched = canary.full(self.job["top"], patched)
             secret = os.urandom(8).hex()
             name = self.items[int(secret, 16) % len(self.items)].nodeid
-            self._canary.play([name], secret, "after", None)
+            self._canary.run([name], secret, "after", None)
             status = self._status(name)
-            if status and STATUSES[status] != "failed":  # not heard at all: the cold proof decides
+            if status and STATUSES[status] != "failed":  # no report at all: the cold proof decides
                 self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % STATUSES[status]
         if lazy and not self.void:
             self.void = loaded_modules.LoadedModules(self.job).fault(patched)
@@ -144,9 +140,9 @@ class ServerPlugin:
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
             board.begin(number)
-            status = way.play(number, following, self._protocol)
+            status = way.run(number, following, self._protocol)
             board.note(number, status)
-            if status == 0 and not way.rehearsing:
+            if status == 0 and not way.on_trial:
                 return False
             if status in BAD and number not in known and not keep_going:
                 break
@@ -162,7 +158,7 @@ class ServerPlugin:
 
 
 def silence() -> None:
-    """Standard streams to /dev/null: a flood costs nothing, and a closed stream of ours hurts nobody."""
+    """Standard streams to /dev/null: a flood costs nothing, and a stream that a test closes is not missed."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -181,7 +177,7 @@ def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
 
 
 class Quiet:
-    """Takes what the Sifter would tell the parent: the cold baseline has told it already."""
+    """Drops what AddoptsFilter reports: the cold baseline has reported it already."""
 
     def send(self, kind: str, **fields: Any) -> None:
         pass

@@ -1,6 +1,6 @@
 """The servers inside a view: one that has pytest loaded (warm), one that has collected the project too (hot).
 
-The first process loads pytest and forks both; it starts them anew when they die. Each speaks on a socket of its own
+The first process loads pytest and forks both; it starts them anew when they die. Each has a socket of its own
 and forks a child per candidate. StartedPytest like the cold runner, confined: `python -c BOOT here server FDS`.
 """
 

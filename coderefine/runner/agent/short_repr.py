@@ -87,7 +87,7 @@ class Describer:
         return self._guarded(lambda: repr(value)) or self._attributes(value, kind, depth)
 
     def _attributes(self, value: Any, kind: type, depth: int) -> str:
-        """What an object with nothing to say for itself holds; never its address, which changes every run."""
+        """The attributes of an object that has no repr of its own; never its address, which changes every run."""
         fields = getattr(value, "__dict__", None)
         if type(fields) is not dict or depth <= 0:
             return "<%s>" % kind.__name__

@@ -16,7 +16,7 @@ from . import agent_channel, child, cold_plugin, pytest_internals, server_plugin
 
 Message = Dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
-"""In the child: run what a message asks for, and tell."""
+"""In the child: run what a message asks for, and send the result."""
 Judge = Callable[[Message, Run], Message]
 Ours = Callable[[Optional[str]], bool]
 """Whether a file is the project's."""
@@ -73,7 +73,7 @@ def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: R
         "changed": tree.changed,
         "missing": record.get("missing", []),
         "broken": record.get("broken", {}),
-        "told": {"void": record.get("void", "")},
+        "result": {"void": record.get("void", "")},
         "cpu": ended.cpu,
         "wall": ended.wall,
         "died": ended.died,
@@ -89,7 +89,7 @@ def wanted(message: Message, job: Message) -> Optional[List[str]]:
 
 
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
-    """In the child: a whole pytest run with the chosen tests, told as JSON; what pytest does afterwards is left out."""
+    """In the child: a whole pytest run with the chosen tests; what pytest does afterwards is left out."""
     importlib.invalidate_caches()
     run = server_plugin.ServerPlugin(lambda run: tell(chosen(run, message)), wanted(message, job))
     code = server_plugin.pytest_main(job, run)
@@ -205,7 +205,7 @@ def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
 
 
 def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> bytes:
-    """What is told when pytest never came to run the tests."""
+    """Return the result of a run in which pytest did not come to run the tests."""
     record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
     return json.dumps(record).encode("ascii")
 

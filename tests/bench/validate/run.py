@@ -129,7 +129,7 @@ def pool_round(subject: Subject, chosen: Sequence[tuple[str, Mutant]]) -> tuple[
         known = frozenset(name for name, status in baseline.items() if status.bad)
         setup = time.monotonic() - began
         began = time.monotonic()
-        verdicts = list(pool.judge(candidates, Plan(known=known, thorough=False)))
+        verdicts = list(pool.judge(candidates, Plan(known=known)))
         done.seconds = time.monotonic() - began
     for judged in verdicts:
         done.verdicts[judged.candidate.number] = judged.plausible
