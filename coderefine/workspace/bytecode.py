@@ -1,4 +1,4 @@
-"""Views that start with the bytecode which an earlier run of the untouched tree left behind."""
+"""Views that start with the bytecode which an earlier run of the untouched tree compiled."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST = 32 << 20
 
 @dataclass(slots=True)
 class BytecodeViews:
-    """`views`, of which the first of the untouched tree that compiled something hands its bytecode to all later ones.
+    """Give the bytecode that the first view of the untouched tree compiled to all later ones.
 
-    A fresh clone has none, and pytest rewrites the assertions of every test module before it compiles it, which can
-    take longer than the tests. Only code of the untouched tree is kept: what runs with a patch leaves nothing behind,
-    and a patched file gets none (Python compares time and size of a source with those noted in its bytecode).
+    A fresh clone has no bytecode, and pytest rewrites the assertions of every test module before it compiles it,
+    which can take longer than the tests. Only code of the untouched tree is kept: what runs with a patch could change
+    it, and a patched file gets none (Python compares time and size of a source with those noted in its bytecode).
     `top`: the tree's own path. Views at other paths are left alone: pytest does not correct the path in bytecode.
     """
 
@@ -47,7 +47,7 @@ class BytecodeViews:
 
 
 def compiled(host_path: Path) -> dict[str, bytes]:
-    """Bytecode below `host_path`, at most MOST bytes, by repo-relative path."""
+    """Return the bytecode below `host_path`, at most MOST bytes, by repo-relative path."""
     found: dict[str, bytes] = {}
     room = MOST
     for folder, names, files in os.walk(host_path):
@@ -62,12 +62,12 @@ def compiled(host_path: Path) -> dict[str, bytes]:
 
 
 def _content(path: Path, most: int) -> bytes:
-    """What a regular file holds; nothing where it is longer than `most`. Raises OSError for a link."""
+    """Return the content of a regular file; nothing where it is longer than `most`. Raises OSError for a link."""
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         return file.read() if os.fstat(file.fileno()).st_size <= most else b""
 
 
 def _source(path: str) -> str:
-    """The source of bytecode: `tests/__pycache__/test_a.cpython-311-pytest-9.1.0.pyc` comes from `tests/test_a.py`."""
+    """Return the source of a .pyc: `tests/__pycache__/test_a.cpython-311-pytest-9.1.0.pyc` is of `tests/test_a.py`."""
     folder, _, name = path.rpartition(f"{CACHE}/")
     return f"{folder}{name.partition('.')[0]}.py"

@@ -15,14 +15,11 @@ from coderefine.core import Entry, Patch
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.temporary import remove
-from coderefine.workspace.covered import covered
-from coderefine.workspace.environment import NOTHING, Grants, child_environment, relocated
+from coderefine.workspace.environment import MARK, NOTHING, Grants, child_environment, kill_strays, relocated, scratch
 from coderefine.workspace.git_copy import copy_git_folder
 from coderefine.workspace.mirror import Mirror
-from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, namespaces
+from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, covered, namespaces
 from coderefine.workspace.patched_tree import lay, read
-from coderefine.workspace.scratch import scratch
-from coderefine.workspace.strays import MARK, kill_strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class CopyView:
         return f"{kind} ({self.why})" if self.why else kind
 
     def outside(self, path: Path) -> Path:
-        """Where we find what children call `path`."""
+        """Return where we find what children call `path`."""
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def read(self, path: str) -> bytes | None:
@@ -88,7 +85,7 @@ class CopyView:
 
 @dataclass(slots=True)
 class CopyViews:
-    """Copies that are free again are restored and used for the next view; views may overlap."""
+    """Open copied views; a copy that is free again is restored and used for the next view. Views may overlap."""
 
     place: Place
     folder: Path
@@ -117,7 +114,7 @@ class CopyViews:
         return False
 
     def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
-        """Namespaces in which the original is read-only, or None from the first refusal on."""
+        """Create namespaces in which the original is read-only; return None from the first refusal on."""
         for name in ("store", "children", "shared"):
             (temp / name).mkdir()
         if not self.confined:
@@ -152,6 +149,6 @@ class CopyViews:
 
 @contextlib.contextmanager
 def copy_views(place: Place, why: str = "", grants: Grants = NOTHING) -> Iterator[CopyViews]:
-    """Copies in a temporary folder that goes with them. `why`: what keeps us from something better."""
+    """Yield copied views in a temporary folder that is removed with them. `why`: why they are no overlays."""
     with scratch() as folder:
         yield CopyViews(place, folder, why, grants=grants)

@@ -1,17 +1,27 @@
-"""The environment variables of what runs in a private view."""
+"""What surrounds the processes of a private view: a temporary folder, environment variables, and their end."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine import proc
+from coderefine import proc, temporary
+from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 
 DROPPED = ("PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTEST_ADDOPTS_FILE", "OLDPWD", "PWD")
 """A bytecode folder shared by all views could serve one patch the bytecode of another."""
+MARK = "CODEREFINE_VIEW"
+"""Environment variable that every child of a copied view inherits."""
+ROUNDS = 20
+SITE = Path(__file__).with_name("site")
+"""Holds the `sitecustomize` of programs in a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +36,17 @@ NOTHING = Grants()
 
 
 def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grants = NOTHING) -> dict[str, str]:
-    """Our environment without `GIT_*` and without secrets (but those granted), temporary files sent to `temp`."""
+    """Return our environment without `GIT_*` and without secrets (but those granted), temporary files in `temp`."""
     env = proc.clean_env(passed=grants.variables)
     for name in DROPPED:
         env.pop(name, None)
     return {**env, "TMPDIR": str(temp), "TMP": str(temp), "TEMP": str(temp), **(extra or {})}
 
 
-SITE = Path(__file__).with_name("site")
-"""Holds the `sitecustomize` of programs in a copy."""
-
-
 def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
-    """`env` in which Python programs import the copy, whatever path an editable install names.
+    """Return `env` such that Python programs import the copy, whatever path an editable install names.
 
-    What heeds no `sitecustomize` (`python -S`) finds the usual folders of the copy first at least.
+    Without `sitecustomize` (`python -S`) the usual folders of the copy still come first.
     """
     root = copy / place.prefix
     front = [path for path in (root / "src", root) if path.is_dir()]
@@ -51,3 +57,42 @@ def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str
 
 def _moved(path: Path, top: Path, copy: Path) -> Path:
     return copy / path.relative_to(top) if path.is_relative_to(top) else path
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Yield a new folder (mode 0700, path without links), removed at the end. Raises WorkspaceError."""
+    with contextlib.ExitStack() as stack:
+        try:
+            path = stack.enter_context(temporary.folder("view"))
+        except OSError as error:
+            raise WorkspaceError(f"no temporary folder: {error}; free some space or set TMPDIR") from error
+        yield path
+
+
+def sweep() -> int:
+    """Remove the folders that killed runs of this user left, and end what still runs in them; return how many."""
+    return temporary.sweep(lambda path: kill_strays(str(path)))
+
+
+def kill_strays(mark: str) -> None:
+    """Kill until no process carries a mark that starts with `mark`; Linux only: elsewhere only groups are ended."""
+    if not sys.platform.startswith("linux"):
+        return
+    needle = os.fsencode(f"{MARK}={mark}")
+    for _ in range(ROUNDS):
+        found = list(_carriers(needle))
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _carriers(needle: bytes) -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if any(item.startswith(needle) for item in (entry / "environ").read_bytes().split(b"\0")):
+                    yield int(entry.name)

@@ -1,4 +1,4 @@
-"""A git directory for a copy: the original's refs, index and settings, its objects borrowed, nothing that runs."""
+"""A git directory for a copy: the original's refs, index and settings, its objects by reference, nothing that runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 
 
 def copy_git_folder(place: Place, copy: Path) -> None:
-    """Write `copy/.git` anew. What happens in it cannot reach the original: objects are only read from there.
+    """Write `copy/.git` anew. The original stays unchanged: objects are only read from there.
 
     git may touch the time of a borrowed object (it "freshens" what it was about to write); content never changes.
     """
@@ -30,7 +30,7 @@ def copy_git_folder(place: Place, copy: Path) -> None:
         for name in OWN:
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy2(place.worktree_dir / name, target / name)
-    _tame(target / "config")
+    _remove_unsafe_settings(target / "config")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -54,7 +54,7 @@ def _copied(item: Path, target: Path) -> None:
 
 
 def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:
-    """Git directories of submodules; a submodule's name may hold slashes."""
+    """Yield the git directories of submodules; a submodule's name may hold slashes."""
     for item in folder.iterdir():
         if (item / "HEAD").is_file():
             yield item, target / item.name
@@ -62,8 +62,8 @@ def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:
             yield from _modules(item, target / item.name)
 
 
-def _tame(config: Path) -> None:
-    """Without the settings that lead elsewhere or start programs."""
+def _remove_unsafe_settings(config: Path) -> None:
+    """Remove the settings that lead elsewhere or start programs."""
     with contextlib.suppress(FileNotFoundError):
         lines = config.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
         away = re.compile(r"\s*(worktree|hookspath|fsmonitor|sshcommand|editor|pager)\s*=", re.IGNORECASE)

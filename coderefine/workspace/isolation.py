@@ -1,4 +1,4 @@
-"""Chooses how views are made: overlay where the system allows it, else a copy, and says what is missing."""
+"""Choose how views are made: overlay where the system allows it, else a copy; say what is missing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.workspace.bytecode import BytecodeViews
 from coderefine.workspace.copies import CopyViews, copy_views
-from coderefine.workspace.environment import NOTHING, Grants
+from coderefine.workspace.environment import NOTHING, Grants, sweep
 from coderefine.workspace.overlay import OverlayView, OverlayViews
-from coderefine.workspace.scratch import sweep
 
 KINDS = ("auto", "overlay", "copy")
 TRIES, PAUSE = 2, 0.2
@@ -25,7 +24,7 @@ TRIES, PAUSE = 2, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What keeps the user's tree safe here. `missing`: sentences on what is not available and what to do."""
+    """How the user's tree is protected here. `missing`: sentences on what is not available and what to do."""
 
     kind: str
     network_off: bool
@@ -45,7 +44,7 @@ UNCONFINED = (
 def open_views(
     place: Place, *, kind: str = "auto", grants: Grants = NOTHING, tell: Callable[[str], object] = str
 ) -> Iterator[Views]:
-    """Where private views of `place` come from. `kind` is auto, overlay or copy; every view has `grants`.
+    """Yield a source of private views of `place`. `kind` is auto, overlay or copy; every view has `grants`.
 
     The first view decides for auto; `tell` gets a sentence when that is not the best kind, or another one is taken
     later. `open` raises WorkspaceError when the kind asked for is refused.
@@ -62,7 +61,7 @@ def open_views(
 
 
 def describe(place: Place) -> Isolation:
-    """What `open_views(place)` would use, tried for real (one view is opened and closed)."""
+    """Return what `open_views(place)` would use, by opening and closing one view."""
     try:
         with OverlayViews(place).open() as view:
             view.inside.enter()
@@ -81,10 +80,10 @@ def _copied(place: Place, advice: str) -> Isolation:
 
 @dataclass(slots=True)
 class _FirstDecides:
-    """Overlay views, unless the first one is refused: then copies, which keep the reason.
+    """Open overlay views, unless the first one is refused: then copies, which keep the reason.
 
-    `strict`: the refusal is an error instead. A refusal may be the moment's (no memory, a busy machine): it is tried
-    `TRIES` times.
+    `strict`: the refusal is an error instead. A refusal may be temporary (no memory, a busy machine), so the
+    overlay is tried `TRIES` times.
     """
 
     place: Place
@@ -111,7 +110,7 @@ class _FirstDecides:
         return self.chosen
 
     def instead(self, why: str) -> bool:
-        """Copies instead of overlays, or overlays if they are no longer refused; once."""
+        """Change to copies instead of overlays, or to overlays if they are no longer refused; once."""
         with self.turn:
             if self.strict or self.switched:
                 return False
@@ -129,7 +128,7 @@ class _FirstDecides:
             return True
 
     def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View | None:
-        """The first view, if it is an overlay."""
+        """Open the first view; return None if it is no overlay."""
         for left in reversed(range(TRIES)):
             try:
                 with contextlib.ExitStack() as trial:
@@ -148,7 +147,7 @@ class _FirstDecides:
         return None
 
     def _overlay(self, stack: contextlib.ExitStack, *, network: bool) -> OverlayView:
-        """An overlay that can be entered. Raises WorkspaceError."""
+        """Open an overlay that can be entered. Raises WorkspaceError."""
         view = stack.enter_context(OverlayViews(self.place, self.grants).open(network=network))
         view.inside.enter()
         return view

@@ -1,9 +1,10 @@
-"""One set of Linux namespaces per view: own mounts, own processes, own network, all gone with their holder."""
+"""One set of Linux namespaces per view: own mounts, processes and network, which end with their first process."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from coderefine import proc
 from coderefine.errors import ProcessError, WorkspaceError
+from coderefine.project import Place
 from coderefine.workspace.mirror import SKIPPED
 
 INSIDE = Path(__file__).with_name("namespaces_inside.py")
@@ -42,34 +44,34 @@ class Namespaces:
 
     @property
     def host_path(self) -> Path:
-        """The inside's root folder, seen from outside."""
+        """Return the root folder of the namespaces, seen from outside."""
         return Path(f"/proc/{self.pid}/root")
 
     @property
     def entered(self) -> tuple[str, ...]:
-        """What to put before a command that runs inside; it must drop all capabilities but `capabilities` itself."""
+        """Return what to put before a command to run it inside; it must itself drop what is not in `capabilities`."""
         net = () if self.network else ("-n",)
         return ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What a process inside may keep."""
+        """Return the capabilities that a process inside may keep."""
         return tuple(KEPT.split(",")) if self.privileged else ()
 
     @property
     def shared_memory(self) -> tuple[Path, ...]:
-        """The folder of POSIX shared memory, when the one inside is not the system's."""
+        """Return the folder of POSIX shared memory, when the one inside is not the system's."""
         outside, inside = Path("/dev/shm"), self.host_path / "dev/shm"
         with contextlib.suppress(OSError):
             return (outside,) if inside.stat().st_dev != outside.stat().st_dev else ()
         return ()
 
     def argv(self, argv: Sequence[str], cwd: Path) -> tuple[str, ...]:
-        """`argv` run inside, in `cwd`, without the power to change mounts."""
+        """Return the command that runs `argv` inside, in `cwd`, without the power to change mounts."""
         return (*self.entered, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
 
     def enter(self) -> None:
-        """Try it: some sandboxes let us mount but not enter. Raises WorkspaceError."""
+        """Try to run a command inside: some sandboxes let us mount but not enter. Raises WorkspaceError."""
         result = proc.run(self.argv(("true",), Path("/")), cwd="/", timeout=20.0)
         if result.returncode != 0:
             raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")
@@ -79,7 +81,7 @@ _SAME_USER = ("-U", "--preserve-credentials")
 
 
 def _dropped(*, privileged: bool) -> tuple[str, ...]:
-    """An ordinary user loses all capabilities at exec anyway; root only through the bounding set."""
+    """Return the command that drops capabilities: a user loses them at exec anyway, root only by the bounding set."""
     if privileged:
         kept = ",".join(f"+{name}" for name in KEPT.split(","))
         return ("setpriv", "--bounding-set", f"-all,{kept}", "--inh-caps", "-all", "--")
@@ -100,7 +102,7 @@ def _dropped(*, privileged: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSpec:
-    """What the namespaces shall be. `shield` is what every folder of `targets` gets: "overlay" or "readonly".
+    """Describe namespaces to create. `shield`: how every folder of `targets` is protected, "overlay" or "readonly".
 
     `scratch` has the folders `store` and `children` (the children's temporary folder).
     """
@@ -120,7 +122,7 @@ class NamespaceSpec:
 
 @contextlib.contextmanager
 def namespaces(order: NamespaceSpec) -> Iterator[Namespaces]:
-    """Namespaces as ordered, until the end of the block. Raises WorkspaceError, one line.
+    """Create namespaces that exist until the end of the block. Raises WorkspaceError, one line.
 
     Root tries first without a user namespace, where files of other owners stay reachable.
     """
@@ -165,7 +167,7 @@ def _hold(order: NamespaceSpec, *, privileged: bool) -> tuple[subprocess.Popen[b
 
 
 def _mapped(targets: Sequence[Path]) -> None:
-    """A user namespace of one user knows one uid and one gid: folders of others could not be written (EOVERFLOW)."""
+    """Refuse folders of other users: a user namespace with one uid and gid could not write them (EOVERFLOW)."""
     for folder in (inner for target in targets for inner in (target, *filter(Path.is_dir, target.iterdir()))):
         facts = folder.lstat()
         if (facts.st_uid, facts.st_gid) != (os.getuid(), os.getgid()) and folder.name not in SKIPPED:
@@ -199,10 +201,9 @@ def _complaint(holder: subprocess.Popen[bytes]) -> str:
 
 
 def _end(holder: subprocess.Popen[bytes]) -> None:
-    """End of stdin ends process 1, and with it every process inside; unshare follows.
+    """Close stdin: that ends process 1, and with it every process inside; unshare follows.
 
-    Processes that lost their parent outside are buried by the system's init, which may take it a second: they
-    are dead meanwhile, and nobody has to watch.
+    Orphans outside are reaped by the system's init, which may take a second; they are dead by then.
     """
     for stream in (holder.stdin, holder.stdout, holder.stderr):
         if stream is not None:
@@ -210,11 +211,32 @@ def _end(holder: subprocess.Popen[bytes]) -> None:
     try:
         holder.wait(SOON)
     except subprocess.TimeoutExpired:
-        threading.Thread(target=_buried, args=(holder,), daemon=True).start()
+        threading.Thread(target=_reap, args=(holder,), daemon=True).start()
 
 
-def _buried(holder: subprocess.Popen[bytes]) -> None:
+def _reap(holder: subprocess.Popen[bytes]) -> None:
     try:
         holder.wait(5.0)
     except subprocess.TimeoutExpired:
         proc.kill(holder)
+
+
+def covered(place: Place) -> tuple[Path, ...]:
+    """Return the folders of the user that no child may write: the tree, git directories outside of it, and mounts
+    below those, outermost first.
+    """
+    roots = [place.top]
+    for folder in (place.git_dir, place.worktree_dir):
+        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
+            roots.append(folder)
+    below = [mount for mount in _mounts() if any(mount != root and mount.is_relative_to(root) for root in roots)]
+    return (*roots, *sorted(set(below), key=lambda path: len(path.parts)))
+
+
+def _mounts() -> Iterator[Path]:
+    """Yield mount points of this process that are folders (proc(5): mountinfo escapes blanks in octal)."""
+    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
+        name = re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])
+        path = Path(name.decode("utf-8", "surrogateescape"))
+        if path.is_dir():
+            yield path

@@ -16,7 +16,7 @@ from coderefine.workspace.patched_tree import plain
 class Originals(Mapping[str, "bytes | None"]):
     """Content by repo-relative path, None where there is no file; each is read once, when first asked for.
 
-    A file that was written after the run began is refused (PublishError): what was judged is no longer there.
+    A file that was written after the run began is refused (PublishError): it is not what was judged.
     """
 
     def __init__(self, top: Path) -> None:
@@ -39,11 +39,11 @@ class Originals(Mapping[str, "bytes | None"]):
         return isinstance(path, str)
 
     def outside(self, path: str) -> bool:
-        """Whether links lead from `path` out of the tree."""
+        """Return whether links lead from `path` out of the tree."""
         return not self._top.joinpath(*plain(path)).resolve().is_relative_to(self._top.resolve())
 
     def edited(self, since: int) -> tuple[str, ...]:
-        """Files that were written after `since` (`time.time_ns`), as far as git does not ignore them."""
+        """Return files that were written after `since` (`time.time_ns`), as far as git does not ignore them."""
         argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
         names = run(argv, cwd=self._top).stdout.decode("utf-8", "surrogateescape").split("\0")
         return tuple(dict.fromkeys(name for name in names if name and _written(self._top / name) > since))
@@ -62,7 +62,7 @@ class Originals(Mapping[str, "bytes | None"]):
 
 
 def _written(file: Path) -> int:
-    """When a file or what is known about it was changed last; 0 for a folder (a submodule) or nothing."""
+    """Return when a file or its metadata was changed last; 0 for a folder (a submodule) or nothing."""
     try:
         facts = file.lstat()
     except OSError:

@@ -10,11 +10,9 @@ from pathlib import Path
 from coderefine import proc
 from coderefine.core import Entry, Patch
 from coderefine.project import Place
-from coderefine.workspace.covered import covered
-from coderefine.workspace.environment import NOTHING, Grants, child_environment
-from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, namespaces
+from coderefine.workspace.environment import NOTHING, Grants, child_environment, scratch
+from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, covered, namespaces
 from coderefine.workspace.patched_tree import lay, read
-from coderefine.workspace.scratch import scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,11 @@ class OverlayView:
         return "overlay" if self.inside.network else "overlay, network off"
 
     def outside(self, path: Path) -> Path:
-        """Where we find what children call `path`."""
+        """Return where we find what children call `path`."""
         return self.inside.host_path / path.relative_to(path.anchor)
 
     def patched(self, patch: Patch) -> OverlayView:
-        """This view after `patch` was written into it."""
+        """Write `patch` into this view; return the view."""
         lay(self.host_path, patch)
         return replace(self, patch=patch)
 
@@ -75,7 +73,7 @@ class OverlayView:
 
 @dataclass(frozen=True, slots=True)
 class OverlayViews:
-    """Every view has namespaces and layers of its own, so nothing can be left over."""
+    """Open overlay views: each has namespaces and layers of its own, so nothing is left over."""
 
     place: Place
     grants: Grants = NOTHING
@@ -89,5 +87,5 @@ class OverlayViews:
             with namespaces(order) as inside:
                 yield OverlayView(self.place.top, inside, folder, self.grants).patched(patch)
 
-    def instead(self, why: str) -> bool:  # noqa: ARG002 - there is no choice here
+    def instead(self, why: str) -> bool:  # noqa: ARG002 - there is no other kind
         return False

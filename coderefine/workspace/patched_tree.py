@@ -1,4 +1,4 @@
-"""Writes a patch into a private tree, and reads from it, without ever following a link out of it."""
+"""Write a patch into a private tree, and read from it, without ever following a link out of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 def lay(host_path: Path, patch: Patch) -> None:
-    """Write `patch` into the tree at `host_path`. Raises WorkspaceError naming the path that would not go."""
+    """Write `patch` into the tree at `host_path`. Raises WorkspaceError with the path that cannot be written."""
     for path, content in patch.files.items():
         _written(host_path, path, content)
 
@@ -33,12 +33,12 @@ def add(host_path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def prune(host_path: Path, gone: Iterable[str]) -> None:
-    """Remove the folders of files that are `gone`, as far as nothing but forgotten bytecode is in them."""
+    """Remove the folders of files that are `gone` where nothing but stale bytecode is left in them."""
     folders = {parent for path in gone for parent in PurePosixPath(path).parents if parent.parts}
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
         with contextlib.suppress(OSError), _parent(host_path, f"{folder}/x", make=False) as (handle, _):
             if os.listdir(handle) == ["__pycache__"]:  # noqa: PTH208
-                _forget_bytecode(handle)
+                _drop_bytecode(handle)
                 os.rmdir("__pycache__", dir_fd=handle)
         with contextlib.suppress(OSError), _parent(host_path, str(folder), make=False) as (handle, name):
             os.rmdir(name, dir_fd=handle)
@@ -61,11 +61,11 @@ def _lay(host_path: Path, path: str, content: bytes | None) -> None:
         if content is not None:
             _create(folder, name, content, old)
         if name.endswith(".py"):
-            _forget_bytecode(folder, name[:-3])
+            _drop_bytecode(folder, name[:-3])
 
 
 def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) -> None:
-    """A new inode: read-only files can be replaced, hard links elsewhere keep their content."""
+    """Create a new inode: read-only files can be replaced, hard links elsewhere keep their content."""
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o666, dir_fd=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
@@ -76,8 +76,8 @@ def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) 
         os.utime(file.fileno(), (when, when))
 
 
-def _forget_bytecode(folder: int, stem: str = "") -> None:
-    """Also unchecked .pyc files (PEP 552) and pytest's rewritten ones must not hide a patch. No `stem`: all of them."""
+def _drop_bytecode(folder: int, stem: str = "") -> None:
+    """Delete the bytecode of module `stem` ("": all), pytest's too: unchecked .pyc files (PEP 552) hide a patch."""
     with contextlib.suppress(OSError):
         cache = os.open("__pycache__", os.O_RDONLY | os.O_DIRECTORY | NOFOLLOW, dir_fd=folder)
         try:
@@ -97,7 +97,7 @@ def _facts(folder: int, name: str) -> os.stat_result | None:
 
 @contextlib.contextmanager
 def _parent(host_path: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """The opened folder of `path`, walked step by step so that no step is a link, and the file's name."""
+    """Yield the opened folder of `path`, reached step by step so that no step is a link, and the file's name."""
     *folders, name = plain(path)
     handle = os.open(host_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -114,7 +114,7 @@ def _parent(host_path: Path, path: str, *, make: bool) -> Iterator[tuple[int, st
 
 
 def plain(path: str) -> tuple[str, ...]:
-    """The steps of a repo-relative path. Raises WorkspaceError for anything that could leave the tree."""
+    """Return the steps of a repo-relative path. Raises WorkspaceError for anything that could leave the tree."""
     steps = PurePosixPath(path).parts
     if not steps or path.startswith("/") or "\0" in path or any(step == ".." for step in steps):
         raise WorkspaceError(f"{path!r} is no path inside the repository")
@@ -122,7 +122,7 @@ def plain(path: str) -> tuple[str, ...]:
 
 
 def read(top: Path, host_path: Path, path: str) -> bytes | None:
-    """Content of a file as children at `top` see it; None when there is none. Links are followed inside only."""
+    """Return the content of a file as children at `top` see it, or None. Links are followed inside only."""
     target = _resolved(top, host_path, list(plain(path)))
     if target is None:
         return None
@@ -135,7 +135,7 @@ def read(top: Path, host_path: Path, path: str) -> bytes | None:
 
 
 def _resolved(top: Path, host_path: Path, steps: list[str]) -> Path | None:
-    """`steps` below `host_path` with links resolved as seen from `top`; None when they lead out or in circles."""
+    """Return `steps` below `host_path`, links resolved as seen from `top`; None when they lead out or in circles."""
     here: list[str] = []
     for _ in range(400):
         if not steps:

@@ -1,4 +1,4 @@
-"""Views of another tree than the one that lies there: every patch is laid over the same files."""
+"""Views of another state of the tree than the working tree: every patch is applied to the same files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from coderefine.workspace.patched_tree import prune
 
 @dataclass(frozen=True, slots=True)
 class SnapshotViews:
-    """`views` with `then` (path -> content, None: no file) under every patch.
+    """Write `then` (path -> content, None: no file) into every view, under its patch.
 
-    Folders that are empty without the files that are not there go too: git knows no empty folder, and Python would
-    import one as a namespace package.
+    Folders that become empty are removed, too: git has no empty folders, and Python would import one as a namespace
+    package.
     """
 
     views: Views

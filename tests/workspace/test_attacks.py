@@ -15,7 +15,7 @@ import pytest
 
 from coderefine.project import locate
 from coderefine.workspace import open_views
-from coderefine.workspace.scratch import scratch, sweep
+from coderefine.workspace.environment import scratch, sweep
 from tests.support.trees import photograph
 
 ATTACKS = {
