@@ -1,13 +1,168 @@
-"""What a critic is asked, and what it said about one tree."""
+"""What a critic is asked, and what it found in one tree: findings, the outcome of tests, what tests needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 
-from coderefine.core.cases import Case, Coverage
-from coderefine.core.findings import Finding, Severity
-from coderefine.core.freedom import Freedom, Needs
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What tests did on the untouched tree beyond its view: files changed, secrets read, Unix sockets.
+
+    `write`: files and folders. `unix`: they create Unix sockets; `sockets`: those outside that they connect to.
+    `memory`: bytes that their largest process took.
+    """
+
+    write: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+    unix: bool = False
+    memory: int = 0
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(
+            tuple(dict.fromkeys((*self.write, *other.write))),
+            tuple(dict.fromkeys((*self.read, *other.read))),
+            tuple(dict.fromkeys((*self.sockets, *other.sockets))),
+            self.unix or other.unix,
+            max(self.memory, other.memory),
+        )
+
+    def __bool__(self) -> bool:
+        """Return whether the tightest bounds are not enough."""
+        return bool(self.write or self.read or self.sockets or self.unix)
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """A step of the ladder from tight to loose (sandbox.steps), and the needs that were seen."""
+
+    step: int = 0
+    needs: Needs = Needs()
+
+    def at(self, step: int) -> Freedom:
+        return replace(self, step=step)
+
+
+class Status(str, Enum):
+    """The outcome of one test, in pytest's words."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    XPASSED = "xpassed"
+
+    @property
+    def bad(self) -> bool:
+        return self in (Status.FAILED, Status.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One traceback frame; `path` repo-relative when inside the repository, absolute otherwise.
+
+    `span`: line, column, last line, end column (columns in UTF-8 bytes, as `ast` counts) of the expression that was
+    running; empty before Python 3.11.
+    """
+
+    path: str
+    line: int
+    function: str
+    locals: Mapping[str, str] = field(default_factory=dict)
+    span: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a test failed: innermost frame last, values as short reprs, output already cut.
+
+    `wrong`: an attribute, name, key or keyword that was asked for and is not there; `nearest`: the most alike of those
+    that are, on the very object.
+    """
+
+    message: str
+    exception: str = ""
+    assertion: str = ""
+    frames: tuple[Frame, ...] = ()
+    output: str = ""
+    wrong: str = ""
+    nearest: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Return all that pytest reports about it."""
+        return f"{self.message}\n{self.assertion}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test's result. `seconds` covers set-up, call and tear-down."""
+
+    id: str
+    status: Status
+    seconds: float = 0.0
+    path: str = ""
+    line: int = 0
+    failure: Failure | None = None
+
+
+Coverage = Mapping[str, Mapping[str, frozenset[int]]]
+"""Executed lines: test id -> repo-relative path -> line numbers. Key "" holds import-time lines."""
+
+
+class Severity(str, Enum):
+    """HARD findings block; SOFT ones inform."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines `first`..`last` of a file, 1-based and inclusive."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+Identity = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One actionable remark.
+
+    `path` is relative to the top of the repository, POSIX separators. `symbol` is the qualified name of
+    the enclosing function or class, or a test id. `weight` is the critic's number (complexity, say).
+    """
+
+    critic: str
+    rule: str
+    path: str
+    message: str
+    span: Span | None = None
+    symbol: str = ""
+    evidence: str = ""
+    instruction: str = ""
+    severity: Severity = Severity.HARD
+    weight: float = 1.0
+
+    @property
+    def identity(self) -> Identity:
+        """Return what makes two findings the same: never the line or the message, because both change."""
+        return (self.critic, self.path, self.rule, self.symbol)
+
+    @property
+    def where(self) -> str:
+        """Return `path:line`, or the path alone."""
+        return f"{self.path}:{self.span.first}" if self.span else self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +174,13 @@ class Ask:
     `files`: run only the tests of these files, named as in ids (None: of all).
     `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
     `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any, and
-    (before Python 3.12, where recording is dear) of the tests `watched` only unless that is None.
+    (before Python 3.12, where recording is slow) of the tests `watched` only unless that is None.
     `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
     `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is ended as if it
     would never end, unless others took nearly as long (None: only wall time counts); on the untouched
     tree it goes on beside the others until that is certain (see runner/suspect.py).
-    `freedom`: how far tests are let loose (see sandbox.steps); None: nothing but the view confines them, as befits
-    the user's own code. `record`: report what they touch outside of the view (`Check.needs`).
+    `freedom`: how loosely tests are confined (see sandbox.steps); None: only by the view, which is enough for the
+    user's own code. `record`: report what they touch outside of the view (`Check.needs`).
     """
 
     scope: tuple[str, ...] = (".",)
@@ -49,12 +204,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one critic said about one tree.
+    """The result of one critic on one tree.
 
     `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
-    `tool` names the program and version that spoke. `scores` by criterion and their weighted mean `total`
+    `tool` names the program and its version. `scores` by criterion and their weighted mean `total`
     (1 poor, 5 nothing to add) are a review's; None: it gave none. `confined`: what confined the tests, in words.
-    `followed`: tests started Python programs of which lines were recorded. `needs`: what they took, see `Ask.record`.
+    `followed`: tests started Python programs of which lines were recorded. `needs`: see `Ask.record`.
     `carried`: ids among `cases` that were not run: the outcomes are the baseline's (loop/fast_proof.py).
     """
 
@@ -76,12 +231,12 @@ class Check:
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """Ids of the tests that failed or errored, in collection order."""
+        """Return the ids of the tests that failed or errored, in collection order."""
         return tuple(case.id for case in self.cases.values() if case.status.bad)
 
     @property
     def durations(self) -> dict[str, float]:
-        """Seconds of each test, by id."""
+        """Return the seconds of each test, by id."""
         return {name: case.seconds for name, case in self.cases.items()}
 
     @property

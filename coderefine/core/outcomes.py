@@ -1,15 +1,120 @@
-"""The end of a run: why it stopped, what was proved, what is left."""
+"""A run: its progress events, what it spends, its attempts, and how it ended."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from coderefine.core.attempts import Attempt
-from coderefine.core.findings import Finding, Severity
-from coderefine.core.offers import Offer
-from coderefine.core.patches import Patch
-from coderefine.core.spending import NOTHING, Cost
+from coderefine.core.checks import Case, Check, Coverage, Finding, Severity
+from coderefine.core.patches import Offer, Patch
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Progress of a run. `kind` is one of EVENTS; `done` of `total` counts the stage's own unit.
+
+    `most`: seconds that the run may take, where that is known.
+    """
+
+    kind: str
+    text: str = ""
+    done: int = 0
+    total: int | None = None
+    seconds: float = 0.0
+    cost: Cost | None = None
+    most: float | None = None
+
+
+EVENTS = ("stage", "critic", "tests", "search", "attempt", "verdict", "request", "spent", "note")
+Listen = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was spent. `usd` is None once any part of it has an unknown price."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    test_runs: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Cost) -> Cost:
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Cost(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            usd,
+            self.seconds + other.seconds,
+            self.test_runs + other.test_runs,
+        )
+
+
+NOTHING = Cost()
+"""What a run starts with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Ceilings, each checked before it is spent; None is unlimited. `usd` in dollars, `seconds` wall time."""
+
+    iterations: int | None = 6
+    requests: int | None = 12
+    tokens: int | None = 200_000
+    usd: float | None = 1.0
+    seconds: float | None = 600.0
+    test_runs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Acceptance or refusal, with the reason."""
+
+    ok: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One candidate and what became of it. Number 0 is the baseline: the empty patch."""
+
+    number: int
+    patch: Patch
+    checks: tuple[Check, ...] = ()
+    verdict: Verdict = Verdict(ok=True)
+    cost: Cost = NOTHING
+
+    def check(self, critic: str) -> Check | None:
+        return next((check for check in self.checks if check.critic == critic), None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(finding for check in self.checks for finding in check.findings)
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """Return the lines that the tests ran; None when they were not recorded."""
+        return next((check.coverage for check in self.checks if check.coverage is not None), None)
+
+    @property
+    def cases(self) -> Mapping[str, Case]:
+        check = next((check for check in self.checks if check.cases), None)
+        return check.cases if check else {}
+
+    @property
+    def carried(self) -> frozenset[str]:
+        """Return the ids among `cases` that were not run: their outcomes are the baseline's."""
+        return frozenset[str]().union(*(check.carried for check in self.checks))
 
 
 class Stop(str, Enum):
@@ -50,12 +155,12 @@ class Evidence:
 
     @property
     def word(self) -> str:
-        """What the patch is: `proved`, or only `plausible`."""
+        """Return `proved`, or `plausible` when there are doubts."""
         return "plausible" if self.doubts else "proved"
 
     @property
     def proved_by(self) -> str:
-        """Which tests prove it, in words; "" where all do."""
+        """Return which tests prove it, in words; "" where all do."""
         if self.ran is None:
             return ""
         return "proved by {:,} of {:,} tests (--fast-proof): those that can reach the patch".format(*self.ran)

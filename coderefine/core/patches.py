@@ -1,7 +1,8 @@
-"""New content by path."""
+"""Patches: new content by path, and plausible ones that are offered instead of written."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -21,8 +22,70 @@ class Patch:
     summary: str = ""
 
     def then(self, files: Mapping[str, bytes | None], *, origin: str, summary: str) -> Patch:
-        """This patch with `files` laid over it."""
+        """Return this patch with `files` on top."""
         return Patch({**self.files, **files}, origin, summary)
 
     def __bool__(self) -> bool:
         return bool(self.files)
+
+
+CONTEXT, LINES = 1, 14
+"""Unchanged lines around a change, and lines of one diff, that are shown."""
+PLAUSIBLE = "plausible, offered"
+"""Beginning of the verdict on an attempt that passed every check and is not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One plausible patch. Its files are whole new contents, made from those that the offer holds in `before`.
+
+    `changed`: nearby answers that it changes, and all that were compared. `alike`: plausible patches found that behave
+    as it does, itself included.
+    """
+
+    patch: Patch
+    changed: tuple[int, int] | None = None
+    alike: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order."""
+
+    call: str
+    module: str
+    answers: tuple[str, ...]
+
+    def text(self, first: int = 1) -> str:
+        """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates'`; the alternatives are numbered from `first` on."""
+        by_answer: dict[str, list[str]] = {}
+        for number, answer in enumerate(self.answers, first):
+            by_answer.setdefault(answer or "unknown", []).append(str(number))
+        answers = " | ".join(f"{', '.join(numbers)}: {answer}" for answer, numbers in by_answer.items())
+        return f"{self.call} → {answers}"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Patches that repair the same `tests`, the most likely first, none of them sure enough to be written.
+
+    `why` the first is not. `ways`: how many behaviours all plausible patches have. `modules`: where to find the names
+    that questions use. `before`: what the alternatives' files hold without them.
+    """
+
+    alternatives: tuple[Alternative, ...]
+    tests: frozenset[str] = frozenset()
+    why: str = ""
+    ways: int = 1
+    questions: tuple[Question, ...] = ()
+    modules: tuple[str, ...] = ()
+    before: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
+
+    def diff(self, alternative: Alternative) -> list[str]:
+        """Return the lines that `alternative` changes, with one line around them; cut when there are many."""
+        found: list[str] = []
+        for path, data in alternative.patch.files.items():
+            old, new = ((one or b"").decode("utf-8", "replace").splitlines() for one in (self.before.get(path), data))
+            rows = difflib.unified_diff(old, new, lineterm="", n=CONTEXT)
+            found += [line for line in rows if not line.startswith(("---", "+++", "@@"))]
+        return found if len(found) <= LINES else [*found[: LINES - 1], "…"]

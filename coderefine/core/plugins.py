@@ -6,15 +6,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from coderefine.core.attempts import Attempt, Verdict
-from coderefine.core.cases import Coverage
-from coderefine.core.checks import Ask, Check
-from coderefine.core.findings import Finding
-from coderefine.core.freedom import Freedom
-from coderefine.core.offers import Offer
-from coderefine.core.outcomes import Outcome
-from coderefine.core.patches import Patch
-from coderefine.core.spending import Cost
+from coderefine.core.checks import Ask, Check, Coverage, Finding, Freedom
+from coderefine.core.outcomes import Attempt, Cost, Outcome, Verdict
+from coderefine.core.patches import Offer, Patch
 from coderefine.core.views import View, Views
 
 
@@ -28,19 +22,19 @@ class Critic(Protocol):
     def gate(self) -> bool: ...
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Judge the tree of `view`. Raises CriticError when the tool itself could not speak."""
+        """Judge the tree of `view`. Raises CriticError when the tool itself failed."""
         ...
 
 
 @runtime_checkable
 class Comparer(Protocol):
-    """An adviser that has to see an attempt beside its rivals, as whoever measures time has to."""
+    """An adviser that has to compare an attempt with its rivals, for example one that measures time."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
-        """What it says of `view`; or a no with its reason, which ends the attempt.
+        """Return its result on `view`; or a refusal with its reason, which ends the attempt.
 
-        `rivals`: the first tree it was asked about and, if that is another, the best one so far, each with what it
-        said. Raises CriticError when it could not speak.
+        `rivals`: the first tree it was asked about and, if that is another, the best one so far, each with its
+        result. Raises CriticError when it failed.
         """
         ...
 
@@ -85,11 +79,11 @@ class Proposer(Protocol):
 
     @property
     def spent(self) -> Cost:
-        """What this proposer has spent so far in this run."""
+        """Return what this proposer has spent so far in this run."""
         ...
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Raises BudgetError before a limit is crossed, ModelError when the model's server says a final no."""
+        """Yield patches. Raises BudgetError before a limit is crossed, ModelError on a final refusal of the server."""
         ...
 
 

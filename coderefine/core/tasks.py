@@ -1,12 +1,12 @@
-"""What "done" means."""
+"""Tasks: what "done" means for a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from coderefine.core.attempts import Attempt
-from coderefine.core.findings import Finding
+from coderefine.core.checks import Finding
+from coderefine.core.outcomes import Attempt
 from coderefine.core.plugins import Critic
 
 Read = Callable[[str], "str | None"]
@@ -27,15 +27,15 @@ class Task:
 
     `settings`: configuration keys as in TOML, for what the user has not set; `gates` are those that run, while
     `commands`, `criteria` and `protect` are added to the user's.
-    `wanted`: the files the work goes into; they count as unfinished until they hold more than at the start, and stubs
-    in them until they are written. `judged`: the tests that judge it: those of other files, where they fail, are none
-    of its business. `drafts`: let the model draft tests, as advice; `drafted`: a new file, handed over
-    with the patch, that holds those that pass, marked as drafts ("": none).
+    `wanted`: the files the work goes into; they count as unfinished until they hold more than at the start, and
+    stubs in them until they are written. `judged`: the tests that judge it: those of other files, where they fail,
+    are ignored. `drafts`: let the model draft tests, as advice; `drafted`: a new file, handed over with the patch,
+    that holds those that pass, marked as drafts ("": none).
     `checks`: gates as functions. `reward`: a score that decides between attempts the gates like equally. `critics`:
     makers of further critics, called with place, interpreter, config, listen.
-    `enough`: the score (of a review: 1 to 5) or the test of an attempt that ends the search; None: when nobody has a
-    remark left. `keeps`: the code has to answer as before, also calls that no test makes.
-    `refuses(path, before, after)`: why such a change is not this task's business ("" when it is).
+    `enough`: the score (of a review: 1 to 5) or the test of an attempt that ends the search; None: when no remark
+    is left. `keeps`: the code has to answer as before, also calls that no test makes.
+    `refuses(path, before, after)`: why this task does not allow such a change ("" when it does).
     """
 
     name: str
@@ -57,7 +57,7 @@ class Task:
     refuses: Callable[[str, bytes | None, bytes | None], str] | None = None
 
     def is_refinement_sufficient(self, attempt: Attempt) -> bool:
-        """Whether `attempt`, which the gates are content with, is good enough although remarks are left."""
+        """Return whether `attempt`, which passes the gates, is good enough although remarks are left."""
         if self.enough is None:
             return False
         if callable(self.enough):

@@ -48,7 +48,7 @@ class View(Protocol):
 
     `top` is the repository's top as children see it (the project's own path under an overlay); `host_path` is
     the same folder as *we* may read it from outside. `temp` is a throw-away directory, same path on both sides.
-    `patch` is what was laid over the baseline.
+    `patch` is what was applied to the baseline.
     """
 
     @property
@@ -66,11 +66,11 @@ class View(Protocol):
 
     @property
     def entry(self) -> Entry:
-        """For the launcher of the sandbox, which starts all that runs the project's code."""
+        """Return how the sandbox's launcher, which starts all that runs the project's code, gets in."""
         ...
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment for what `argv` starts: no secrets, temporary files sent to a place of the view's."""
+        """Return the environment for processes in the view: no secrets, temporary files in a folder of the view."""
         ...
 
     def run(
@@ -88,10 +88,10 @@ class View(Protocol):
 
 
 class Views(Protocol):
-    """Where views come from. Each is fresh: baseline files restored, patch applied, nothing left over."""
+    """A source of views. Each is fresh: baseline files restored, patch applied, nothing left over."""
 
     def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
 
     def instead(self, why: str) -> bool:
-        """Open views of another kind from now on, if there is one that was not tried yet; whether there is."""
+        """Open views of another kind from now on; return False where there is none that was not tried yet."""
         ...
