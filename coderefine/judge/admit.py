@@ -18,7 +18,7 @@ from coderefine.judge.forbidden_names import forbidden_names
 from coderefine.judge.test_literals import test_literals
 from coderefine.judge.violations import new_violations
 from coderefine.judge.weakened_tests import Helpers, changed_examples, no_helpers, weakened
-from coderefine.project.protected_names import NAMES
+from coderefine.project.protection import NAMES
 
 Reason = Callable[[str], "str | None"]
 

@@ -16,9 +16,9 @@ def affected(
     is_test: Callable[[str], bool],
     hidden: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> list[str]:
-    """Test files among `files` (Python, repo-relative) that import a file of `changed`, directly or not, or are one.
+    """Return tests among `files` (Python, repo-relative) that import one of `changed`, directly or not, or are one.
 
-    A changed conftest.py affects all tests beside and below it. Errs on the side of too many: a name may stand for
+    A changed conftest.py affects all tests beside and below it. Rather too many than too few: a name may stand for
     several files. What is only reached through data, plug-ins or other programs is not seen. `hidden`: contents to
     read instead of those below `top`.
     """
@@ -51,10 +51,10 @@ def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
 
 
 def is_test_file(path: str, is_test: Callable[[str], bool]) -> bool:
-    """Whether pytest may find tests in it: what only supports tests is none."""
+    """Return whether pytest may find tests in it: a file that only supports tests is none."""
     return is_test(path) and PurePosixPath(path).name not in ("conftest.py", "__init__.py")
 
 
 def python_files(top: Path) -> list[str]:
-    """Repo-relative Python files below `top`, environments and hidden folders left out; no process is started."""
+    """Return repo-relative Python files below `top`, environments and hidden folders left out; starts no process."""
     return list(walk(str(top)))

@@ -1,4 +1,4 @@
-"""Where the tools of the Python world keep a project's environment; cheap places first, each said by name."""
+"""Where Python tools keep a project's environment; cheap places first, each with its name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PythonCandidate:
 
 
 def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Existing interpreters, best first. A tool is started only when everything cheaper was refused."""
+    """Yield existing interpreters, best first. A tool is started only when everything cheaper was refused."""
     folders = tuple(dict.fromkeys((place.root, place.top)))
     if environ.get("VIRTUAL_ENV"):
         yield from _in(Path(environ["VIRTUAL_ENV"]), "VIRTUAL_ENV")
@@ -44,11 +44,11 @@ def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandi
     if environ.get("CONDA_PREFIX") and environ.get("CONDA_DEFAULT_ENV", "base") != "base":
         yield from _in(Path(environ["CONDA_PREFIX"]), "conda, active")
     for folder in folders:
-        yield from _told(folder, environ)
+        yield from _asked_tools(folder, environ)
 
 
 def python_of(environment: Path) -> Path:
-    """The interpreter of a virtual or conda environment; the path need not exist."""
+    """Return the interpreter of a virtual or conda environment; the path need not exist."""
     windows = environment / "Scripts" / "python.exe"
     return windows if windows.exists() else environment / "bin" / "python"
 
@@ -60,7 +60,7 @@ def _in(environment: Path, source: str) -> Iterator[PythonCandidate]:
 
 
 def _beside(folder: Path) -> Iterator[PythonCandidate]:
-    """Environments in the project's own folder."""
+    """Yield environments in the project's own folder."""
     for name in (".venv", "venv"):
         yield from _pointed(folder / name, name)
     yield from _pdm_note(folder)
@@ -77,7 +77,7 @@ def _newest(python: Path) -> float:
 
 
 def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
-    """An environment, or a file naming one (pipenv and virtualenvwrapper write such a `.venv`)."""
+    """Yield an environment, or the one that a file names (pipenv and virtualenvwrapper write such a `.venv`)."""
     if path.is_file():
         name = path.read_text("utf-8", "replace").strip()
         path = Path(name) if "/" in name else Path.home() / ".virtualenvs" / name
@@ -94,7 +94,7 @@ def _pdm_note(folder: Path) -> Iterator[PythonCandidate]:
 
 
 def _at_home(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Environments kept in the user's home, found by the same hash of the path the tools compute."""
+    """Yield environments in the user's home, found by the hash of the path that the tools compute."""
     home = Path(environ.get("HOME") or Path.home())
     if environ.get("UV_PROJECT_ENVIRONMENT") and (folder / "uv.lock").is_file():
         yield from _in(folder / environ["UV_PROJECT_ENVIRONMENT"], "uv")
@@ -116,7 +116,7 @@ def _hash(path: Path, size: int) -> str:
 
 
 def _conda(folder: Path, home: Path) -> Iterator[PythonCandidate]:
-    """The environment that `environment.yml` names, in the usual installations."""
+    """Yield the environment that `environment.yml` names, in the usual installations."""
     for note in (folder / "environment.yml", folder / "environment.yaml"):
         name = _conda_name(note)
         for base in (".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba") if name else ():
@@ -124,7 +124,7 @@ def _conda(folder: Path, home: Path) -> Iterator[PythonCandidate]:
 
 
 def _conda_name(note: Path) -> str:
-    """The `name:` line of a conda environment file; "" without one. YAML's one line is enough here."""
+    """Return the `name:` line of a conda environment file; "" without one."""
     if note.is_file():
         for line in note.read_text("utf-8", "replace").splitlines():
             if line.startswith("name:"):
@@ -132,8 +132,8 @@ def _conda_name(note: Path) -> str:
     return ""
 
 
-def _told(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """What the tool itself answers; asked only when its file is there and it is installed."""
+def _asked_tools(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
+    """Ask each tool that is installed and whose file is there."""
     for tool, files, question in TOOLS:
         if any((folder / name).is_file() for name in files) and shutil.which(tool, path=environ.get("PATH")):
             path = _asked(folder, question, environ)

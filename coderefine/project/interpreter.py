@@ -1,21 +1,92 @@
-"""The project's own interpreter: the first of the known places that has pytest."""
+"""The project's own interpreter: the first in the known places that has pytest."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from coderefine.errors import SurroundingsError
+from coderefine import proc
+from coderefine.errors import ProcessError, SurroundingsError
 from coderefine.project.environments import PythonCandidate, candidates, python_of
 from coderefine.project.place import Place
-from coderefine.project.probe import ProbeResult, probe
+
+PROBE = """
+import os, sys
+if sys.path and sys.path[0] == "": del sys.path[0]
+from importlib.machinery import PathFinder
+spec = PathFinder.find_spec("pytest")
+version = "-"
+if spec and spec.origin:
+    version = "?"
+    for name in sorted(os.listdir(os.path.dirname(os.path.dirname(spec.origin)))):
+        if name.startswith("pytest-") and name.endswith((".dist-info", ".egg-info")):
+            version = name.split("-")[1].replace(".dist", "").replace(".egg", "")
+found = {"": set(sys.builtin_module_names)}
+for folder in sys.path:
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        stem, dot, end = name.partition(".")
+        if stem.isidentifier() and (end == "py" or end.endswith(("so", "pyd")) or not dot):
+            found.setdefault(folder, set()).add(stem)
+maps = [getattr(module, "MAPPING", None) for name, module in list(sys.modules.items()) if "__editable__" in name]
+for where in maps + [getattr(finder, "_redirections", None) for finder in sys.meta_path]:
+    for name, target in where.items() if isinstance(where, dict) else ():
+        found.setdefault(os.path.dirname(str(target)), set()).add(name.partition(".")[0])
+sys.stdout.buffer.write("\\n".join(
+    ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix] +
+    ["\\t".join([folder] + sorted(found[folder])) for folder in found]).encode("utf-8", "surrogateescape"))
+"""
+"""`importlib.metadata` costs more than the rest together; the folder's name says the version as well."""
+
+OLDEST = (3, 9)
+"""The oldest Python that the runner's agent supports."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What an interpreter answered; `pytest` is its version, None when it has none. `fault`: why it cannot be used.
+
+    `importable`: top-level names by the folder they are imported from ("": built in).
+    """
+
+    version: str = ""
+    pytest: str | None = None
+    prefix: Path = Path()
+    fault: str = ""
+    importable: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) -> ProbeResult:
+    """Run the probe with `python` (10-20 ms). Never raises: a fault is part of the result."""
+    if not python.is_file():
+        return ProbeResult(fault="does not exist")
+    if not os.access(python, os.X_OK):
+        return ProbeResult(fault="is not executable")
+    try:
+        result = proc.run((str(python), "-c", PROBE), env=proc.clean_env(base=environ), timeout=timeout)
+    except ProcessError as error:
+        return ProbeResult(fault=str(error))
+    lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
+    if result.returncode != 0 or len(lines) < 4 or lines[0] != "coderefine":
+        late = f"did not answer within {timeout:g} s"
+        return ProbeResult(fault=late if result.timed_out else f"does not run: {result.complaint}")
+    return _answer(lines)
+
+
+def _answer(lines: list[str]) -> ProbeResult:
+    version, pytest, prefix = lines[1:4]
+    if tuple(map(int, version.split(".")[:2])) < OLDEST:
+        return ProbeResult(fault=f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed")
+    rows = (line.split("\t") for line in lines[4:])
+    importable = {folder: frozenset(names) for folder, *names in rows}
+    return ProbeResult(version, None if pytest == "-" else pytest, Path(prefix), importable=importable)
 
 
 class Choices(Protocol):
-    """What the configuration says about interpreters (a `Config` does)."""
+    """The part of the configuration about interpreters (a `Config` has it)."""
 
     @property
     def python(self) -> str | None: ...
@@ -41,7 +112,7 @@ class Interpreter:
     importable: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
 
     def modules(self, top: Path) -> frozenset[str]:
-        """Top-level names that can be imported and are not those of the project at `top`.
+        """Return top-level names that can be imported and are not those of the project at `top`.
 
         An environment inside the project counts; an editable install puts the project's own folders on the path.
         """
@@ -55,7 +126,7 @@ class Interpreter:
 
 
 def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> Interpreter:
-    """The interpreter to run the project's tests with (usually one process of 20 ms).
+    """Return the interpreter to run the project's tests with (usually one process of 20 ms).
 
     Order: `config.python`, VIRTUAL_ENV (unless it is the one coderefine itself lives in), .venv/venv, uv,
     poetry, pdm, hatch, pipenv, tox, nox, conda, ours. Raises SurroundingsError naming all that was tried when
@@ -83,7 +154,7 @@ def _answers(place: Place, environ: Mapping[str, str]) -> Iterator[tuple[PythonC
 
 
 def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """The candidates, each path once; ours comes last even when VIRTUAL_ENV names it."""
+    """Yield the candidates, each path once; ours comes last even when VIRTUAL_ENV names it."""
     ours = PythonCandidate(Path(sys.executable), "coderefine's own")
     seen = {ours.path}
     home = Path(sys.prefix).resolve()
@@ -95,7 +166,7 @@ def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandid
 
 
 def _configured(place: Place, name: str, environ: Mapping[str, str]) -> Interpreter:
-    """`name` is an interpreter or an environment's folder, absolute or relative to the project's root."""
+    """Return the configured interpreter; `name` is its path or an environment's folder, relative to the root."""
     path = place.root / Path(name).expanduser()
     path = python_of(path) if path.is_dir() else path
     candidate = PythonCandidate(path, "configured")

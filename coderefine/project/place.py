@@ -30,12 +30,12 @@ class Place:
 
     @property
     def prefix(self) -> str:
-        """`root` relative to `top`: "." or a POSIX path."""
+        """Return `root` relative to `top`: "." or a POSIX path."""
         return self.root.relative_to(self.top).as_posix()
 
 
 def locate(paths: Sequence[Path], cwd: Path) -> Place:
-    """The place that holds all of `paths` (none: `cwd`). Starts no process.
+    """Return the place that holds all of `paths` (none: `cwd`). Starts no process.
 
     Raises UsageError for a missing path, a path in no or in another repository than the first one, or one
     inside a git directory; SurroundingsError for a `.git` file that leads nowhere.
@@ -46,8 +46,8 @@ def locate(paths: Sequence[Path], cwd: Path) -> Place:
     if top is None:
         return Place(root := _root(folder, None), root, scope=_scope(asked, root))
     for path, name in zip(asked, paths, strict=False):
-        _belongs(path, top, name)
-    _one_project(asked, folder, top)
+        _check_repository(path, top, name)
+    _check_one_project(asked, folder, top)
     worktree_dir = _worktree_dir(top)
     return Place(top, _root(folder, top), _common(worktree_dir), _scope(asked, top), worktree_dir)
 
@@ -66,7 +66,7 @@ def _folder(path: Path) -> Path:
 
 
 def _top(folder: Path) -> Path | None:
-    """The nearest folder at or above `folder` whose `.git` is a repository or a pointer to one."""
+    """Return the nearest folder at or above `folder` whose `.git` is a repository or a pointer to one."""
     for place in (folder, *folder.parents):
         if (place / "HEAD").is_file() and (place / "objects").is_dir() and (place / "refs").is_dir():
             raise UsageError(f"{folder} is inside a git directory; name a path in the working tree")
@@ -76,7 +76,7 @@ def _top(folder: Path) -> Path | None:
     return None
 
 
-def _belongs(path: Path, top: Path, name: Path) -> None:
+def _check_repository(path: Path, top: Path, name: Path) -> None:
     """Raise UsageError for a `path` of another repository than `top`, or of none; `name` is how it was given."""
     other = _top(_folder(path))
     if other != top:
@@ -84,8 +84,8 @@ def _belongs(path: Path, top: Path, name: Path) -> None:
         raise UsageError(f"{name} is outside this repository ({top}){where}: give paths of one repository")
 
 
-def _one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:
-    """Paths of several projects need one above them all, whose tests and configuration are meant."""
+def _check_one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:
+    """Refuse paths of several projects, unless a project above them has the tests and configuration."""
     roots = [root for root in dict.fromkeys(_root(_folder(path), top) for path in paths) if _is_project(root)]
     if len(roots) > 1 and not _is_project(_root(folder, top)):
         names = ", ".join(root.relative_to(top).as_posix() for root in roots)
@@ -97,7 +97,7 @@ def _is_project(folder: Path) -> bool:
 
 
 def _worktree_dir(top: Path) -> Path:
-    """The git directory of this very worktree (gitrepository-layout(5): a `.git` file says `gitdir: PATH`)."""
+    """Return the git directory of this very worktree (gitrepository-layout(5): a `.git` file says `gitdir: PATH`)."""
     pointer = top / ".git"
     if pointer.is_dir():
         return pointer.resolve()
@@ -111,7 +111,7 @@ def _worktree_dir(top: Path) -> Path:
 
 
 def _common(worktree_dir: Path) -> Path:
-    """The directory shared by all worktrees: named by `commondir` in a linked worktree's own directory."""
+    """Return the directory shared by all worktrees: named by `commondir` in a linked worktree's own directory."""
     try:
         shared = (worktree_dir / "commondir").read_bytes().decode("utf-8", "surrogateescape").strip("\r\n")
     except OSError:
@@ -120,7 +120,7 @@ def _common(worktree_dir: Path) -> Path:
 
 
 def _root(folder: Path, top: Path | None) -> Path:
-    """The nearest project at or above `folder`, not above `top`; without one `top`, or `folder` itself."""
+    """Return the nearest project at or above `folder`, not above `top`; without one `top`, or `folder` itself."""
     for place in (folder, *folder.parents):
         if _is_project(place) or place == top:
             return place
@@ -128,7 +128,7 @@ def _root(folder: Path, top: Path | None) -> Path:
 
 
 def _scope(paths: Iterable[Path], top: Path) -> tuple[str, ...]:
-    """`paths` relative to `top`, without repeats and without what another one holds already."""
+    """Return `paths` relative to `top`, without repeats and without what another one holds already."""
     names = dict.fromkeys(path.relative_to(top).as_posix() for path in paths)
     return tuple(name for name in names if not any(_holds(other, name) for other in names if other != name))
 

@@ -13,13 +13,92 @@ from typing import Protocol
 
 from coderefine.project.assertion_helpers import AssertionHelpers
 from coderefine.project.place import Place
-from coderefine.project.protected_names import DATA_FOLDER, FOLDERS, METADATA, NAMES, RUNNERS, TEST_FILE, TEST_FOLDER
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.source import nameable
 
+TEST_FOLDER = re.compile(
+    r"tests?|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
+    r"|testsuites?|_?testing|test_?(utils?|helpers?|lib|support)"
+)
+TEST_FILE = (
+    *("conftest.py", "test_*.py", "*_test.py", "tests.py"),
+    *("testing.py", "_testing.py", "*_testing.py", "testutil.py", "testutils.py", "testhelper.py", "testhelpers.py"),
+    *("testlib.py", "testsupport.py", "testcase.py", "testcases.py", "*_conftest.py", "conftest_*.py"),
+)
+DATA_FOLDER = re.compile(
+    r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
+)
+"""Folders of what tests compare with; one that is a package (`__init__.py`) may be anything."""
+
+NAMES = {
+    "is lint or test configuration": (
+        *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "tox.toml", "noxfile.py"),
+        *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", "codecov.yml", ".codecov.yml"),
+        *("ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini", "pyrightconfig.json", ".flake8", "pylintrc", ".pylintrc"),
+        *(".bandit", ".isort.cfg", "radon.cfg", ".editorconfig", "makefile", "gnumakefile", "justfile", ".justfile"),
+        *(
+            "ty.toml",
+            "pyrefly.toml",
+            "basedpyright*.json",
+            "zuban.toml",
+            ".pyre_configuration*",
+            "pytype.*",
+            ".pytype.*",
+        ),
+        *("uv.toml", "pixi.toml", "hatch.toml", "hatch_build.py", "pdm.toml", ".pdm.toml", "poetry.toml", "dodo.py"),
+        *(
+            "taskfile*.y*ml",
+            "mise.toml",
+            ".mise.toml",
+            ".tool-versions",
+            ".python-version",
+            ".importlinter",
+            "tach.toml",
+        ),
+        *(
+            ".pylintrc.toml",
+            "pylintrc.toml",
+            ".flake8.toml",
+            ".coveragerc.toml",
+            ".vulture*",
+            "sonar-project.properties",
+        ),
+    ),
+    "is a hook": (".pre-commit-*", "lefthook*.yml"),
+    "is CI configuration": (
+        *(".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".cirrus.yml", "appveyor.yml", ".appveyor.yml"),
+        *("jenkinsfile*", "azure-pipelines*", "bitbucket-pipelines.yml", "cloudbuild.y*ml"),
+    ),
+    "is a lock file": (
+        *("*.lock", "pylock*.toml", "package-lock.json", "pnpm-lock.yaml", "conda-lock.yml"),
+        *("pipfile", "requirements*.txt", "requirements*.in", "constraints*.txt", "environment.y*ml"),
+    ),
+    "runs at every start of Python": ("sitecustomize.py", "usercustomize.py", "*.pth"),
+    "is git's own": (".git*",),
+    "holds settings of this machine": (".env", ".env.*"),
+    "is compiled": ("*.pyc", "*.pyo", "*.so", "*.pyd", "*.dll", "*.dylib"),
+}
+
+_FOLDERS = {
+    "is git's own": (".git",),
+    "is CI configuration": (".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"),
+    "is a hook": (".githooks", ".git-hooks", ".husky", ".hooks"),
+    "runs at every start of Python": ("sitecustomize", "usercustomize"),
+    "belongs to an environment": (
+        *(".venv", "venv", "site-packages", "node_modules", ".tox", ".nox", "__pypackages__"),
+    ),
+    "is compiled": ("__pycache__",),
+}
+FOLDERS = {why: frozenset(names) for why, names in _FOLDERS.items()}
+METADATA = ("*.egg-info", "*.dist-info")
+"""Folders that say which plug-ins an installed package brings along."""
+
+RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis"})
+"""Packages the verdict depends on."""
+
 
 class Globs(Protocol):
-    """What the configuration protects besides (a `Config` does)."""
+    """The part of the configuration about protection (a `Config` has it)."""
 
     @property
     def protect(self) -> tuple[str, ...]: ...
@@ -27,7 +106,7 @@ class Globs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What may not be written. Made once per run by `Protection.of`; paths are repo-relative.
+    """The rules on what may not be written. Made once per run by `Protection.of`; paths are repo-relative.
 
     `plugins`: files that pytest loads as plug-ins of the project's own.
     """
@@ -46,27 +125,27 @@ class Protection:
 
     @classmethod
     def of(cls, place: Place, config: Globs) -> Protection:
-        """Reads pytest's settings and git's `core.hooksPath`; starts no process."""
+        """Read pytest's settings and git's `core.hooksPath`; starts no process."""
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
         return cls(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins)
 
     def reason(self, path: str) -> str | None:
-        """Why `path` may not be written, as "PATH is …"; None when it may."""
+        """Return why `path` may not be written, as "PATH is …"; None when it may."""
         why = self._form(path) or self._scope(path) or self._name(path) or self._test(path) or self._shadow(path)
         why = why or self._read_only(path)
         why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
         return f"{path} {why}" if why else None
 
     def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
-        """Functions of the file at `path`, which holds `data`, that assert for the tests, and constants they read.
+        """Return functions of the file at `path`, which holds `data`, that assert for tests, and constants they read.
 
         The rest of the file may be written; see assertion_helpers.py.
         """
         return self._helpers.names(path, data)
 
     def is_test(self, path: str) -> bool:
-        """Tests, what only supports them (conftest.py, testing.py, plug-ins), and test data."""
+        """Return whether `path` is a test, supports only tests (conftest.py, testing.py, plug-ins), or is test data."""
         inside = self._inside(path)
         parts = _folded(inside).split("/")
         if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]) or path in self.plugins:
@@ -77,15 +156,15 @@ class Protection:
         return any(fnmatchcase(parts[-1], pattern) for pattern in patterns) or self._in_testpaths("/".join(parts))
 
     def _inside(self, path: str) -> str:
-        """`path` relative to the project's root, so that a project kept in somebody's tests/ is no test.
+        """Return `path` relative to the project's root, so that a project kept in a folder tests/ is no test.
 
-        A root that is called like a folder of tests (`tests/pytest.ini`) is one, and stays part of the path.
+        A root with the name of a test folder (`tests/pytest.ini`) is one, and stays part of the path.
         """
         above, _, name = self.prefix.rpartition("/")
         return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
 
     def _in_data(self, above: str, folders: list[str]) -> bool:
-        """Whether one of `folders`, each inside the one before it, is named for test data and is no package."""
+        """Return whether one of `folders`, each inside the one before it, is named for test data and is no package."""
         here = self.top / above
         for folder in folders:
             here = here / folder
@@ -94,7 +173,7 @@ class Protection:
         return False
 
     def _in_testpaths(self, path: str) -> bool:
-        """Only folders that look like tests: `testpaths = src` (doctests) must not lock the source away."""
+        """Return whether `path` is in `testpaths`; only folders named like tests: `testpaths = src` means doctests."""
         for folder in map(_folded, self.settings.testpaths):
             looks = any(word in folder for word in ("test", "spec", "check"))
             if looks and (path.startswith(folder + "/") or fnmatchcase(path, folder + "/*")):
@@ -130,7 +209,7 @@ class Protection:
         return "is a test or test data" if self.is_test(path) else None
 
     def _read_only(self, path: str) -> str | None:
-        """A file that its own mode, or that of its folder, keeps us from replacing."""
+        """Return why its own mode, or that of its folder, keeps us from replacing a file."""
         file = self.top / path
         if not file.is_file():
             return None
@@ -141,7 +220,7 @@ class Protection:
         return None
 
     def _shadow(self, path: str) -> str | None:
-        """A *new* importable file that would be imported instead of the test runner or the standard library."""
+        """Return why a *new* file would be imported instead of the test runner or the standard library."""
         parts = PurePosixPath(_below(path, self.prefix).removeprefix("src/")).parts
         first = parts[0].removesuffix(".py")
         if not path.endswith(".py") or len(parts) > 2 or _exists(self.top / path, len(parts)):
@@ -152,7 +231,7 @@ class Protection:
 
 
 def protected_name(path: str) -> str | None:
-    """Why `path` is protected by its name alone, whatever project it is in; None when it is not."""
+    """Return why `path` is protected by its name alone, whatever project it is in; None when it is not."""
     parts = _folded(path).split("/")
     if any(_like(part, METADATA) for part in parts):
         return "is metadata of an installed package"
@@ -162,7 +241,7 @@ def protected_name(path: str) -> str | None:
 
 
 def _plugin_files(place: Place, settings: PytestSettings) -> frozenset[str]:
-    """Files of the project that pytest loads by name: entry points, `-p`, `pytest_plugins`."""
+    """Return files of the project that pytest loads by name: entry points, `-p`, `pytest_plugins`."""
     roots = [place.root / name for name in ("", "src", *settings.pythonpath)]
     found: set[str] = set()
     for module in plugin_modules(place.root, settings):
@@ -194,14 +273,14 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def _folded(path: str) -> str:
-    """`path` as the most forgiving file system sees it: no case, no compatibility forms, no trailing dots."""
+    """Return `path` as the most tolerant file system sees it: no case, no compatibility forms, no trailing dots."""
     text = unicodedata.normalize("NFKC", path).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     return "/".join(part.rstrip(". ") or part for part in text.split("/"))
 
 
 def _matches(path: str, glob: str) -> bool:
-    """gitignore-like: a bare name matches at any depth, a folder matches what it holds, `**` any depth."""
+    """Match like gitignore: a bare name matches at any depth, a folder matches what it holds, `**` any depth."""
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))
     if "/" not in anchored:
@@ -210,7 +289,7 @@ def _matches(path: str, glob: str) -> bool:
 
 
 def _hooks(place: Place) -> str | None:
-    """`core.hooksPath` when it lies in the tree (git-config(1)); read by eye, git is not started."""
+    """Return `core.hooksPath` when it is in the tree (git-config(1)); the file is read, git is not started."""
     if place.git_dir is None:
         return None
     try:

@@ -36,7 +36,7 @@ USUAL = PytestSettings()
 
 
 def read_settings(root: Path) -> PytestSettings:
-    """Settings of the project at `root`; unreadable files say nothing here (pytest itself will complain)."""
+    """Return the settings of the project at `root`; unreadable files are skipped (pytest itself reports them)."""
     for name in ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"):
         path = root / name
         table = _table(path) if path.is_file() else {}
@@ -100,7 +100,7 @@ QUOTED = re.compile(r"['\"]([A-Za-z_][\w.]*)['\"]")
 
 
 def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
-    """Modules that the project at `root` has pytest load as plug-ins: entry points, `-p NAME`, `pytest_plugins`."""
+    """Return modules that pytest loads as plug-ins of the project: entry points, `-p NAME`, `pytest_plugins`."""
     folders = ("", "tests", "test", *settings.testpaths)
     texts = "\n".join(_text(root / folder / "conftest.py") for folder in folders)
     listed = (name for names in PLUGINS.findall(texts) for name in QUOTED.findall(names))
@@ -109,7 +109,7 @@ def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
 
 
 def _entry_points(root: Path) -> Iterator[str]:
-    """What stands under `pytest11` in the project's metadata; setup.py is read, not run."""
+    """Yield the entries of `pytest11` in the project's metadata; setup.py is read, not run."""
     table = _table_of(root / "pyproject.toml")
     for keys in (("project", "entry-points"), ("tool", "poetry", "plugins")):
         inner: object = table

@@ -62,7 +62,7 @@ TOUCHED = 1
 
 
 def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:
-    """What may be tried, in this order, of all that `config.sandbox` allows; None is unconfined."""
+    """Return the bounds to try, in this order, that `config.sandbox` allows; None is unconfined."""
     if config.sandbox == "off":
         return (None,)
     memory = _memory(needs)
@@ -82,7 +82,7 @@ def _ladder(needs: Needs) -> Sequence[Bounds]:
 
 
 def _named(needs: Needs) -> str:
-    """What `needs` allow, in words."""
+    """Describe what `needs` allow."""
     parts = [f"may write {_listed(needs.write)}"] if needs.write else []
     parts += [f"may read {_listed(needs.read)}"] if needs.read else []
     parts += [f"may reach {_listed(needs.sockets)}"] if needs.sockets else []
@@ -97,7 +97,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
-    """The bounds of a run with `freedom`; None, unconfined, for the user's own tree and where nothing confines."""
+    """Return the bounds of a run with `freedom`; None, unconfined, for the user's own tree and on the last step."""
     if freedom is None:
         return None
     allowed = steps(config, freedom.needs)
@@ -105,14 +105,14 @@ def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
 
 
 def _memory(needs: Needs) -> int:
-    """Bytes of data that one process may have; 0 where the machine's memory is not known."""
+    """Return the bytes of data that one process may have; 0 where the machine's memory is not known."""
     there = machine_memory()
     return min(there // MEMORY_SHARE + 2 * needs.memory, int(there * MOST_SHARE))
 
 
 @cache
 def machine_memory() -> int:
-    """Bytes of this machine's memory; 0 where unknown."""
+    """Return the bytes of this machine's memory; 0 where unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

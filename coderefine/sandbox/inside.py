@@ -1,4 +1,4 @@
-"""The launcher: confines itself as it is told, says what worked, and becomes the program that is to be confined.
+"""The launcher: confine this process as the job says, report what worked, and become the program to confine.
 
 Started as `python -I -S -c BOOT FOLDER JOB PROGRAM…` (see launch.py) by our own interpreter, before any file of the
 project could be imported: the project's interpreter itself starts confined.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 REFUSED = 125
-"""Exit code of a launcher that could not confine and was told to insist."""
+"""Exit code of a launcher that could not confine a `strict` job."""
 
 CAPABILITIES = {
     "chown": 0, "dac_override": 1, "fowner": 3, "fsetid": 4, "kill": 5, "setgid": 6, "setuid": 7,
@@ -46,14 +46,14 @@ def main() -> None:
 
 
 def unconfined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Take away only what the view takes away from everything that runs in it."""
+    """Apply only the limits that hold for everything in the view."""
     powers(job["capabilities"])
     limits(job)
     return [], []
 
 
 def confined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """What was applied, and what is missing, in words."""
+    """Confine this process; return what was applied, and what is missing, in words."""
     bounds = job["bounds"]
     home = os.path.realpath(os.path.expanduser("~"))
     write = _writable(job, home)
@@ -77,7 +77,7 @@ def confined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _writable(job: dict[str, Any], home: str) -> list[str]:
-    """The existing paths that may be written, links resolved."""
+    """Return the existing paths that may be written, links resolved."""
     bounds = job["bounds"]
     allowed = [*job["own"], *bounds["write"], *([home] if bounds["home"] else [])]
     return [path for path in dict.fromkeys(map(os.path.realpath, allowed)) if os.path.exists(path)]
@@ -97,7 +97,7 @@ MISSING = {
     "outside read-only": "read-only mounts (without mount namespaces modes and times of files outside can be changed)",
     "Unix sockets closed": "a filter for Unix sockets (seccomp; agents and daemons can be reached)",
 }
-"""What to say of a guard that did not work."""
+"""The description of each guard, for one that did not work."""
 
 
 def powers(names: list[str] | None) -> None:

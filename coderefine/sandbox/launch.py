@@ -21,7 +21,7 @@ from typing import Any
 from coderefine import proc
 from coderefine.core import Entry, View
 from coderefine.errors import SandboxError
-from coderefine.sandbox.confinement import MOST_SHARE, PROCESSES, Bounds, machine_memory
+from coderefine.sandbox.confinement import MOST_SHARE, PROCESSES, TIGHT, Bounds, machine_memory
 
 BOOT = "import sys; sys.path.append(sys.argv[1]); import inside; inside.main()"
 FOLDER = str(Path(__file__).parent)
@@ -41,7 +41,7 @@ class Report:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """For the evidence."""
+        """Return the report for the evidence."""
         return (*self.done, *(f"lacking {one.partition(' (')[0]}" for one in self.missing))
 
 
@@ -55,7 +55,7 @@ class Confined:
         self._report: Report | None = None
 
     def report(self) -> Report:
-        """Wait until the launcher has reported. Raises SandboxError where it had to insist and could not."""
+        """Wait until the launcher has reported. Raises SandboxError where a `strict` job could not be confined."""
         if self._report is None:
             self._report = read(self._pipe, strict=self._strict)
         return self._report
@@ -137,7 +137,7 @@ def run(
 def command(
     entry: Entry, argv: Sequence[str], bounds: Bounds | None, *, cwd: str, pipe: int, strict: bool = False
 ) -> tuple[str, ...]:
-    """The command line of our launcher, which reports on `pipe` and becomes `argv` in the folder `cwd`."""
+    """Return the command line of our launcher, which reports on `pipe` and becomes `argv` in the folder `cwd`."""
     job = {
         "bounds": bounds and dict(bounds.job()),
         "own": entry.own,
@@ -152,12 +152,12 @@ def command(
 
 
 def _packed(job: Mapping[str, Any]) -> str:
-    """`job` as text for inside.py, which runs in this very version of Python."""
+    """Return `job` as text for inside.py, which runs in this very version of Python."""
     return marshal.dumps(dict(job), 2).hex()
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
-    """Of what is not confined only the memory is limited, to what keeps the machine alive."""
+    """Return the limits; for an unconfined process only memory is limited, so that the machine stays usable."""
     if bounds is None:
         there = int(machine_memory() * MOST_SHARE)
         return {"DATA": there} if there else {}
@@ -166,7 +166,7 @@ def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
 
 
 def _tasks() -> int:
-    """Processes and threads of this machine: the kernel counts a user's, wherever they came from."""
+    """Count processes and threads of this machine: the kernel counts a user's, wherever they came from."""
     try:
         return int(Path("/proc/loadavg").read_text("ascii").split()[3].partition("/")[2])
     except (OSError, ValueError, IndexError):
@@ -174,14 +174,14 @@ def _tasks() -> int:
 
 
 def _hidden(bounds: Bounds) -> Sequence[str]:
-    """Unix sockets that listen outside, by their paths."""
+    """Return the paths of Unix sockets that listen outside."""
     try:
         lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
     except OSError:
         lines = []
     named = (line.split(maxsplit=7)[7] for line in lines if line.count("/"))
-    told = (os.environ.get("SSH_AUTH_SOCK", ""), os.environ.get("DOCKER_HOST", "").removeprefix("unix://"))
-    every = dict.fromkeys((*named, *USUAL_SOCKETS, *told))
+    named_by_user = (os.environ.get("SSH_AUTH_SOCK", ""), os.environ.get("DOCKER_HOST", "").removeprefix("unix://"))
+    every = dict.fromkeys((*named, *USUAL_SOCKETS, *named_by_user))
     return [path for path in every if path.startswith("/") and path not in bounds.reach and _is_socket(path)]
 
 
@@ -197,18 +197,26 @@ def read(pipe: int, *, strict: bool) -> Report:
     with os.fdopen(pipe, "rb") as stream:
         line = stream.readline()
     try:
-        said: dict[str, Any] = marshal.loads(bytes.fromhex(line.decode("ascii")))
+        answer: dict[str, Any] = marshal.loads(bytes.fromhex(line.decode("ascii")))
     except (ValueError, EOFError):  # it could not even start
-        said = {"done": (), "missing": ("a launcher that answers",) if strict else ()}
-    report = Report(tuple(said["done"]), tuple(said["missing"]))
+        answer = {"done": (), "missing": ("a launcher that answers",) if strict else ()}
+    report = Report(tuple(answer["done"]), tuple(answer["missing"]))
     if strict and report.missing:
         raise SandboxError(refusal(report))
     return report
 
 
 def refusal(report: Report) -> str:
-    """What to tell when `--sandbox strict` cannot be kept."""
+    """Return the message for a system that cannot do what `sandbox = "strict"` asks for."""
     return (
         f'sandbox = "strict" cannot be kept here, this system lacks: {"; ".join(report.missing)}. '
         "`--sandbox auto` runs with what there is"
     )
+
+
+def tried() -> Report:
+    """Confine one process that does nothing, outside of any view."""
+    with report_pipe() as (reading, writing):
+        argv = command(Entry((), ()), ("true",), TIGHT, cwd=os.sep, pipe=writing)
+        proc.run(argv, cwd=os.sep, env=proc.clean_env(), pass_fds=(writing,))
+    return read(reading, strict=False)
