@@ -56,7 +56,7 @@ def _posted(target: Target, bundle: Bundle) -> str:
             raise UsageError(said)
         return said
     if target.host == "gitlab":
-        from coderefine.publishers.hosts.merge_request import GitLab, connect
+        from coderefine.publishers.hosts.gitlab_host import GitLab, connect
 
         project = connect(secret, os.environ.get("CI_SERVER_URL", "https://gitlab.com"), target.pull.repo)
         return GitLab(project, target.pull.number, distrust=target.distrust, style=target.style).publish(bundle)
@@ -64,7 +64,7 @@ def _posted(target: Target, bundle: Bundle) -> str:
 
 
 def _github(target: Target, bundle: Bundle, secret: str) -> str:
-    from coderefine.publishers.hosts.pull_request import GitHub, find_pull
+    from coderefine.publishers.hosts.github_host import GitHub, find_pull
 
     api = _api(secret)
     meant = target.pull

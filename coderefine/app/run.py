@@ -266,7 +266,7 @@ def _earlier(journal: Journal | None, under: Mapping[str, bytes | None]) -> tupl
     found = journal.attempts() if journal else ()
     if journal is None or not found:
         return found
-    from coderefine.journal.history import files_at_start
+    from coderefine.journal.run_list import files_at_start
 
     return found if files_at_start(journal).items() <= under.items() else ()
 

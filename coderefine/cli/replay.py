@@ -41,7 +41,7 @@ def _again(journal: Journal, parts: Setup) -> Outcome:
 
     Raises ReplayMissError for an answer that was never recorded.
     """
-    from coderefine.journal.history import files_at_start
+    from coderefine.journal.run_list import files_at_start
     from coderefine.llm.client import Client
     from coderefine.loop.refine import refine
     from coderefine.proposers.recorded import Recorded

@@ -25,7 +25,7 @@ from coderefine.llm.drafts import draft, tests_in, without
 from coderefine.llm.excerpt import excerpt
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
-from coderefine.sandbox.confinement import TIGHT
+from coderefine.sandbox.permissions import TIGHT
 
 WRITE = (
     "import os, sys; os.makedirs(os.path.dirname(sys.argv[1]) or '.', exist_ok=True); "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coderefine.journal.entries import Ending, FileChange, IndexChange, Meta, Publication
-from coderefine.journal.history import Summary, flock, lock, prune, runs
-from coderefine.journal.run import Journal
+from coderefine.journal.journal import Journal
+from coderefine.journal.run_list import Summary, flock, lock, prune, runs
 from coderefine.journal.storage import Record
 
 __all__ = [

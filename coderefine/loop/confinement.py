@@ -2,7 +2,7 @@
 
 The baseline runs as free as the user's own code may; attempts run confined, and only when that may be what hurts
 them is the untouched tree asked: it runs once more, watched, and attempts may then do what it did; only where that is
-not enough the sandbox is loosened step by step (sandbox/confinement.py).
+not enough the sandbox is loosened step by step (sandbox/permissions.py).
 """
 
 from __future__ import annotations

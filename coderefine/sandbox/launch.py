@@ -21,7 +21,7 @@ from typing import Any
 from coderefine import proc
 from coderefine.core import Entry, View
 from coderefine.errors import SandboxError
-from coderefine.sandbox.confinement import MOST_SHARE, PROCESSES, TIGHT, Bounds, machine_memory
+from coderefine.sandbox.permissions import MOST_SHARE, PROCESSES, TIGHT, Bounds, machine_memory
 
 BOOT = "import sys; sys.path.append(sys.argv[1]); import inside; inside.main()"
 FOLDER = str(Path(__file__).parent)

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from coderefine import sandbox
-from coderefine.sandbox.confinement import machine_memory
+from coderefine.sandbox.permissions import machine_memory
 from tests.attacks import escapes
 from tests.attacks.escapes import ENVIRONMENT, ESCAPES, Escape
 from tests.support.repo import make_repo

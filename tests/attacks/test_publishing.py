@@ -325,7 +325,7 @@ ATTACKS = (
     attack(an_untracked_file_in_a_mirror, ("git/scratch.py", '"--untracked-files=no"', '"--untracked-files=all"')),
     attack(
         a_patched_untracked_file_in_a_mirror,
-        ("journal/run.py", "return path not in self.under and", "return False and"),
+        ("journal/journal.py", "return path not in self.under and", "return False and"),
     ),
     attack(
         another_name_of_a_file_left_behind,

@@ -13,7 +13,7 @@ from coderefine import sandbox
 from coderefine.config import Config
 from coderefine.core import Needs
 from coderefine.errors import SandboxError
-from coderefine.sandbox.confinement import TIGHT, Bounds
+from coderefine.sandbox.permissions import TIGHT, Bounds
 from tests.support.view import DirectView
 
 PACKAGE = Path(sandbox.__file__).parents[1]

@@ -12,7 +12,7 @@ from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.comments import mark, summary
 from coderefine.publishers.hosts.github_api import Api
-from coderefine.publishers.hosts.pull_request import GitHub, find_pull
+from coderefine.publishers.hosts.github_host import GitHub, find_pull
 from tests.support.github_fake import BOT, Fake, Fault, served
 from tests.support.repo import git, make_repo, write
 

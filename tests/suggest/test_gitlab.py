@@ -9,7 +9,7 @@ import pytest
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Suggestion
-from coderefine.publishers.hosts.merge_request import GitLab, connect
+from coderefine.publishers.hosts.gitlab_host import GitLab, connect
 from tests.support.github_fake import Fault
 from tests.support.gitlab_fake import Fake, served
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.review import BusyError, ForbiddenError, InvalidError, MissingError
+from coderefine.publishers.hosts.host import BusyError, ForbiddenError, InvalidError, MissingError
 
 if TYPE_CHECKING:
     from github.Requester import Requester

@@ -16,7 +16,7 @@ from coderefine.git import Repository, read_files, snapshot, strangers
 from coderefine.git.changes import contents
 from coderefine.journal import storage
 from coderefine.journal.entries import Ending, Meta, Publication
-from coderefine.journal.run import Journal, home, run_names
+from coderefine.journal.journal import Journal, home, run_names
 
 KEPT = 50
 """Runs kept when a new one starts; older ones go, with their refs."""

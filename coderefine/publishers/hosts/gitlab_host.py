@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Suggestion
 from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark
-from coderefine.publishers.hosts.review import (
+from coderefine.publishers.hosts.host import (
     BusyError,
     ForbiddenError,
+    Host,
     MissingError,
     MovedError,
     Posted,
     Region,
-    Review,
     fits,
     regions,
     unchanged,
@@ -54,7 +54,7 @@ NOWHERE = ChangedFile()
 
 
 @dataclass(slots=True)
-class GitLab(Review):
+class GitLab(Host):
     """Post on a merge request: `project` is python-gitlab's, `number` the merge request's iid."""
 
     project: Any

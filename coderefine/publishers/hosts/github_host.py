@@ -14,13 +14,13 @@ from coderefine.core.plurals import counted
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark, span
 from coderefine.publishers.hosts.github_api import Api
-from coderefine.publishers.hosts.review import (
+from coderefine.publishers.hosts.host import (
     ForbiddenError,
+    Host,
     InvalidError,
     MissingError,
     MovedError,
     Posted,
-    Review,
     fits,
     regions,
 )
@@ -36,7 +36,7 @@ ANNOTATIONS = 50
 
 
 @dataclass(slots=True)
-class GitHub(Review):
+class GitHub(Host):
     """Post on pull request `number` of the repository `repo` (OWNER/NAME)."""
 
     api: Api

@@ -106,7 +106,7 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
 
 
 @dataclass(slots=True, kw_only=True)
-class Review(ABC):
+class Host(ABC):
     """Post a bundle on one pull request: a host's class says how it is read and written there.
 
     `fetch`: command that gets a patch which is too long to show. `distrust`: say that the artifact was made by a run
