@@ -13,9 +13,8 @@ from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.workspace.bytecode import BytecodeViews
-from coderefine.workspace.copies import CopyViews, copy_views
 from coderefine.workspace.environment import NOTHING, Grants, sweep
-from coderefine.workspace.overlay import OverlayView, OverlayViews
+from coderefine.workspace.private_views import CopyViews, OverlayViews, PrivateView, copy_views
 
 KINDS = ("auto", "overlay", "copy")
 TRIES, PAUSE = 2, 0.2
@@ -64,18 +63,18 @@ def describe(place: Place) -> Isolation:
     """Return what `open_views(place)` would use, by opening and closing one view."""
     try:
         with OverlayViews(place).open() as view:
-            view.inside.enter()
+            view.enter()
     except WorkspaceError as error:
-        return _copied(place, _advice(str(error)))
+        advice = (
+            f"overlay views: {error}; they need Linux 5.11 or newer, util-linux 2.38 and unprivileged user namespaces "
+            "(on Ubuntu 24.04: sysctl kernel.apparmor_restrict_unprivileged_userns=0; in Docker: --privileged)"
+        )
+        with contextlib.ExitStack() as stack:
+            views = stack.enter_context(copy_views(place))
+            confined = views.confine(stack, views.folder, network=False) is not None
+        missing = (advice, COPIED, *(() if confined else UNCONFINED))
+        return Isolation("copy", network_off=confined, pid_namespace=confined, missing=missing)
     return Isolation("overlay", network_off=True, pid_namespace=True)
-
-
-def _copied(place: Place, advice: str) -> Isolation:
-    with contextlib.ExitStack() as stack:
-        views = stack.enter_context(copy_views(place))
-        confined = views.confine(stack, views.folder, network=False) is not None
-    missing = (advice, COPIED, *(() if confined else UNCONFINED))
-    return Isolation("copy", network_off=confined, pid_namespace=confined, missing=missing)
 
 
 @dataclass(slots=True)
@@ -101,13 +100,9 @@ class _FirstDecides:
             with self.turn:
                 view = self._first(opened, patch, network=network) if self.chosen is None else None
             if view is None:
-                view = opened.enter_context(self._decided.open(patch, network=network))
+                assert self.chosen is not None, "the first view has decided"
+                view = opened.enter_context(self.chosen.open(patch, network=network))
             yield view
-
-    @property
-    def _decided(self) -> Views:
-        assert self.chosen is not None, "the first view has decided"
-        return self.chosen
 
     def instead(self, why: str) -> bool:
         """Change to copies instead of overlays, or to overlays if they are no longer refused; once."""
@@ -146,20 +141,13 @@ class _FirstDecides:
                 return view.patched(patch)
         return None
 
-    def _overlay(self, stack: contextlib.ExitStack, *, network: bool) -> OverlayView:
+    def _overlay(self, stack: contextlib.ExitStack, *, network: bool) -> PrivateView:
         """Open an overlay that can be entered. Raises WorkspaceError."""
         view = stack.enter_context(OverlayViews(self.place, self.grants).open(network=network))
-        view.inside.enter()
+        view.enter()
         return view
 
     def _take_copies(self, why: str) -> None:
         self.chosen = self.stack.enter_context(copy_views(self.place, why, self.grants))
         if sys.platform.startswith("linux"):  # elsewhere a copy is what is expected
             self.tell(f"private views are copies at another path: {why}")
-
-
-def _advice(why: str) -> str:
-    return (
-        f"overlay views: {why}; they need Linux 5.11 or newer, util-linux 2.38 and unprivileged user namespaces "
-        "(on Ubuntu 24.04: sysctl kernel.apparmor_restrict_unprivileged_userns=0; in Docker: --privileged)"
-    )

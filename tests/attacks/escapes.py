@@ -23,7 +23,7 @@ SECCOMP: Guard = (
     "filtered = True",
 )
 LIMITS: Guard = ("sandbox/inside.py", "    limits(job)\n    filtered", "    filtered")
-VIEW_OFFLINE: Guard = ("workspace/overlay.py", "network=network or self.grants.network)", "network=True)")
+VIEW_OFFLINE: Guard = ("workspace/private_views.py", "network=network or self.grants.network)", "network=True)")
 OFFLINE: Guard = ("sandbox/kernel.py", "cut = 0 if network or offline() else CLONE_NEWNET", "cut = 0")
 PROCESSES: Guard = ("workspace/namespaces.py", '"-m", *net, "-p", *(', '"-m", *net, *(')
 SHARED_MEMORY: Guard = (
@@ -153,7 +153,7 @@ def main() -> None:
     from coderefine.config import Config
     from coderefine.core import Freedom
     from coderefine.project import locate
-    from coderefine.sandbox.confinement import bounds
+    from coderefine.sandbox.permissions import bounds
     from coderefine.workspace import open_views
 
     asked = json.load(sys.stdin)

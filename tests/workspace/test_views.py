@@ -16,9 +16,9 @@ from coderefine import sandbox
 from coderefine.core import Patch, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place, locate
-from coderefine.sandbox.confinement import TIGHT
+from coderefine.sandbox.permissions import TIGHT
 from coderefine.workspace import open_views
-from coderefine.workspace.copies import copy_views
+from coderefine.workspace.private_views import copy_views
 from tests.support.repo import git, make_repo, write
 from tests.support.trees import photograph
 

@@ -1,4 +1,4 @@
-"""Private views as a copy beside the project, for systems that refuse overlay mounts."""
+"""Private views: overlay mounts at the project's own path or, where systems refuse that, copies beside the project."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coderefine import proc
@@ -15,7 +15,15 @@ from coderefine.core import Entry, Patch
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.temporary import remove
-from coderefine.workspace.environment import MARK, NOTHING, Grants, child_environment, kill_strays, relocated, scratch
+from coderefine.workspace.environment import (
+    MARK,
+    NOTHING,
+    Grants,
+    child_environment,
+    kill_strays,
+    relocated,
+    scratch,
+)
 from coderefine.workspace.git_copy import copy_git_folder
 from coderefine.workspace.mirror import Mirror
 from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, covered, namespaces
@@ -23,23 +31,24 @@ from coderefine.workspace.patched_tree import lay, read
 
 
 @dataclass(frozen=True, slots=True)
-class CopyView:
-    """See core.View. Children run at another path than the project's.
+class PrivateView:
+    """See core.View. `temp` is a plain folder; inside of namespaces children get a tmpfs of limited size as TMPDIR.
 
-    `inside`: the namespaces in which the original is read-only; None where the system has none.
+    `inside`: the namespaces in which children run; None where the system has none. `original`: what this is a copy of
+    at another path, None for an overlay, and `why` it is no overlay.
     """
 
-    place: Place
     top: Path
+    inside: Namespaces | None
     scratch: Path
-    why: str = ""
-    inside: Namespaces | None = None
     grants: Grants = NOTHING
     patch: Patch = Patch()
+    original: Place | None = None
+    why: str = ""
 
     @property
     def host_path(self) -> Path:
-        return self.top
+        return self.top if self.original else self.outside(self.top)
 
     @property
     def temp(self) -> Path:
@@ -47,15 +56,26 @@ class CopyView:
 
     @property
     def isolation(self) -> str:
-        kind = "copy, network off" if self.inside and not self.inside.network else "copy"
-        return f"{kind} ({self.why})" if self.why else kind
+        kind = "copy" if self.original else "overlay"
+        offline = ", network off" if self.inside and not self.inside.network else ""
+        return f"{kind}{offline} ({self.why})" if self.why else f"{kind}{offline}"
 
     def outside(self, path: Path) -> Path:
         """Return where we find what children call `path`."""
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
+    def enter(self) -> None:
+        """Try to run a command inside: some sandboxes let us mount but not enter. Raises WorkspaceError."""
+        if self.inside:
+            self.inside.enter()
+
+    def patched(self, patch: Patch) -> PrivateView:
+        """Write `patch` into this view; return the view."""
+        lay(self.host_path, patch)
+        return replace(self, patch=patch)
+
     def read(self, path: str) -> bytes | None:
-        return read(self.top, self.top, path)
+        return read(self.top, self.host_path, path)
 
     @property
     def entry(self) -> Entry:
@@ -65,8 +85,8 @@ class CopyView:
         return Entry(self.inside.entered, (*own, *map(str, self.inside.shared_memory)), self.inside.capabilities)
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        marked = {**child_environment(self.scratch / "children", extra, self.grants), MARK: str(self.scratch)}
-        return relocated(marked, self.place, self.top)
+        env = child_environment(self.scratch / "children", extra, self.grants)
+        return relocated({**env, MARK: str(self.scratch)}, self.original, self.top) if self.original else env
 
     def run(
         self,
@@ -83,6 +103,25 @@ class CopyView:
         return proc.run(wrapped, cwd=where, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
 
 
+@dataclass(frozen=True, slots=True)
+class OverlayViews:
+    """Open overlay views: each has namespaces and layers of its own, so nothing is left over."""
+
+    place: Place
+    grants: Grants = NOTHING
+
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[PrivateView]:
+        with scratch() as folder:
+            _make_folders(folder)
+            spec = NamespaceSpec(folder, covered(self.place), network=network or self.grants.network)
+            with namespaces(spec) as inside:
+                yield PrivateView(self.place.top, inside, folder, self.grants).patched(patch)
+
+    def instead(self, why: str) -> bool:  # noqa: ARG002 - there is no other kind
+        return False
+
+
 @dataclass(slots=True)
 class CopyViews:
     """Open copied views; a copy that is free again is restored and used for the next view. Views may overlap."""
@@ -90,21 +129,22 @@ class CopyViews:
     place: Place
     folder: Path
     why: str = ""
-    confined: bool = True
     grants: Grants = NOTHING
+    confined: bool = True
     free: list[Mirror] = field(default_factory=list)
     made: int = 0
     turn: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[CopyView]:
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[PrivateView]:
         mirror = self._restored()
         temp = Path(tempfile.mkdtemp(prefix="tmp-", dir=self.folder))
+        online = network or self.grants.network
         try:
             lay(mirror.copy, patch)
             with contextlib.ExitStack() as stack:
-                inside = self.confine(stack, temp, network=network or self.grants.network)
-                yield CopyView(self.place, mirror.copy, temp, self.why, inside, self.grants, patch)
+                inside = self.confine(stack, temp, network=online)
+                yield PrivateView(mirror.copy, inside, temp, self.grants, patch, self.place, self.why)
         finally:
             kill_strays(str(temp))
             remove(temp)
@@ -115,14 +155,13 @@ class CopyViews:
 
     def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
         """Create namespaces in which the original is read-only; return None from the first refusal on."""
-        for name in ("store", "children", "shared"):
-            (temp / name).mkdir()
+        _make_folders(temp)
         if not self.confined:
             return None
-        order = NamespaceSpec(temp, covered(self.place), "readonly", network)
         try:
             with contextlib.ExitStack() as trial:
-                inside = trial.enter_context(namespaces(order))
+                spec = NamespaceSpec(temp, covered(self.place), "readonly", network)
+                inside = trial.enter_context(namespaces(spec))
                 inside.enter()
                 stack.push(trial.pop_all())
         except WorkspaceError:
@@ -132,7 +171,12 @@ class CopyViews:
 
     def _restored(self) -> Mirror:
         with self.turn:
-            mirror = self.free.pop() if self.free else self._made()
+            if self.free:
+                mirror = self.free.pop()
+            else:
+                self.made += 1
+                name = self.place.top.name.replace(os.pathsep, "_") or "top"  # PYTHONPATH has no escape
+                mirror = Mirror(self.place.top, self.folder / f"copy-{self.made}" / name)
         try:
             mirror.restore()
             copy_git_folder(self.place, mirror.copy)
@@ -141,14 +185,14 @@ class CopyViews:
             raise WorkspaceError(f"cannot copy the tree ({what}): {error.strerror or error}") from error
         return mirror
 
-    def _made(self) -> Mirror:
-        self.made += 1
-        name = self.place.top.name.replace(os.pathsep, "_") or "top"  # PYTHONPATH knows no escape
-        return Mirror(self.place.top, self.folder / f"copy-{self.made}" / name)
-
 
 @contextlib.contextmanager
 def copy_views(place: Place, why: str = "", grants: Grants = NOTHING) -> Iterator[CopyViews]:
     """Yield copied views in a temporary folder that is removed with them. `why`: why they are no overlays."""
     with scratch() as folder:
-        yield CopyViews(place, folder, why, grants=grants)
+        yield CopyViews(place, folder, why, grants)
+
+
+def _make_folders(temp: Path) -> None:
+    for name in ("store", "children", "shared"):
+        (temp / name).mkdir()
