@@ -40,7 +40,7 @@ VIEWS = ("auto", "overlay", "copy")
 ACCEPTS = ("proved", "plausible")
 """What is written: only what is clearly right, or the first of what may be."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
-"""Strategies of asking the model (proposers/model/policies)."""
+"""Strategies of asking the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
 """Keys whose values from the task are added to the user's instead of replaced by them."""
 NO_KEYS = frozenset({"cost_alone"})

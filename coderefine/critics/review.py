@@ -12,13 +12,13 @@ from coderefine.critics.source_files import inside, python_files
 from coderefine.critics.symbols import Symbols
 from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
-from coderefine.llm.context import fenced, mark, text_of
+from coderefine.llm.context import given_files, text_of
 from coderefine.llm.criteria import expanded
-from coderefine.llm.prompts import render
+from coderefine.llm.normalize import fenced, mark
+from coderefine.llm.prompts import render, task_text
 from coderefine.llm.request import Message, Request
 from coderefine.llm.review import HIGHEST, SCHEMA, Opinion, applies, opinion
 from coderefine.llm.structured import ask_json
-from coderefine.llm.task import given, told
 from coderefine.project import Place, Protection
 
 MOST, LEAST = 30_000, 3_000
@@ -106,9 +106,9 @@ class Review:
         sign = mark(texts.values())
         code = "\n".join(fenced("file", path, text, sign) for path, text in texts.items())
         asked = "\n".join(_described(criterion) for criterion in criteria)
-        shown = "\n".join(part for part in (given(self._task, read), code) if part)
+        shown = "\n".join(part for part in (given_files(self._task, read), code) if part)
         subject = "text" if self._task.files else "Python code"
-        system = render("reviewer", subject=subject, task=told(self._task))
+        system = render("reviewer", subject=subject, task=task_text(self._task))
         user = render("review", code=shown, criteria=asked)
         sizes = (("system", len(system)), ("code", len(code)), ("criteria", len(asked)))
         messages = (Message("system", system), Message("user", user))

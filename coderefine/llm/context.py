@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
-from coderefine.core import Case, Finding
-from coderefine.llm.code import Code
-from coderefine.llm.evidence import MOST, Witness, leading, near_tests, tell
-from coderefine.llm.excerpt import excerpt, joined
-from coderefine.llm.fixtures import shared
+from coderefine.core import Case, Finding, Task
+from coderefine.llm.evidence import MOST, Witness, describe, leading, passing_nearby
 from coderefine.llm.folding import MARKED, RAN
 from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
 from coderefine.llm.modules import Definition, Project, Read, dotted_names
-from coderefine.llm.normalize import cut
-from coderefine.llm.outline import parsed
-from coderefine.llm.selection import Trace
-from coderefine.source import decode
+from coderefine.llm.normalize import cut, fenced, fenced_files, mark
+from coderefine.llm.selection import Selection, Trace
+from coderefine.llm.test_source import conftest_excerpts, excerpt, joined
+from coderefine.source import decode, syntax
 
 TESTS = 1_500
 """Characters of failing tests."""
@@ -27,11 +24,16 @@ TESTS = 1_500
 USERS = 6_500
 """Characters of tests that use what does not exist yet: they are what is asked for."""
 
-SAID = 4_000
+SEARCHED = 4_000
 """Characters of each part of a failure that are searched for what is missing."""
+
+GIVEN = 10_000
+"""Characters of each file that a task gives to be read."""
 
 WIDER = 1.6
 """How much more of tests and results is shown once there is progress: all that is left, then."""
+
+LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave that mark out of edits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,45 +87,42 @@ def gather(
     """
     witness = Witness(repository.top, cases, repository.text)
     project = Project(repository.text, repository.prefix, repository.listing)
-    tests = [finding for finding in findings if finding.critic == "pytest"]
-    things = find_missing((_failed(finding, cases) for finding in tests), project)
+    failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
+    things = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
-    told = leading(findings, witness, wide=wide)
-    sources = _sources(told, cases, repository, things, int((USERS if things else TESTS) * share))
-    sources |= shared(sources, repository.text)
-    sources |= _helpers(sources, project, repository)
-    chooser = Code(project, repository, trace if tests else lambda: None, room)
-    code = chooser.texts(_pointed(findings, cases), sources, things)
-    sign = mark((*code.values(), *sources.values()))
-    shown_code = _code_part(code, sign)
-    shown_tests = _tests_part(sources, sign)
-    said = [thing.said for thing in things] + [tell(findings, witness, int(MOST * share), wide=wide)]
-    said += near_tests(chooser.trace, cases, told)
-    evidence = fenced("result", "", "\n".join(filter(None, said)), sign)
+    detailed = leading(findings, witness, wide=wide)
+    tests = _tests(detailed, cases, repository, things, int((USERS if things else TESTS) * share))
+    tests |= conftest_excerpts(tests, repository.text)
+    tests |= _helpers(tests, project, repository)
+    selection = Selection(project, repository, trace if failed else lambda: None, room)
+    code = selection.texts(_pointed(findings, cases), tests, things)
+    sign = mark((*code.values(), *tests.values()))
+    shown_code = fenced_files("file", code, sign)
+    if MARKED.search(shown_code):
+        shown_code = f"{LEGEND}\n{shown_code}"
+    shown_tests = fenced_files("tests", {path: text for path, text in tests.items() if text}, sign)
+    results = [describe(findings, witness, int(MOST * share), wide=wide)]
+    results.append(passing_nearby(selection.trace, cases, detailed))
+    evidence = fenced("result", "", "\n".join(filter(None, (*map(attrgetter("said"), things), *results))), sign)
     if room < 1:
-        shown_tests, evidence = (
-            cut(text, int(most * share)) for text, most in ((shown_tests, TESTS), (evidence, MOST))
-        )
+        shown_tests, evidence = cut(shown_tests, int(TESTS * share)), cut(evidence, int(MOST * share))
     return Context(shown_code, shown_tests, evidence, tuple(code))
 
 
-LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave that mark out of edits."
+def given_files(task: Task, read: Read) -> str:
+    """The files that the task gives to be read, not to be changed."""
+    texts = {path: text for path in task.given if (text := read(path))}
+    return fenced_files("given", {path: cut(text, GIVEN) for path, text in texts.items()}, mark(texts.values()))
 
 
-def _code_part(code: Mapping[str, str], sign: str) -> str:
-    """Delimit the code, with a legend where executed lines are marked."""
-    legend = LEGEND if any(MARKED.search(text) for text in code.values()) else ""
-    parts = [legend, *(fenced("file", path, text, sign) for path, text in code.items())]
-    return "\n".join(filter(None, parts))
-
-
-def _tests_part(sources: Mapping[str, str], sign: str) -> str:
-    """Delimit the tests, files without any left out."""
-    return "\n".join(fenced("tests", path, text, sign) for path, text in sources.items() if text)
+def text_of(data: bytes | None) -> str | None:
+    """`data` as text with plain line ends, None when it is none."""
+    source = decode(data) if data is not None else None
+    return source.text if source else None
 
 
 def _test_file(finding: Finding, case: Case | None) -> str:
-    """Give the file of the finding's test."""
+    """The file of the finding's test."""
     return case.path if case and case.path else finding.path
 
 
@@ -136,8 +135,8 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
     if failure:
         said += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
         frames = tuple(frame.path for frame in failure.frames if _relative(frame.path))
-    path = _test_file(finding, case)
-    return Failed(path, "\n".join(cut(text, SAID) for text in said), "::" not in finding.symbol, frames)
+    text = "\n".join(cut(part, SEARCHED) for part in said)
+    return Failed(_test_file(finding, case), text, "::" not in finding.symbol, frames)
 
 
 def _pointed(findings: Sequence[Finding], cases: Mapping[str, Case]) -> tuple[tuple[str, int], ...]:
@@ -154,7 +153,7 @@ def _pointed(findings: Sequence[Finding], cases: Mapping[str, Case]) -> tuple[tu
     return tuple(found)
 
 
-def _sources(
+def _tests(
     failing: Iterable[Finding],
     cases: Mapping[str, Case],
     repository: Repository,
@@ -178,40 +177,18 @@ def _sources(
     }
 
 
-def _helpers(sources: Mapping[str, str], project: Project, repository: Repository) -> dict[str, str]:
+def _helpers(tests: Mapping[str, str], project: Project, repository: Repository) -> dict[str, str]:
     """Functions and constants of other test modules that the shown tests use."""
     wanted: dict[str, set[ast.stmt]] = {}
-    for path, source in sources.items():
-        tree = parsed(source)
+    for path, source in tests.items():
+        tree = syntax(source)
         for name in sorted(dotted_names(tree)) if tree else ():
             found = project.locate(name, path)
-            if isinstance(found, Definition) and _is_helper(found, sources, repository):
+            if isinstance(found, Definition) and not isinstance(found.node, ast.ClassDef):
                 wanted.setdefault(found.path, set()).add(found.node)
-    return {path: joined(project.read(path) or "", nodes) for path, nodes in sorted(wanted.items())}
-
-
-def _is_helper(found: Definition, sources: Mapping[str, str], repository: Repository) -> bool:
-    """Tell whether a definition is a function or constant of a test module that is not shown."""
-    away = found.path not in sources and repository.is_test(found.path)
-    return away and not isinstance(found.node, ast.ClassDef)
+    elsewhere = sorted(filter(repository.is_test, wanted.keys() - tests.keys()))
+    return {path: joined(project.read(path) or "", wanted[path]) for path in elsewhere}
 
 
 def _relative(path: str) -> bool:
     return bool(path) and not Path(path).is_absolute() and ".." not in PurePosixPath(path).parts
-
-
-def mark(texts: Iterable[str]) -> str:
-    """A mark that the delimited text cannot contain, since it depends on it."""
-    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:6]
-
-
-def fenced(kind: str, path: str, text: str, mark: str) -> str:
-    """`text` between lines that say what it is and bear `mark`."""
-    head = f"=== {kind} {path}".rstrip()
-    return f"{head} [{mark}]\n{text.rstrip()}\n=== end [{mark}]"
-
-
-def text_of(data: bytes | None) -> str | None:
-    """`data` as text with plain line ends, None when it is none."""
-    source = decode(data) if data is not None else None
-    return source.text if source else None

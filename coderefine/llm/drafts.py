@@ -10,12 +10,12 @@ from typing import TypeGuard
 
 from coderefine.core import Read, Task
 from coderefine.llm.client import Client
-from coderefine.llm.context import fenced, mark
-from coderefine.llm.outline import parsed
+from coderefine.llm.context import given_files
+from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.reply import THOUGHT
 from coderefine.llm.request import Message, Request
-from coderefine.llm.task import given
+from coderefine.source import syntax
 
 BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -28,7 +28,7 @@ def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
     path = task.wanted[0]
     before = read(path)
     shown = fenced("file", path, before, mark((before,))) if before else ""
-    code = "\n".join(part for part in (given(task, read), shown) if part)
+    code = "\n".join(part for part in (given_files(task, read), shown) if part)
     system = render("drafter", module=module_of(path, prefix))
     user = render("drafts", code=code, path=path, goal=task.goal)
     messages = (Message("system", system), Message("user", user))
@@ -49,13 +49,13 @@ def _tests(reply: str) -> str:
 
 def tests_in(text: str) -> frozenset[str]:
     """The names of the test functions in `text`; none when it does not parse."""
-    tree = parsed(text)
+    tree = syntax(text)
     return frozenset(node.name for node in ast.walk(tree) if _is_test(node)) if tree else frozenset()
 
 
 def without(text: str, names: Collection[str]) -> str:
     """`text` without the test functions `names`, and without the imports that nothing uses then."""
-    tree = parsed(text)
+    tree = syntax(text)
     gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
     left = _cut(text, gone)
     return _cut(left, _idle(left))
@@ -63,7 +63,7 @@ def without(text: str, names: Collection[str]) -> str:
 
 def _idle(text: str) -> list[ast.stmt]:
     """The imports of `text` that nothing in it uses."""
-    tree = parsed(text)
+    tree = syntax(text)
     if tree is None:
         return []
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

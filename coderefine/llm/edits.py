@@ -6,19 +6,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
-from coderefine.llm.closest_lines import find_closest
 from coderefine.llm.folding import MARKED
+from coderefine.llm.near_match import find_closest, match_ignoring_whitespace
 from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError
-from coderefine.llm.whitespace_match import WhitespaceMatch, match_ignoring_whitespace
-from coderefine.source import Source, decode
+from coderefine.source import decode
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 Lines = tuple[str, ...]
-"""Lines with their ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a block goes: lines `first` to `last` (exclusive) of the file, and what comes there."""
+    """Where a block goes: lines `first` to `last` (exclusive) of the file, and what comes there, line ends included."""
 
     block: Block
     first: int
@@ -54,40 +53,34 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
     grouped: dict[str, list[Block]] = {}
     for block in blocks:
         grouped.setdefault(_resolve(block, tree), []).append(block)
-    results = [_file(path, group, tree) for path, group in grouped.items()]
-    faults = [fault for result in results for fault in result.faults]
+    faults: dict[int, str] = {}
+    files = {path: _file(path, group, tree, faults) for path, group in grouped.items()}
     if faults:
-        raise _refusal(results, faults, blocks)
-    changed = {result.path: result.data for result in results if result.data != tree.read(result.path)}
+        raise _refusal(faults, blocks)
+    changed = {path: data for path, data in files.items() if data != tree.read(path)}
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
     return changed
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """One file after its blocks, or what is wrong with them; `wrong`: the numbers of the blocks at fault."""
-
-    path: str
-    data: bytes = b""
-    faults: tuple[str, ...] = ()
-    wrong: frozenset[int] = frozenset()
-
-
-def _refusal(results: Sequence[_Result], faults: list[str], blocks: Sequence[Block]) -> ReplyError:
-    """Make the error that names the faults and holds the blocks that are fine."""
-    wrong = {number for result in results for number in result.wrong}
-    fine = tuple(block for block in blocks if block.number not in wrong)
-    verdict = _verdict(faults, fine)
-    return PartlyUsableError(verdict, fine) if fine else ReplyError(verdict)
+def _file(path: str, blocks: Sequence[Block], tree: Tree, faults: dict[int, str]) -> bytes:
+    """The file with its blocks in it; what is wrong with a block goes into `faults` by the block's number."""
+    data = tree.read(path)
+    try:
+        return _created(path, blocks, tree) if data is None else _edited(path, data, blocks, faults)
+    except ReplyError as fault:
+        faults |= {block.number: str(fault) for block in blocks}
+        return b""
 
 
-def _verdict(faults: list[str], fine: Sequence[Block]) -> str:
-    said = "\n".join(faults)
+def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
+    """The error that names the faults, once where several blocks share one, and holds the blocks that are fine."""
+    text = "\n".join(dict.fromkeys(faults.values()))
+    fine = tuple(block for block in blocks if block.number not in faults)
     if not fine:
-        return f"{said}\nNothing was applied. Send all blocks again, corrected."
+        return ReplyError(f"{text}\nNothing was applied. Send all blocks again, corrected.")
     kept = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
-    return f"{said}\n{kept} fine and will be applied with it: send only what is corrected."
+    return PartlyUsableError(f"{text}\n{kept} fine and will be applied with it: send only what is corrected.", fine)
 
 
 def _resolve(block: Block, tree: Tree) -> str:
@@ -97,53 +90,20 @@ def _resolve(block: Block, tree: Tree) -> str:
         if len(tree.shown) == 1:
             return tree.shown[0]
         raise ReplyError(f"Block {block.number} names no file. Write its path on the line above SEARCH.")
-    known = _alike(path, tree.shown) if _foreign(path) or tree.read(path) is None else None
-    if known is None and _foreign(path):
+    outside = _is_outside(path)
+    if not outside and tree.read(path) is not None:
+        return path
+    alike = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
+    if len(alike) == 1:
+        return alike[0]
+    if outside:
         raise ReplyError(f"Block {block.number}: {path} is outside the repository. Use the paths you were shown.")
-    return known or path
+    return path
 
 
-def _foreign(path: str) -> bool:
-    """Whether `path` leads out of the repository."""
+def _is_outside(path: str) -> bool:
     parts = PurePosixPath(path)
     return parts.is_absolute() or ".." in parts.parts or bool(re.match(r"[A-Za-z]:", path))
-
-
-def _alike(path: str, shown: Sequence[str]) -> str | None:
-    near = [known for known in shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
-    return near[0] if len(near) == 1 else None
-
-
-def _file(path: str, blocks: Sequence[Block], tree: Tree) -> _Result:
-    try:
-        data = tree.read(path)
-        return _Result(path, _created(path, blocks, tree)) if data is None else _edited(path, data, blocks)
-    except ReplyError as fault:
-        return _Result(path, faults=(str(fault),), wrong=frozenset(block.number for block in blocks))
-
-
-def _edited(path: str, data: bytes, blocks: Sequence[Block]) -> _Result:
-    source = decode(data)
-    if source is None:
-        raise ReplyError(f"{path} is no text file and cannot be edited.")
-    lines = tuple(LINE.findall(source.text))
-    found = [_tried(block, path, lines) for block in blocks]
-    faults = {block.number: item for block, item in zip(blocks, found, strict=True) if isinstance(item, str)}
-    if faults:
-        return _Result(path, faults=tuple(faults.values()), wrong=frozenset(faults))
-    places = sorted((item for item in found if isinstance(item, Place)), key=lambda place: place.first)
-    _check_apart(places, path)
-    for place in reversed(places):
-        lines = lines[: place.first] + place.lines + lines[place.last :]
-    return _Result(path, _encoded(source, "".join(lines), path))
-
-
-def _tried(block: Block, path: str, lines: Lines) -> Place | str:
-    """The place of `block`, or why it has none."""
-    try:
-        return _place(block, path, lines)
-    except ReplyError as fault:
-        return str(fault)
 
 
 def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:
@@ -159,67 +119,99 @@ def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:
     return block.splits[0][1].encode()
 
 
+def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, str]) -> bytes:
+    """The file with the blocks in it; what is wrong with one of them goes into `faults` by its number.
+
+    Raises ReplyError for what is wrong with all of them.
+    """
+    source = decode(data)
+    if source is None:
+        raise ReplyError(f"{path} is no text file and cannot be edited.")
+    lines = tuple(LINE.findall(source.text))
+    found = (_placed(block, path, lines, faults) for block in blocks)
+    places = sorted((place for place in found if place), key=lambda place: place.first)
+    for one, other in pairwise(places):
+        if other.first < one.last:
+            raise ReplyError(
+                f"Blocks {one.block.number} and {other.block.number} ({path}) overlap; make them one block."
+            )
+    for place in reversed(places):
+        lines = lines[: place.first] + place.lines + lines[place.last :]
+    text = "".join(lines)
+    try:
+        return source.encode(text)
+    except UnicodeEncodeError as error:
+        odd = text[error.start : error.end]
+        raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None
+
+
+def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> Place | None:
+    """The place of `block`, None when it has none: why not goes into `faults`."""
+    try:
+        return _place(block, path, lines)
+    except ReplyError as fault:
+        faults[block.number] = str(fault)
+        return None
+
+
 def _place(block: Block, path: str, lines: Lines) -> Place:
     """The one place of `block`. Raises ReplyError when there is none or more than one.
 
     Where code holds divider lines, the reading with the longest search that occurs in the file is meant.
     """
-    readings = sorted(_readings(block, lines), key=lambda reading: -len(reading[0]))
-    found = ((search, new, _matches(search, lines)) for search, new in readings)
-    search, new, at = next((item for item in found if item[2]), ((), (), []))
-    if len(at) == 1:
-        last = at[0] + len(search)
-        return Place(block, at[0], last, _ended(new, lines[at[0] : last]))
-    if at:
+    bare = tuple(line.rstrip("\r\n") for line in lines)
+    readings = _readings(block, lines)
+    found = ((search, new, _matches(search, bare)) for search, new in readings)
+    search, new, at = next(filter(itemgetter(2), found), ((), (), []))
+    if len(at) > 1:
         raise ReplyError(
             f"Block {block.number} ({path}): SEARCH matches {len(at)} places "
             f"(lines {', '.join(str(index + 1) for index in at[:8])}). Add neighbouring lines until it is unique."
         )
+    if at:
+        last = at[0] + len(search)
+        return Place(block, at[0], last, _with_line_ends(new, lines[at[0] : last]))
     if block.creates:
         return _whole(block, path, lines)
-    loose: WhitespaceMatch | None = next(
-        filter(None, (match_ignoring_whitespace(old, want, _bare(lines)) for old, want in readings)), None
-    )
-    if loose:
-        return Place(block, loose.first, loose.last, _ended(loose.lines, lines[loose.first : loose.last]))
-    raise ReplyError(_missing(block, path, lines))
+    loose = next(filter(None, (match_ignoring_whitespace(old, want, bare) for old, want in readings)), None)
+    if loose is None:
+        raise ReplyError(_not_found(block, path, bare))
+    return Place(block, loose.first, loose.last, _with_line_ends(loose.lines, lines[loose.first : loose.last]))
 
 
 def _whole(block: Block, path: str, lines: Lines) -> Place:
+    """All of an empty file."""
     if any(line.strip() for line in lines):
         raise ReplyError(
             f"Block {block.number}: {path} exists, so SEARCH must hold the lines to change; "
             "an empty SEARCH is for new files."
         )
-    return Place(block, 0, len(lines), tuple(_split(block.splits[0][1], keep=True)))
+    return Place(block, 0, len(lines), tuple(LINE.findall(block.splits[0][1])))
 
 
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
-    """Every way to read the block; the mark of executed lines is taken off, unless it is in the file itself."""
+    """Every way to read the block, the longest search first.
+
+    The mark of executed lines is taken off, unless it is in the file itself.
+    """
     marked = not any(MARKED.search(line) for line in lines)
     splits = [tuple(MARKED.sub("", part) if marked else part for part in split) for split in block.splits]
-    return [(_split(search), _split(new)) for search, new in splits if search.strip()]
+    readings = [(_bare(search), _bare(new)) for search, new in splits if search.strip()]
+    return sorted(readings, key=lambda reading: -len(reading[0]))
 
 
-def _bare(lines: Lines) -> Lines:
-    return tuple(line.rstrip("\r\n") for line in lines)
+def _bare(text: str) -> Lines:
+    """The lines of `text` without their ends."""
+    return tuple(line.rstrip("\r\n") for line in LINE.findall(text))
 
 
-def _split(text: str, *, keep: bool = False) -> Lines:
-    lines = tuple(LINE.findall(text))
-    return lines if keep else tuple(line.rstrip("\r\n") for line in lines)
-
-
-def _matches(search: Lines, lines: Lines) -> list[int]:
-    """Indices where the lines of `search` stand one after the other, line ends aside."""
-    bare = [line.rstrip("\r\n") for line in lines]
+def _matches(search: Lines, bare: Lines) -> list[int]:
+    """Indices where the lines of `search` stand one after the other."""
     length = len(search)
-    return [
-        at for at in range(len(bare) - length + 1) if bare[at] == search[0] and tuple(bare[at : at + length]) == search
-    ]
+    return [at for at in range(len(bare) - length + 1) if bare[at] == search[0] and bare[at : at + length] == search]
 
 
-def _ended(new: Lines, old: Lines) -> Lines:
+def _with_line_ends(new: Lines, old: Lines) -> Lines:
     """`new` with the line ends of what it replaces; a missing final line end stays missing."""
     ends = [line[len(line.rstrip("\r\n")) :] for line in old]
     usual = next((end for end in ends if end), "\n")
@@ -227,32 +219,15 @@ def _ended(new: Lines, old: Lines) -> Lines:
     return tuple(line + (usual if index < len(new) - 1 else last) for index, line in enumerate(new))
 
 
-def _check_apart(places: Sequence[Place], path: str) -> None:
-    for one, other in pairwise(places):
-        if other.first < one.last:
-            raise ReplyError(
-                f"Blocks {one.block.number} and {other.block.number} ({path}) overlap; make them one block."
-            )
-
-
-def _missing(block: Block, path: str, lines: Lines) -> str:
+def _not_found(block: Block, path: str, bare: Lines) -> str:
     """Why SEARCH was not found: already applied, or the closest real lines."""
     head = f"Block {block.number} ({path}): "
     search, new = block.splits[0]
-    wanted = _split(new)
-    if wanted and any(line.strip() for line in wanted) and _matches(wanted, lines):
+    wanted = _bare(new)
+    if any(line.strip() for line in wanted) and _matches(wanted, bare):
         return f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out."
-    search = MARKED.sub("", search)
-    found = find_closest(_split(search), _split("".join(lines)))
+    found = find_closest(_bare(MARKED.sub("", search)), bare)
     if found is None:
         return f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown."
     space = " It differs only in whitespace." if found.whitespace else ""
     return f"{head}SEARCH was not found.{space} These lines are really there (from line {found.line}):\n{found.text}"
-
-
-def _encoded(source: Source, text: str, path: str) -> bytes:
-    try:
-        return source.encode(text)
-    except UnicodeEncodeError as error:
-        odd = text[error.start : error.end]
-        raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None

@@ -1,4 +1,4 @@
-"""What the tools said, in the words a model needs: values, frames and locals; noise and repetition cut."""
+"""What the tools report, as a model needs it: values, frames and locals; noise and repetition cut."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from coderefine.llm.selection import Trace
 from coderefine.sensitive import shortened
 
 IN_FULL = 4
-"""Failures told in full; the others of the same kind get a line."""
+"""Failures described in full; the others of the same kind get a line."""
 
 WIDE = 12
-"""Failures told in full once there is progress."""
+"""Failures described in full once there is progress."""
 
 LINES = 8
-"""Lines for failing tests that are not told in full."""
+"""Lines for failing tests that are not described in full."""
 
 REMARKS = 25
 """Lines for findings of other gates."""
 
 MOST = 1_600
-"""Characters of failing tests told in full, the first one whatever its length."""
+"""Characters of failing tests described in full, the first one whatever its length."""
 
 BRIEF = 800
 """Characters up to which a failure is brief: those come first."""
@@ -41,157 +41,141 @@ FRAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where the words come from: the repository's top, each failing test's result, and the files' text."""
+    """Where the evidence comes from: the repository's top, each failing test's result, and the files' text."""
 
     top: Path
     cases: Mapping[str, Case]
-    text: Callable[[str], str | None] = lambda _: None
+    text: Callable[[str], str | None]
 
-    def line(self, frame: Frame) -> str:
-        """The source line that `frame` stands on, short."""
-        lines = (self.text(frame.path) or "").split("\n")
-        return _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
+    def failure(self, finding: Finding) -> Failure | None:
+        case = self.cases.get(finding.symbol)
+        return case.failure if case else None
 
 
-def tell(findings: Sequence[Finding], witness: Witness, most: int = MOST, *, wide: bool = False) -> str:
+def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: bool) -> str:
     """All `findings` as text, failing tests first, about `most` characters of them in full."""
-    tests = [finding for finding in findings if finding.critic == "pytest"]
+    in_full: list[Finding] = []
+    texts: list[str] = []
+    for finding in leading(findings, witness, wide=wide):
+        text = _in_full(finding, witness)
+        if not texts or sum(map(len, texts)) + len(text) <= most:
+            in_full.append(finding)
+            texts.append(text)
+    rest = [finding for finding in findings if finding.critic == "pytest" and finding not in in_full]
     others = [finding for finding in findings if finding.critic != "pytest"]
-    chosen: list[Finding] = []
-    told: list[str] = []
-    for finding in leading(tests, witness, wide=wide):
-        text = _failed(finding, witness)
-        if not told or sum(map(len, told)) + len(text) <= most:
-            chosen.append(finding)
-            told.append(text)
-    rest = [finding for finding in tests if finding not in chosen]
-    told += _lines("also FAILED", rest, witness, LINES)
-    told += _lines("", others, witness, REMARKS)
-    return "\n".join(told)
+    return "\n".join((*texts, *_lines("also FAILED", rest, witness, LINES), *_lines("", others, witness, REMARKS)))
 
 
-def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool = False) -> list[Finding]:
-    """The few test failures worth telling in full: one of each kind first, then one of each test function."""
-    tests = [finding for finding in findings if finding.critic == "pytest"]
-    tests.sort(key=lambda finding: _size(finding, witness) > BRIEF)
-    kinds = _firsts(tests, lambda finding: _kind(finding, witness))
-    functions = _firsts(tests, lambda finding: finding.symbol.split("[", maxsplit=1)[0] or finding.path)
-    return _firsts((*kinds, *functions), lambda finding: finding.identity)[: WIDE if wide else IN_FULL]
+def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> list[Finding]:
+    """The few test failures worth describing in full: one of each kind first, then one of each test function.
+
+    Two failures are of one kind when the same exception comes out of the same function.
+    """
+
+    def is_long(finding: Finding) -> bool:
+        failure = witness.failure(finding)
+        return failure is not None and len(_message(failure)) > BRIEF
+
+    def kind(finding: Finding) -> object:
+        failure = witness.failure(finding)
+        frame = failure.frames[-1] if failure and failure.frames else None
+        return (failure.exception, frame and (frame.path, frame.function)) if failure else finding.message
+
+    def function(finding: Finding) -> object:
+        return finding.symbol.split("[", maxsplit=1)[0] or finding.path
+
+    tests = sorted((finding for finding in findings if finding.critic == "pytest"), key=is_long)
+    ordered = (*_first_of_each(tests, kind), *_first_of_each(tests, function))
+    return _first_of_each(ordered, lambda finding: finding.identity)[: WIDE if wide else IN_FULL]
 
 
-def _size(finding: Finding, witness: Witness) -> int:
-    """Characters of what the failure says: a short one tells more in less."""
-    case = witness.cases.get(finding.symbol)
-    return len(_said(case.failure)) if case and case.failure else 0
-
-
-def near_tests(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
-    """A line that names passing tests near the edit: those that execute the same code, else those called alike."""
-    near = list(trace.near) if trace else []
-    if not near:
-        near = _beside(cases, failing)
-    named: dict[str, list[str]] = {}
-    for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
-        path, _, name = test.partition("::")
-        named.setdefault(path, []).append(name)
-    return [f"passing now, to be kept: {path}: {', '.join(names)}" for path, names in named.items()]
-
-
-def _beside(cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
-    """List the passing tests of the same files, those called most like the failing ones first."""
-    passing = [test for test, case in cases.items() if case.status is Status.PASSED]
-    files = {finding.symbol.partition("::")[0] for finding in failing}
-    names = " ".join(finding.symbol for finding in failing)
-    beside = [test for test in passing if test.partition("::")[0] in files]
-    return sorted(beside, key=lambda test: -len(_words(test) & _words(names)))
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[a-z0-9]+", text.lower()))
-
-
-def _firsts(findings: Iterable[Finding], key: Callable[[Finding], object]) -> list[Finding]:
-    """The first finding for each key, in order."""
+def _first_of_each(findings: Iterable[Finding], key: Callable[[Finding], object]) -> list[Finding]:
     found: dict[object, Finding] = {}
     for finding in findings:
         found.setdefault(key(finding), finding)
     return list(found.values())
 
 
-def _kind(finding: Finding, witness: Witness) -> object:
-    """Two failures are of one kind when the same exception comes out of the same function."""
-    case = witness.cases.get(finding.symbol)
-    failure = case.failure if case else None
-    if failure is None:
-        return finding.message
-    frame = failure.frames[-1] if failure.frames else None
-    return (failure.exception, frame and (frame.path, frame.function))
+def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> str:
+    """A line for each file with passing tests near the edit: those that execute the same code, else those of the
+    same files that are called most like the failing ones."""
+    near = (trace and trace.near) or _same_file(cases, failing)
+    named: dict[str, list[str]] = {}
+    for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
+        path, _, name = test.partition("::")
+        named.setdefault(path, []).append(name)
+    return "\n".join(f"passing now, to be kept: {path}: {', '.join(names)}" for path, names in named.items())
 
 
-def _failed(finding: Finding, witness: Witness) -> str:
-    case = witness.cases.get(finding.symbol)
+def _same_file(cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
+    """The passing tests of the same files, those called most like the failing ones first."""
+    files = {finding.symbol.partition("::")[0] for finding in failing}
+    words = _words(" ".join(finding.symbol for finding in failing))
+    passing = (test for test, case in cases.items() if case.status is Status.PASSED)
+    same_file = [test for test in passing if test.partition("::")[0] in files]
+    return sorted(same_file, key=lambda test: -len(_words(test) & words))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def _in_full(finding: Finding, witness: Witness) -> str:
+    """The failure of a test: its message, the frames in the project, and what was printed."""
     name = finding.symbol or finding.where
-    if case is None or case.failure is None:
+    failure = witness.failure(finding)
+    if failure is None:
         body = "\n".join(part for part in (finding.message, finding.evidence) if part)
         return f"FAILED {name}\n{cut(normalize(body, witness.top), EACH)}"
-    return f"FAILED {name}\n{_failure(case.failure, case.path, witness)}"
-
-
-def _failure(failure: Failure, test_path: str, witness: Witness) -> str:
-    lines = [cut(normalize(_said(failure), witness.top), EACH)]
-    lines += [_frame(frame, witness) for frame in _telling(failure.frames, test_path)]
+    lines = [cut(normalize(_message(failure), witness.top), EACH)]
+    lines += [_frame(frame, witness) for frame in _telling(failure.frames, witness.cases[finding.symbol].path)]
     if failure.output.strip():
         lines.append(f"printed: {cut(normalize_output(failure.output.strip(), witness.top), OUTPUT)}")
-    return "\n".join(line for line in lines if line)
-
-
-def _said(failure: Failure) -> str:
-    """Exception, message and assertion, each thing once."""
-    message = _message(failure)
-    kind = failure.exception if failure.exception and failure.exception not in message else ""
-    said = f"{kind}: {message}" if kind and message else kind or message
-    detail = failure.assertion.strip()
-    if not detail or detail in said:
-        return said
-    return detail if message and message in detail else f"{said}\n{detail}"
-
-
-def _message(failure: Failure) -> str:
-    """Give the message, without the exception's name where the assertion repeats the rest."""
-    message = failure.message.strip()
-    bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ") if failure.exception else message
-    return bare if bare and bare in failure.assertion else message
+    return "\n".join((f"FAILED {name}", *filter(None, lines)))
 
 
 def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
-    """The frames worth a line, innermost last: those in the project; the test's own only for its locals."""
+    """The innermost frames in the project; the test's own only for its locals, since its source is shown."""
     inside = [frame for frame in frames if not Path(frame.path).is_absolute()]
-    telling = [frame for frame in inside if frame.path != test_path or frame.locals]
-    return telling[-FRAMES:]
+    return [frame for frame in inside if frame.path != test_path or frame.locals][-FRAMES:]
+
+
+def _message(failure: Failure) -> str:
+    """Exception, message and assertion, each thing once."""
+    message, detail = failure.message.strip(), failure.assertion.strip()
+    # Without the exception's name where the assertion repeats the rest.
+    bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ")
+    message = bare if bare and bare in failure.assertion else message
+    kind = "" if failure.exception in message else failure.exception
+    whole = ": ".join(filter(None, (kind, message)))
+    if detail in whole:
+        return whole
+    return detail if message and message in detail else f"{whole}\n{detail}"
 
 
 def _frame(frame: Frame, witness: Witness) -> str:
-    line = witness.line(frame)
+    """A frame with its source line and the locals."""
+    lines = (witness.text(frame.path) or "").split("\n")
+    source = _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
     shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:LOCALS]]
     values = f"; {', '.join(shown)}" if shown else ""
-    return normalize(f"  {frame.path}:{frame.line} {frame.function}: {line}{values}", witness.top)
+    return normalize(f"  {frame.path}:{frame.line} {frame.function}: {source}{values}", witness.top)
 
 
 def _short(value: str, most: int = 80) -> str:
-    flat = re.sub(r"\s+", " ", value)
-    return shortened(flat, most)
+    return shortened(re.sub(r"\s+", " ", value), most)
 
 
-def _lines(word: str, findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
-    told = [_line(word, finding, witness) for finding in findings[:most]]
-    missing = len(findings) - len(told)
-    return [*told, f"… and {missing} more"] if missing > 0 else told
+def _lines(prefix: str, findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
+    more = [f"… and {len(findings) - most} more"] if len(findings) > most else []
+    return [*(_in_a_line(prefix, finding, witness) for finding in findings[:most]), *more]
 
 
-def _line(word: str, finding: Finding, witness: Witness) -> str:
-    case = witness.cases.get(finding.symbol)
-    said = case.failure.message if case and case.failure else finding.message
-    where = finding.symbol if word else f"{finding.where} {finding.rule}"
-    advice = f" ({finding.instruction})" if finding.instruction and not word else ""
-    told = _short(said, 160) if word else said
-    return normalize(f"{word} {where}: {told}{advice}".strip(), witness.top)
+def _in_a_line(prefix: str, finding: Finding, witness: Witness) -> str:
+    """A failing test after `prefix`, or the finding of another gate with its advice."""
+    failure = witness.failure(finding)
+    message = failure.message if failure else finding.message
+    if prefix:
+        return normalize(f"{prefix} {finding.symbol}: {_short(message, 160)}".strip(), witness.top)
+    advice = f" ({finding.instruction})" if finding.instruction else ""
+    return normalize(f"{finding.where} {finding.rule}: {message}{advice}".strip(), witness.top)

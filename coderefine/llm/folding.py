@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from coderefine.llm.modules import Definition, Module
-from coderefine.llm.outline import Function
+from coderefine.llm.modules import Definition, Function, Module
 
 RAN = "  #>"
 """What follows a line that the failing tests executed; it is no part of the file."""
@@ -29,38 +28,31 @@ MOST = 4_500
 
 def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -> str:
     """The lines `numbers` of the file, `ran` ones marked, and for each run of others how many they are."""
-    return "\n".join(_with_gaps(module.lines, numbers, frozenset(ran) - inside_strings(module.tree)))
-
-
-def _with_gaps(lines: Sequence[str], chosen: Collection[int], ran: Collection[int]) -> Iterator[str]:
-    missing: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if number not in chosen:
-            missing.append(line)
+    marked = set(ran) - _inside_strings(module.tree)
+    rows: list[str] = []
+    left_out: list[str] = []
+    for number, line in enumerate(module.lines, 1):
+        if number not in numbers:
+            left_out.append(line)
             continue
-        yield from _gap(missing)
-        missing = []
-        yield f"{line}{RAN}" if number in ran and line.strip() else line
-    yield from _gap(missing)
+        rows += _gap(left_out)
+        left_out = []
+        rows.append(f"{line}{RAN}" if number in marked and line.strip() else line)
+    return "\n".join((*rows, *_gap(left_out)))
 
 
-def _gap(missing: Sequence[str]) -> Iterator[str]:
-    """One line for lines left out; blank ones are shown as they are."""
-    if any(line.strip() for line in missing):
-        indent = min(len(line) - len(line.lstrip()) for line in missing if line.strip())
-        yield f"{' ' * indent}... {len(missing)} line{'s' if len(missing) > 1 else ''}"
-    elif missing:
-        yield ""
+def _gap(left_out: Sequence[str]) -> list[str]:
+    """One line for lines left out; blank ones are shown as one."""
+    if not any(line.strip() for line in left_out):
+        return [""] if left_out else []
+    indent = min(len(line) - len(line.lstrip()) for line in left_out if line.strip())
+    return [f"{' ' * indent}... {len(left_out)} line{'s' if len(left_out) > 1 else ''}"]
 
 
-def inside_strings(tree: ast.AST) -> frozenset[int]:
+def _inside_strings(tree: ast.AST) -> frozenset[int]:
     """Lines that end within a string: nothing can be written behind them."""
-    return frozenset(
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant | ast.JoinedStr) and (node.end_lineno or 0) > node.lineno
-        for line in range(node.lineno, node.end_lineno or 0)
-    )
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr))
+    return frozenset(line for node in strings for line in range(node.lineno, node.end_lineno or 0))
 
 
 def folded(module: Module, item: Definition, ran: Collection[int], telling: Collection[int]) -> frozenset[int]:
@@ -96,19 +88,12 @@ def _around(lines: Collection[int], distance: int) -> frozenset[int]:
 
 def _untaken(node: ast.AST, ran: frozenset[int]) -> Iterator[int]:
     """Lines of blocks in which nothing ran."""
-    for block in _blocks(node):
+    parts = (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ()))
+    fields = [getattr(part, name, None) for part in parts for name in ("body", "orelse", "finalbody")]
+    for block in (field for field in fields if isinstance(field, list) and field):
         lines = range(block[0].lineno, (block[-1].end_lineno or block[-1].lineno) + 1)
         if ran.isdisjoint(lines):
             yield from lines
         else:
             for inner in block:
                 yield from _untaken(inner, ran)
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list) and block:
-            yield block
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield part.body

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from coderefine.llm.outline import Function, parsed
+from coderefine.source import syntax
 
 Read = Callable[[str], "str | None"]
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
 DEPTH = 4
 """Re-exports that are followed from an import to the definition."""
+
+REACH = 40
+"""Modules that are followed from one module through its imports."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Module:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self.tree = parsed(text) or ast.Module([], [])
+        self.tree = syntax(text) or ast.Module([], [])
 
     @cached_property
     def lines(self) -> list[str]:
@@ -81,7 +86,7 @@ class Module:
     @cached_property
     def import_statements(self) -> tuple[ast.stmt, ...]:
         """The imports of the module itself, those of its functions left out."""
-        return tuple(node for node in _own(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
+        return tuple(node for node in _flattened(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
 
     def at(self, line: int) -> Definition | None:
         """The function or method around `line`, else the assignment or class head that holds it."""
@@ -93,19 +98,12 @@ class Module:
         return sum(len(self.lines[number - 1]) + 1 for number in numbers if number <= len(self.lines))
 
     def _defined(self, body: Iterable[ast.stmt], prefix: str, owner: ast.ClassDef | None) -> Iterator[Definition]:
-        for node in body:
+        for node in _flattened(body):
+            names = (node.name,) if isinstance(node, Function | ast.ClassDef) else bound(node)
             last = node.end_lineno or node.lineno
-            if isinstance(node, Function):
-                yield Definition(self.path, prefix + node.name, node, first_line(node), last, owner)
-            elif isinstance(node, ast.ClassDef):
-                yield Definition(self.path, prefix + node.name, node, first_line(node), last, owner)
+            yield from (Definition(self.path, prefix + name, node, first_line(node), last, owner) for name in names)
+            if isinstance(node, ast.ClassDef):
                 yield from self._defined(node.body, f"{prefix}{node.name}.", node)
-            elif isinstance(node, ast.If | ast.Try | ast.With):
-                yield from self._defined(_inner(node), prefix, owner)
-            else:
-                yield from (
-                    Definition(self.path, prefix + name, node, node.lineno, last, owner) for name in bound(node)
-                )
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,15 @@ class Project:
 
     def find(self, dotted: str, path: str) -> str | None:
         """The file of module `dotted` as it is imported in the file `path`."""
-        return next((file for file in candidates(dotted, path, self.prefix) if self.read(file) is not None), None)
+        here = PurePosixPath(path).parent
+        tail = dotted.lstrip(".").replace(".", "/")
+        if level := len(dotted) - len(dotted.lstrip(".")):
+            bases = [[here, *here.parents][min(level, len(here.parts) + 1) - 1]]
+        else:
+            bases = [PurePosixPath(self.prefix) / "src", PurePosixPath(self.prefix), here, here.parent]
+        endings = (".py", "/__init__.py") if tail else ("__init__.py",)
+        files = ((base / f"{tail}{ending}").as_posix() for base in bases for ending in endings)
+        return next((file for file in files if self.read(file) is not None), None)
 
     def locate(self, name: str, path: str, depth: int = DEPTH) -> Definition | str | None:
         """What `name` (dots for attributes of modules) means in `path`: a definition, or the path of a module."""
@@ -148,45 +154,46 @@ class Project:
             return None
         if name in module.by_name:
             return module.by_name[name]
-        found = module.imports.get(head)
-        if head in module.by_name or found is None or not depth:
+        imported = module.imports.get(head)
+        if head in module.by_name or imported is None or not depth:
             return module.by_name.get(head)
-        return self._attribute(self._target(found, path, depth), rest, depth)
-
-    def _attribute(self, target: Definition | str | None, rest: str, depth: int) -> Definition | str | None:
-        """Look up what the attributes `rest` of `target` mean; without any that is the target."""
-        if isinstance(target, str) and rest:
+        target = self._target(imported, path, depth)
+        if target is None or not rest:
+            return target
+        if isinstance(target, str):
             return self.locate(rest, target, depth - 1)
-        if isinstance(target, Definition) and rest:
-            return self.locate(f"{target.name}.{rest}", target.path, depth - 1) or target
-        return target
+        return self.locate(f"{target.name}.{rest}", target.path, depth - 1) or target
 
-    def _target(self, found: Import, path: str, depth: int) -> Definition | str | None:
-        file = self.find(found.module, path)
-        if not found.name or file is None:
-            return self.find(_joined(found.module, found.name), path) if found.name else file
-        inside = self.locate(found.name, file, depth - 1) if file != path else None
-        return inside or self.find(_joined(found.module, found.name), path)
+    def _target(self, imported: Import, path: str, depth: int) -> Definition | str | None:
+        """What an import statement of the file `path` brings."""
+        file = self.find(imported.module, path)
+        if not imported.name:
+            return file
+        inside = self.locate(imported.name, file, depth - 1) if file and file != path else None
+        return inside or self.find(join_dotted(imported.module, imported.name), path)
 
-
-def candidates(dotted: str, path: str, prefix: str) -> Iterator[str]:
-    """Where the module `dotted`, imported in `path`, may lie."""
-    here = PurePosixPath(path).parent
-    level = len(dotted) - len(dotted.lstrip("."))
-    tail = dotted.lstrip(".").replace(".", "/")
-    if level:
-        bases = [[here, *here.parents][min(level, len(here.parts) + 1) - 1]]
-    else:
-        bases = [PurePosixPath(prefix) / "src", PurePosixPath(prefix), here, here.parent]
-    for base in bases:
-        for ending in (".py", "/__init__.py") if tail else ("__init__.py",):
-            yield (base / f"{tail}{ending}").as_posix()
+    def reachable(self, path: str) -> Sequence[str]:
+        """Files of the project that the module at `path` imports, directly or not, the nearest first."""
+        seen = [path]
+        for current in seen:
+            module = self.module(current)
+            for item in module.imports.values() if module and len(seen) < REACH else ():
+                for dotted in (item.module, *([join_dotted(item.module, item.name)] if item.name else [])):
+                    file = self.find(dotted, current)
+                    if file and file not in seen:
+                        seen.append(file)
+        return seen[1:]
 
 
 def first_line(node: ast.stmt) -> int:
     """The first line of a statement, decorators included."""
     decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
     return min([node.lineno, *(item.lineno for item in decorators)])
+
+
+def span(node: ast.stmt) -> range:
+    """The lines of a statement, decorators included."""
+    return range(first_line(node), (node.end_lineno or node.lineno) + 1)
 
 
 def bound(node: ast.stmt) -> Iterator[str]:
@@ -209,19 +216,28 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
-def _own(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module, those under `if`, `try` and `with` included."""
+def names_and_attributes(source: str) -> frozenset[str]:
+    """Every name and attribute that occurs in `source`; empty when it does not parse."""
+    tree = syntax(source)
+    nodes = ast.walk(tree) if tree else ()
+    found = (getattr(node, "id", None) or getattr(node, "attr", None) for node in nodes)
+    return frozenset(name for name in found if name)
+
+
+def join_dotted(module: str, name: str) -> str:
+    """`name` of `module` as one dotted name."""
+    return f"{module}{'' if module.endswith('.') else '.'}{name}"
+
+
+def _flattened(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements, with those under `if`, `try` and `with` in place of these."""
     for node in body:
-        yield node
         if isinstance(node, ast.If | ast.Try | ast.With):
-            yield from _own(_inner(node))
-
-
-def _inner(node: ast.If | ast.Try | ast.With) -> Iterator[ast.stmt]:
-    yield from node.body
-    yield from getattr(node, "orelse", ())
-    yield from (item for handler in getattr(node, "handlers", ()) for item in handler.body)
-    yield from getattr(node, "finalbody", ())
+            handlers = (item for handler in getattr(node, "handlers", ()) for item in handler.body)
+            rest = (*getattr(node, "orelse", ()), *handlers, *getattr(node, "finalbody", ()))
+            yield from _flattened((*node.body, *rest))
+        else:
+            yield node
 
 
 def _imported(node: ast.AST) -> Iterator[Import]:
@@ -232,7 +248,3 @@ def _imported(node: ast.AST) -> Iterator[Import]:
     elif isinstance(node, ast.ImportFrom):
         base = "." * node.level + (node.module or "")
         yield from (Import(alias.asname or alias.name, base, alias.name, node) for alias in node.names)
-
-
-def _joined(module: str, name: str) -> str:
-    return f"{module}{'' if module.endswith('.') else '.'}{name}"

@@ -1,8 +1,10 @@
-"""Takes out of evidence what changes from run to run, so that equal runs ask equal questions."""
+"""Text on its way into a request: without what changes from run to run, cut to a length, delimited."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from coderefine.sensitive import broken
@@ -42,3 +44,19 @@ def _head(text: str, most: int) -> str:
     ends = [text.rfind(end, 0, most + 1) for end in ("\n", " ")]
     at = next((end for end in ends if end > most // 2), most)
     return text[: at - len(broken(text[:at], text[at:]))]
+
+
+def mark(texts: Iterable[str]) -> str:
+    """A mark that the delimited text cannot contain, since it depends on it."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:6]
+
+
+def fenced(kind: str, path: str, text: str, mark: str) -> str:
+    """`text` between lines that say what it is and bear `mark`."""
+    head = f"=== {kind} {path}".rstrip()
+    return f"{head} [{mark}]\n{text.rstrip()}\n=== end [{mark}]"
+
+
+def fenced_files(kind: str, texts: Mapping[str, str], mark: str) -> str:
+    """Files by path, each between such lines."""
+    return "\n".join(fenced(kind, path, text, mark) for path, text in texts.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import count
 
 from coderefine.errors import ReplyError
 
@@ -28,6 +29,10 @@ FORMAT = (
     "path/to/file.py\n<<<<<<< SEARCH\nlines as they are\n=======\nlines as they should be\n>>>>>>> REPLACE"
 )
 
+
+CODE = re.compile(r"(`+)(.+?)\1")
+EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])")
+BULLET = re.compile(r"^\s*(?:#+|[-*>]|\d+\.)\s+")
 
 CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
 """The line above each of several repairs in one reply."""
@@ -189,3 +194,20 @@ def _prose(lines: list[str]) -> str:
     while kept and (not kept[-1].strip() or _path(kept[-1])):
         kept.pop()
     return "\n".join(kept).strip()
+
+
+def first_sentence(prose: str, most: int = 100) -> str:
+    """The first sentence of a diagnosis, without Markdown, short enough for a subject line."""
+    line = next((line for line in prose.splitlines() if line.strip(" #*`->")), "")
+    first = re.split(r"(?<=[.!?:])\s", _plain(line), maxsplit=1)[0].rstrip(".:")
+    return first if len(first) <= most else f"{first[: most - 1].rsplit(' ', 1)[0]}…"
+
+
+def _plain(line: str) -> str:
+    """`line` without Markdown; asterisks and underscores that are no emphasis stay, in code all of them."""
+    text = BULLET.sub("", line)
+    codes, numbers = [match[2] for match in CODE.finditer(text)], count()
+    hidden = CODE.sub(lambda _: f"\0{next(numbers)}\0", text)
+    while (bare := EMPHASIS.sub(r"\2", hidden)) != hidden:
+        hidden = bare
+    return re.sub("\0(\\d+)\0", lambda match: codes[int(match[1])], hidden).strip()

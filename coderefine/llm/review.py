@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from coderefine.config import Criterion
-from coderefine.llm.outline import functions, parsed
+from coderefine.llm.modules import Module
 from coderefine.llm.request import Schema
 from coderefine.llm.structured import record
 
@@ -118,14 +119,7 @@ def _first(quote: str) -> str:
 
 def _spans(text: str, symbol: str) -> list[tuple[int, int]]:
     """First and last line of each function of that name, then the first line of each class."""
-    spans = [(part.first, part.last) for part in functions(text) if part.name.endswith(symbol.strip()) and symbol]
-    return [*spans, *((number, number) for number in _classes(text, symbol.strip()))]
-
-
-def _classes(text: str, name: str) -> Iterator[int]:
-    import ast
-
-    tree = parsed(text)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            yield node.lineno
+    name, definitions = symbol.strip(), Module("", text).definitions
+    functions = [(item.first, item.last) for item in definitions if item.is_function and item.name.endswith(name)]
+    classes = [item.node for item in definitions if isinstance(item.node, ast.ClassDef) and item.node.name == name]
+    return [*(functions if symbol else ()), *((node.lineno, node.lineno) for node in classes)]

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import Protocol
 
 from coderefine.llm.folding import folded, shown
-from coderefine.llm.modules import Definition, Module, Project, dotted_names
-from coderefine.llm.outline import Function
+from coderefine.llm.missing_symbols import MissingSymbol
+from coderefine.llm.modules import Definition, Function, Module, Project, dotted_names, names_and_attributes, span
+from coderefine.llm.normalize import cut
+
+WHOLE = 1_200
+"""Characters up to which a file is shown whole once anything of it is shown."""
+
+SMALL = 3_000
+"""Characters of all that the tests import, up to which it is shown whole: no need to choose."""
+
+ASKED = 6_000
+"""Characters of a file that a task names or a model asks for."""
+
+STYLE = 1_500
+"""Characters of signatures shown of a file where something is missing."""
+
+BROKEN = 12
+"""Lines shown on both sides of one that Python cannot parse."""
+
+LONGEST_HEADER = 3
+"""Comment lines at the top of a file that are shown; more of them are a licence."""
 
 ENOUGH = 2_000
 """Characters of functions after which only what is nearly as suspicious as the first one is still shown."""
@@ -30,7 +53,6 @@ TABLE = 1_000
 IMPORTS = 400
 """Characters up to which all imports of a file are shown; of more, those that the shown functions use."""
 
-
 LINES: Mapping[str, frozenset[int]] = MappingProxyType({})
 WEIGHTS: Mapping[str, Mapping[int, float]] = MappingProxyType({})
 
@@ -47,217 +69,261 @@ class Trace:
     near: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What points at code: (path, line) of tracebacks and findings, the most telling first; `names`: (path, name) of
-    definitions asked for by name."""
+class Tree(Protocol):
+    """What is asked of a repository, see context.Repository."""
 
-    lines: tuple[tuple[str, int], ...] = ()
-    names: tuple[tuple[str, str], ...] = ()
+    @property
+    def always(self) -> tuple[str, ...]: ...
+    @property
+    def needed(self) -> tuple[tuple[str, str], ...]: ...
+    def is_code(self, path: str) -> bool: ...
 
 
 class Selection:
-    """Chosen lines by path. `usable`: whether a path is code that may be shown and edited."""
+    """Chooses lines by path. `trace`: what the failing tests execute, once it was needed and is known."""
 
-    def __init__(self, project: Project, trace: Trace, usable: Callable[[str], bool], room: float = 1.0) -> None:
+    def __init__(self, project: Project, tree: Tree, ask: Callable[[], Trace | None], room: float) -> None:
+        """`ask` traces the failing tests; None when that brings nothing. `room`: see context.gather."""
         self._project = project
-        self._trace = trace
-        self._usable = usable
+        self._tree = tree
+        self._ask = ask
         self._room = room
         self._chosen: dict[str, set[int]] = {}
         self._whole: list[Definition] = []
         self._spent = 0
+        self.trace: Trace | None = None
 
-    def add_suspects(self, wanted: Wanted) -> None:
-        """The functions that `wanted` names or points at, then the most suspicious ones, as far as there is room."""
-        pointed = list(self._pointed(wanted))
-        ranked = sorted(self._suspicious().items(), key=lambda item: (-item[1], item[0].path, item[0].first))
-        top = ranked[0][1] if ranked else 1.0
-        for item in pointed:
-            self._take(item, LIMIT)
-        for item, weight in ranked:
-            self._take(item, LIMIT if weight >= NEARLY * top else ENOUGH)
+    def texts(
+        self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str], things: Sequence[MissingSymbol]
+    ) -> dict[str, str]:
+        """Excerpts by path. `pointed`: lines of tracebacks and findings, the most telling first.
 
-    def add_function(self, item: Definition) -> None:
-        """Show `item` whole, whatever room is left."""
-        self._take(item, 1_000_000)
+        `tests`: the excerpts of the test files that are shown. `things`: what is missing.
+        """
+        reached = list(dict.fromkeys(path for test in tests for path in self._project.reachable(test)))
+        near = [*map(itemgetter(0), pointed), *reached]
+        if not things and (small := self._small(near)):
+            return self._named() | {path: self._without_licence(path) for path in small}
+        self.trace = self._ask()
+        names = frozenset[str]().union(*map(names_and_attributes, tests.values()))
+        self._add_pointed(pointed)
+        self._add_suspicious(self.trace or Trace())
+        self._add_unreadable(near)
+        for thing in things:
+            self._add_place(thing, names)
+        if not things and not self.trace:
+            self._add_tested(reached, names)
+        self._add_support()
+        return dict(sorted((self._excerpts() | self._named()).items()))
 
-    def add_likely(self, item: Definition) -> None:
-        """Show `item` whole if there is room."""
-        self._take(item, ENOUGH)
+    def _code(self, path: str) -> Module | None:
+        """The module at `path`, when it is the project's own code, which may be shown and edited."""
+        return self._project.module(path) if self._tree.is_code(path) else None
 
-    def add_lines(self, path: str, numbers: Iterable[int]) -> None:
+    def _named(self) -> dict[str, str]:
+        """Files that the task names, and those that the model asked for whole."""
+        paths = (*self._tree.always, *(path for path, name in self._tree.needed if not name))
+        texts = {path: self._project.read(path) for path in paths}
+        most = int(ASKED * self._room)
+        return {path: cut(text, most) for path, text in sorted(texts.items()) if text is not None}
+
+    def _small(self, paths: Iterable[str]) -> list[str]:
+        """All of the files, and of those that the model asked for, when they can be shown whole; none otherwise."""
+        wanted = sorted({*paths, *(path for path, _ in self._tree.needed)})
+        modules = {path: module for path in wanted if (module := self._code(path))}
+        found = [path for path, module in modules.items() if not _only_exports(module)]
+        return found if sum(len(modules[path].text) for path in found) <= SMALL * self._room else []
+
+    def _excerpts(self) -> dict[str, str]:
+        """What was chosen of each file; short files are shown whole where nothing is known of what ran."""
+        ran = self.trace.ran if self.trace else LINES
+        texts = {}
+        for path, numbers in self._chosen.items():
+            module = self._project.module(path)
+            short = module and len(module.text) <= WHOLE * self._room and not self.trace
+            if module:
+                texts[path] = self._without_licence(path) if short else shown(module, numbers, ran.get(path, ()))
+        return texts
+
+    def _without_licence(self, path: str) -> str:
+        """The whole file, without a licence at its top."""
         module = self._project.module(path)
-        if module:
+        lines = module.lines if module else []
+        header = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
+        return "\n".join(lines[header if header > LONGEST_HEADER else 0 :]).lstrip("\n")
+
+    def _add_lines(self, path: str, numbers: Iterable[int]) -> None:
+        if module := self._project.module(path):
             self._chosen.setdefault(path, set()).update(n for n in numbers if 0 < n <= len(module.lines))
 
-    def add_support(self) -> None:
-        """What the functions shown whole use: imports, constants and tables, fields, signatures of what they call."""
-        left = int(SUPPORT * self._room)
-        for item in self._whole:
-            self._add_frame(item)
-        found = [use for item in self._whole for use in self._used(item)]
-        for use in sorted(found, key=lambda use: use.rank):
-            module = self._project.module(use.path)
-            fresh = frozenset(use.lines) - self._chosen.get(use.path, set())
-            cost = module.size(fresh) if module else 0
-            if module and fresh and cost <= left:
-                left -= cost
-                self._chosen.setdefault(use.path, set()).update(fresh)
-
-    def texts(self) -> dict[str, str]:
-        """What to show of each file, sorted by path."""
-        modules = {path: self._project.module(path) for path in sorted(self._chosen)}
-        return {
-            path: shown(module, self._chosen[path], self._trace.ran.get(path, frozenset()))
-            for path, module in modules.items()
-            if module
-        }
-
-    @property
-    def functions(self) -> tuple[Definition, ...]:
-        """The functions shown whole, the first chosen first."""
-        return tuple(self._whole)
-
-    def _pointed(self, wanted: Wanted) -> Iterator[Definition]:
-        for path, name in wanted.names:
-            found = self._project.locate(name, path)
-            if isinstance(found, Definition) and self._usable(found.path):
-                yield found
-        for path, line in wanted.lines:
-            module = self._project.module(path) if self._usable(path) else None
+    def _add_pointed(self, pointed: Iterable[tuple[str, int]]) -> None:
+        """Add the functions that were asked for by name, then those on the lines, while there is room."""
+        items = [item for path, name in self._tree.needed if name and (item := self._definition(name, path))]
+        for path, line in pointed:
+            module = self._code(path)
             item = module.at(line) if module else None
-            if module and item is None:
-                self.add_lines(path, range(line - 3, line + 4))
-            elif item:
-                yield item
+            if item:
+                items.append(item)
+            elif module:
+                self._add_lines(path, range(line - 3, line + 4))
+        for item in items:
+            self._take(item, LIMIT)
 
-    def _suspicious(self) -> dict[Definition, float]:
-        """Definitions by the weight of their most suspicious line."""
+    def _definition(self, name: str, path: str) -> Definition | None:
+        """What `name` means in the file `path`, when that is the project's own code."""
+        found = self._project.locate(name, path)
+        return found if isinstance(found, Definition) and self._tree.is_code(found.path) else None
+
+    def _add_suspicious(self, trace: Trace) -> None:
+        """Add the definitions with the most suspicious lines while there is room."""
         found: dict[Definition, float] = {}
-        for path, weights in self._trace.weights.items():
-            module = self._project.module(path) if self._usable(path) else None
+        for path, weights in trace.weights.items():
+            module = self._code(path)
             for line, weight in weights.items() if module else ():
-                item = module.at(line) if module else None
-                if item:
+                if module and (item := module.at(line)):
                     found[item] = max(found.get(item, 0.0), weight)
-        return found
+        ranked = sorted(found, key=lambda item: (-found[item], item.path, item.first))
+        for item in ranked:
+            self._take(item, LIMIT if found[item] >= NEARLY * found[ranked[0]] else ENOUGH)
 
-    def _take(self, item: Definition, most: float) -> None:
+    def _add_unreadable(self, paths: Iterable[str]) -> None:
+        """Add what Python cannot parse."""
+        for path in dict.fromkeys(paths):
+            module = self._code(path)
+            line = _error(module.text) if module and not module.tree.body else 0
+            if line:
+                self._add_lines(path, range(line - BROKEN, line + BROKEN + 1))
+
+    def _add_tested(self, reached: Iterable[str], names: Collection[str]) -> None:
+        """Nothing is known but the tests: add the functions that they name, in the modules that they import."""
+        for module in filter(None, map(self._code, reached)):
+            for item in module.functions:
+                if set(names) & set(item.name.split(".")):
+                    self._take(item, ENOUGH)
+
+    def _add_place(self, thing: MissingSymbol, names: Collection[str]) -> None:
+        """Add the place where something missing belongs, and how its neighbours are written.
+
+        `names`: those that the tests use; functions so called show how the missing one is going to be used.
+        """
+        module = self._project.module(thing.place) if thing.place else None
+        if (module is None or _only_exports(module)) and (sibling := self._sibling(thing.place)):
+            self._add_lines(sibling.path, _heads(sibling, STYLE // 2, _alike(sibling, thing)))
+        if module is None or not self._tree.is_code(thing.place):
+            return
+        for item in _belonging(module, thing.near):
+            self._take(item, None)
+        self._add_lines(module.path, _style(module, thing, names))
+
+    def _sibling(self, place: str) -> Module | None:
+        """The shortest module in the folder of the file `place`, which does not exist, for its style."""
+        folder = PurePosixPath(place).parent.as_posix()
+        modules = [module for path in self._project.listing(folder) if (module := self._code(path))]
+        return min((one for one in modules if one.functions), key=lambda one: len(one.text), default=None)
+
+    def _take(self, item: Definition, most: float | None) -> None:
+        """Show `item` whole if all that is shown so stays below `most` characters; the first one in any case."""
         module = self._project.module(item.path)
         if module is None or item in self._whole:
             return
-        ran = self._trace.ran.get(item.path, frozenset())
-        telling = {line for line, weight in self._trace.weights.get(item.path, {}).items() if weight >= NEARLY}
-        lines = _lines_of(module, item, ran, telling)
-        cost = module.size(lines - self._chosen.get(item.path, set()))
-        if self._whole and self._spent + cost > most * self._room:
+        lines = self._lines(module, item)
+        cost = module.size(set(lines) - self._chosen.get(item.path, set()))
+        if self._whole and most is not None and self._spent + cost > most * self._room:
             return
         self._spent += cost
         self._whole.append(item)
         self._chosen.setdefault(item.path, set()).update(lines)
 
+    def _lines(self, module: Module, item: Definition) -> Collection[int]:
+        """The lines to show of `item`: long functions are folded, classes shown by their heads."""
+        if isinstance(item.node, ast.ClassDef):
+            return item.head
+        if not item.is_function:
+            return _table(module, item)
+        trace = self.trace or Trace()
+        telling = {line for line, weight in trace.weights.get(item.path, {}).items() if weight >= NEARLY}
+        return folded(module, item, trace.ran.get(item.path, frozenset()), telling)
+
+    def _add_support(self) -> None:
+        """Add what the functions shown whole use: imports, constants and tables, fields, signatures they call."""
+        left = int(SUPPORT * self._room)
+        for item in self._whole:
+            self._add_frame(item)
+        used = [use for item in self._whole for use in self._used(item)]
+        for _, module, lines in sorted(used, key=lambda use: use[0]):
+            fresh = frozenset(lines) - self._chosen.get(module.path, set())
+            cost = module.size(fresh)
+            if fresh and cost <= left:
+                left -= cost
+                self._chosen.setdefault(module.path, set()).update(fresh)
+
     def _add_frame(self, item: Definition) -> None:
-        """The class around a method, and the imports of names that it uses."""
+        """Add the heads of the classes around a method, and the imports of names that it uses."""
         module = self._project.module(item.path)
         if module is None:
             return
         chosen = self._chosen[item.path]
-        chosen.update(_class_heads(module, item))
+        for outer in _classes_around(module, item):
+            chosen.update(range(outer.first, min(outer.body, item.first)))
         names = {name.partition(".")[0] for name in dotted_names(item.node)}
-        few = sum(module.size(_span(node)) for node in module.import_statements) <= IMPORTS
+        used = {id(found.node) for found in module.imports.values() if found.local in names}
+        few = sum(module.size(span(node)) for node in module.import_statements) <= IMPORTS
         for node in module.import_statements:
-            if few or any(found.node is node and found.local in names for found in module.imports.values()):
-                chosen.update(_span(node))
+            if few or id(node) in used:
+                chosen.update(span(node))
 
-    def _used(self, item: Definition) -> Iterator[Use]:
+    def _used(self, item: Definition) -> Iterator[tuple[int, Module, Collection[int]]]:
+        """(rank, module, lines) of what `item` uses; the smaller the rank, the sooner it is shown."""
         for name in sorted(dotted_names(item.node)):
-            for found in self._meant(name, item):
-                if found not in self._whole and self._usable(found.path):
-                    yield from self._use(found)
+            found = self._meaning(name, item)
+            module = self._code(found.path) if found else None
+            if found and module and found not in self._whole:
+                yield self._use(found, module)
 
-    def _meant(self, name: str, item: Definition) -> Iterator[Definition]:
+    def _use(self, found: Definition, module: Module) -> tuple[int, Module, Collection[int]]:
+        if isinstance(found.node, ast.ClassDef):
+            return 2, module, _class_outline(module, found)
+        if not found.is_function:
+            return 0, module, _table(module, found)
+        ran = (self.trace or Trace()).ran.get(found.path, frozenset())
+        executed = not ran or not ran.isdisjoint(range(found.body, found.last + 1))
+        return 1 if executed else 3, module, found.lines if found.last - found.body < SHORT else found.head
+
+    def _meaning(self, name: str, item: Definition) -> Definition | None:
+        """What the function or method `item` means by `name`."""
         head, _, rest = name.partition(".")
         if head in ("self", "cls") and rest and item.owner:
-            yield from self._member(rest, item)
-            return
+            return self._member(rest, item)
         found = self._project.locate(name, item.path)
-        if isinstance(found, Definition) and (found.owner is None or rest):
-            yield found
+        return found if isinstance(found, Definition) and (found.owner is None or rest) else None
 
-    def _member(self, name: str, item: Definition) -> Iterator[Definition]:
+    def _member(self, name: str, item: Definition) -> Definition | None:
         """The attribute `name` of the class of method `item`, looked for in its bases too."""
-        owner = item.name.rpartition(".")[0]
-        pending, seen = [(item.path, owner)], set[tuple[str, str]]()
-        while pending:
-            path, of = pending.pop(0)
+        pending = [(item.path, item.name.rpartition(".")[0])]
+        for path, owner in pending:
             module = self._project.module(path)
-            if module is None or (path, of) in seen:
+            if module is None:
                 continue
-            seen.add((path, of))
-            if f"{of}.{name}" in module.by_name:
-                yield module.by_name[f"{of}.{name}"]
-                return
-            pending += [(base.path, base.name) for base in self._bases(module, of)]
-
-    def _bases(self, module: Module, name: str) -> Iterator[Definition]:
-        node = module.by_name[name].node if name in module.by_name else None
-        for base in node.bases if isinstance(node, ast.ClassDef) else ():
-            found = self._project.locate(ast.unparse(base), module.path)
-            if isinstance(found, Definition):
-                yield found
-
-    def _use(self, found: Definition) -> Iterator[Use]:
-        module = self._project.module(found.path)
-        if module is None:
-            return
-        if isinstance(found.node, Function):
-            yield _function_use(found, self._trace.ran.get(found.path, frozenset()))
-        elif isinstance(found.node, ast.ClassDef):
-            yield _class_use(module, found)
-        else:
-            yield Use(found.path, _table(module, found), 0)
+            if f"{owner}.{name}" in module.by_name:
+                return module.by_name[f"{owner}.{name}"]
+            node = module.by_name[owner].node if owner in module.by_name else None
+            bases = node.bases if isinstance(node, ast.ClassDef) else ()
+            for base in (self._project.locate(ast.unparse(base), path) for base in bases):
+                if isinstance(base, Definition) and (base.path, base.name) not in pending:
+                    pending.append((base.path, base.name))
+        return None
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """Lines that a shown function needs; the smaller `rank`, the sooner they are shown."""
-
-    path: str
-    lines: tuple[int, ...]
-    rank: int
+def _classes_around(module: Module, item: Definition) -> list[Definition]:
+    classes = (other for other in module.definitions if isinstance(other.node, ast.ClassDef))
+    return [outer for outer in classes if outer.first < item.first <= outer.last]
 
 
-def _function_use(found: Definition, ran: frozenset[int]) -> Use:
-    """Choose the signature of a function, all of it when it is short."""
-    whole = found.last - found.body < SHORT
-    executed = not ran or not ran.isdisjoint(range(found.body, found.last + 1))
-    return Use(found.path, tuple(found.lines if whole else found.head), 1 if executed else 3)
-
-
-def _class_use(module: Module, found: Definition) -> Use:
-    """Choose the head of a class, its annotated fields and the signature of its `__init__`."""
-    fields = [part for part in module.definitions if part.owner is found.node]
-    lines = {n for part in fields if isinstance(part.node, ast.AnnAssign) for n in part.lines}
-    begun = module.by_name.get(f"{found.name}.__init__")
-    return Use(found.path, (*range(found.first, found.body), *sorted(lines), *(begun.head if begun else ())), 2)
-
-
-def _class_heads(module: Module, item: Definition) -> Iterator[int]:
-    """Give the head lines of the classes around a definition."""
-    for outer in module.definitions:
-        if isinstance(outer.node, ast.ClassDef) and outer.first < item.first <= outer.last:
-            yield from range(outer.first, min(outer.body, item.first))
-
-
-def _span(node: ast.stmt) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def _lines_of(module: Module, item: Definition, ran: Collection[int], telling: Collection[int]) -> frozenset[int]:
-    if isinstance(item.node, ast.ClassDef):
-        return frozenset(item.head)
-    return folded(module, item, ran, telling) if item.is_function else frozenset(_table(module, item))
+def _class_outline(module: Module, found: Definition) -> Collection[int]:
+    """The head of a class, its annotated fields and the signature of its `__init__`."""
+    fields = [part for part in module.definitions if part.owner is found.node and isinstance(part.node, ast.AnnAssign)]
+    init = module.by_name.get(f"{found.name}.__init__")
+    return {*range(found.first, found.body), *(n for part in fields for n in part.lines), *(init.head if init else ())}
 
 
 def _table(module: Module, item: Definition) -> tuple[int, ...]:
@@ -268,3 +334,62 @@ def _table(module: Module, item: Definition) -> tuple[int, ...]:
     head = next((n for n in range(len(lines), 1, -1) if module.size(lines[:n]) <= TABLE * 0.7), 1)
     tail = next((n for n in range(len(lines) - head, 1, -1) if module.size(lines[-n:]) <= TABLE * 0.3), 1)
     return (*lines[:head], *lines[-tail:])
+
+
+def _alike(module: Module, thing: MissingSymbol) -> list[Definition]:
+    """The function of the module that is called most like the missing thing; any rather than none."""
+    by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
+    near = difflib.get_close_matches(thing.tokens[0].strip("-"), list(by_name), 1, 0.0)
+    return [by_name[name] for name in near]
+
+
+def _style(module: Module, thing: MissingSymbol, names: Collection[str]) -> Collection[int]:
+    """The lines that show how the module is written: all of a short one, else definitions that the tests use too,
+    what is called most like the missing thing, and signatures."""
+    if len(module.text) <= STYLE:
+        return range(1, len(module.lines) + 1)
+    like = [item for item in module.functions if item.name.rpartition(".")[2] in names][:2]
+    return _heads(module, STYLE, [*like, *_alike(module, thing)])
+
+
+def _belonging(module: Module, name: str) -> list[Definition]:
+    """What something missing belongs to: a function alone; a class with its methods, as far as they are short."""
+    near = module.by_name.get(name)
+    if near is None or not isinstance(near.node, ast.ClassDef):
+        return [near] if near else []
+    inside = [item for item in module.definitions if item.owner is near.node]
+    return inside if module.size(near.lines) <= STYLE else [item for item in inside if item.name.endswith("__init__")]
+
+
+def _heads(module: Module, most: int, whole: Iterable[Definition]) -> list[int]:
+    """Imports, short constants and signatures of a module, and the functions `whole`, in about `most` characters."""
+    numbers = {line for item in whole for line in item.lines}
+    left = most - module.size(numbers)
+    spans = [span(node) for node in module.import_statements]
+    spans += [
+        item.head if isinstance(item.node, Function | ast.ClassDef) else item.lines for item in module.definitions
+    ]
+    for lines in spans:
+        size = module.size(set(lines) - numbers)
+        if size <= left:
+            numbers.update(lines)
+            left -= size
+    return sorted(numbers)
+
+
+def _error(text: str) -> int:
+    """The line that Python cannot parse, 0 when it can."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return error.lineno or 1
+    except (ValueError, RecursionError):
+        return 1
+    return 0
+
+
+def _only_exports(module: Module) -> bool:
+    """Whether the module holds nothing but imports, a docstring and names like `__all__`."""
+    plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
+    simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)
+    return simple and all(item.name.startswith("__") for item in module.definitions)

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import FIX
-from coderefine.llm.prompts import fields, names, render
-from coderefine.llm.task import system
+from coderefine.llm.prompts import fields, names, render, system_message
 
 EXPECTED = {
     "again": {"problem"},
@@ -55,4 +54,4 @@ def test_a_missing_or_a_surplus_field_is_a_bug(name: str) -> None:
 
 
 def test_the_system_prompt_is_short() -> None:
-    assert len(system(FIX)) <= 1100
+    assert len(system_message(FIX)) <= 1100

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from coderefine.core import Task
+
 FIELD = re.compile(r"\$([a-z_]+)")
 
 
@@ -33,3 +35,14 @@ def render(name: str, **values: str) -> str:
     if wanted != values.keys():
         raise KeyError(f"prompt {name!r} has the fields {sorted(wanted)}, not {sorted(values)}")
     return FIELD.sub(lambda match: values[match[1]], _text(name))
+
+
+def system_message(task: Task) -> str:
+    """The system message of a request for edits."""
+    return render("system", role=task.role or render("role"), task=task_text(task))
+
+
+def task_text(task: Task) -> str:
+    """The task in words, on lines of their own; empty when it has none."""
+    lines = [f"\nThe task: {task.goal}"] if task.goal else []
+    return "".join((*lines, *(f"\n- {rule}" for rule in task.rules)))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from coderefine.import_graph import walk
 from coderefine.llm.folding import shown
-from coderefine.llm.modules import Definition, Module, Project
+from coderefine.llm.modules import Definition, Project
 from coderefine.llm.normalize import cut
 from coderefine.llm.reply import mentioned, needs
-from coderefine.proposers.model.tree import Overlay
+from coderefine.proposers.model.prompt_state import Overlay
 
 MOST = 6_000
 """Characters of a file, or of a class, that is asked for; of a longer one, signatures are shown."""
@@ -50,46 +50,42 @@ class CodeLookup:
         if module is None:
             return cut(self._read(path) or "", MOST)
         item = module.by_name.get(name)
-        if item is None:
-            return module.text if len(module.text) <= MOST else shown(module, _signatures(module))
-        lines = [line for line in item.lines if module.size(item.lines) <= MOST or _is_head(module, item, line)]
-        return shown(module, lines)
+        lines = item.lines if item else range(1, len(module.lines) + 1)
+        if module.size(lines) <= MOST:
+            return shown(module, lines)
+        heads = [part.head for part in module.definitions if part.first in lines]
+        return shown(module, {line for head in heads for line in head})
 
     def _found(self, path: str, symbol: str) -> Need | None:
         """The file and the definition meant; a name alone may be a path, a name of a shown file, or one anywhere."""
-        if not path:
-            return self._file(symbol, "") or self._anywhere(symbol)
-        return self._file(path, symbol) or self._anywhere(symbol)
+        return (self._file(path, symbol) if path else self._file(symbol, "")) or self._anywhere(symbol)
 
     def _file(self, path: str, symbol: str) -> Need | None:
-        """`path` as written, or the only file that ends so."""
-        paths = (
-            [path] if self._read(path) is not None else [known for known in self._files() if known.endswith(f"/{path}")]
-        )
-        if len(paths) != 1:
-            return None
-        if not symbol:
-            return paths[0], ""
-        found = self._defined(paths[0], symbol)
-        return (found.path, found.name) if found else None
+        """`path` as written, or the only file that ends so; with the definition of `symbol` in it."""
+        if self._read(path) is None:
+            paths = [other for other in self._files() if other.endswith(f"/{path}")]
+            if len(paths) != 1:
+                return None
+            path = paths[0]
+        return self._defined(path, symbol) if symbol else (path, "")
 
-    def _defined(self, path: str, symbol: str) -> Definition | None:
-        module = self._project.module(path)
-        if module is None:
-            return None
+    def _defined(self, path: str, symbol: str) -> Need | None:
         located = self._project.locate(symbol, path)
         if isinstance(located, Definition):
-            return located
-        return next((item for item in module.definitions if item.name.endswith(f".{symbol}")), None)
+            return located.path, located.name
+        module = self._project.module(path)
+        definitions = module.definitions if module else ()
+        return next(((path, item.name) for item in definitions if item.name.endswith(f".{symbol}")), None)
 
     def _anywhere(self, symbol: str) -> Need | None:
         """The only definition of that name in the project, the last part of a dotted one if need be."""
         last = symbol.rpartition(".")[2]
         if not re.fullmatch(r"[A-Za-z_]\w{2,}", last):
             return None
-        texts = ((path, self._read(path) or "") for path in self._files())
-        modules = [self._project.module(path) for path, text in texts if last in text]
-        items = [item for module in modules if module for item in _called(module, symbol, last)]
+        items: list[Definition] = []
+        for path in (path for path in self._files() if last in (self._read(path) or "")):
+            module = self._project.module(path)
+            items += _called(module.definitions if module else (), symbol, last)
         return (items[0].path, items[0].name) if len(items) == 1 else None
 
     def _files(self) -> list[str]:
@@ -100,17 +96,7 @@ class CodeLookup:
         return None if hidden or not path else self._tree.text(path)
 
 
-def _called(module: Module, symbol: str, last: str) -> Iterator[Definition]:
+def _called(definitions: Iterable[Definition], symbol: str, last: str) -> list[Definition]:
     """Definitions of that qualified name, else those whose last part it is."""
-    exact = [item for item in module.definitions if item.name == symbol]
-    yield from exact or (item for item in module.definitions if item.name.rpartition(".")[2] == last)
-
-
-def _signatures(module: Module) -> set[int]:
-    spans: Iterable[range] = (item.head for item in module.definitions)
-    return {line for span in spans for line in span}
-
-
-def _is_head(module: Module, item: Definition, line: int) -> bool:
-    inside = [part for part in module.definitions if item.first <= part.first <= item.last]
-    return any(line in part.head for part in inside)
+    alike = [item for item in definitions if item.name.rpartition(".")[2] == last]
+    return [item for item in alike if item.name == symbol] or alike

@@ -1,20 +1,66 @@
-"""The state that a request is about: a tree, and what the tools report on it."""
+"""The state that a request is about: a tree, what the tools report on it, and what is asked."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
-from coderefine.core import FIX, Attempt, Case, Finding, Patch, Severity, Situation, Status, Task
+from coderefine.core import Attempt, Case, Finding, Patch, Severity, Situation, Status, Task
+from coderefine.llm.context import text_of
+from coderefine.llm.normalize import cut, normalize_output
 from coderefine.llm.prompts import render
-from coderefine.proposers.model.ledger import ORIGIN, failed, outcome
-from coderefine.proposers.model.plan import Base, Move
-from coderefine.proposers.model.tree import Overlay
+from coderefine.proposers.model.policies import Base, Move
+
+ORIGIN = "model"
+"""`Patch.origin` of what a model wrote."""
+
+LARGEST = 1_000_000
+"""Bytes: a larger file is no source a model could edit."""
+
+REASON = 120
+"""Characters of a failing test's message in the outcome of an attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """The user's files with a patch laid over them in memory: what a model edits.
+
+    `top` is the repository; nothing outside it is ever read, through symlinks neither.
+    """
+
+    top: Path
+    patch: Patch
+
+    def read(self, path: str) -> bytes | None:
+        """Bytes of `path`, None when there is no such regular file."""
+        if path in self.patch.files:
+            return self.patch.files[path]
+        file = self.top / path
+        try:
+            inside = file.resolve().is_relative_to(self.top.resolve())
+            return file.read_bytes() if inside and file.is_file() and file.stat().st_size <= LARGEST else None
+        except (OSError, ValueError):
+            return None
+
+    def text(self, path: str) -> str | None:
+        return text_of(self.read(path))
+
+    def listing(self, folder: str) -> tuple[str, ...]:
+        """The files that lie in `folder`, repo-relative and sorted; hidden ones left out."""
+        try:
+            found = {entry.name for entry in os.scandir(self.top / folder) if entry.is_file(follow_symlinks=False)}
+        except OSError:
+            found = set()
+        patched = {path for path in self.patch.files if PurePosixPath(path).parent == PurePosixPath(folder)}
+        paths = {(PurePosixPath(folder) / name).as_posix() for name in found if not name.startswith(".")} | patched
+        return tuple(sorted(path for path in paths if self.patch.files.get(path, b"") is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class PromptState:
-    """The patch that edits come on top of, what the tools say about that tree, and the question."""
+    """The patch that edits come on top of, what the tools report on that tree, and the question."""
 
     patch: Patch
     findings: tuple[Finding, ...]
@@ -23,31 +69,44 @@ class PromptState:
 
 
 def choose_state(
-    move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool], task: Task = FIX
+    move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool], task: Task
 ) -> PromptState:
     """Where `move` starts from, and its question. `start` is the tree without a patch."""
-    found = _choose(move, situation, start, writable)
-    usual = found.ask in (render("first"), render("quality"))
-    return replace(found, ask=render("goal")) if usual and task.goal else found
+    state = _choose(move, situation, start, writable)
+    usual = state.ask in (render("first"), render("quality"))
+    return replace(state, ask=render("goal")) if usual and task.goal else state
 
 
 def _choose(move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool]) -> PromptState:
+    mine = [attempt for attempt in situation.attempts if attempt.patch.origin == ORIGIN]
     if move.base is Base.LAST:
-        return _last(move, situation, writable)
-    if all(finding.severity is Severity.SOFT for finding in situation.findings):
-        # Nothing fails: what an adviser remarked is about the best tree, and no earlier one will do.
-        return _upon_best(situation, "improve" if failed(situation) else "quality")
-    if move.base is Base.START:
-        return _upon_best(situation, "fresh")
+        return state_after(mine[-1], situation, writable, move.prompt) if mine else best_state(situation, "first")
     lineage = _promising(situation) if move.base is Base.FAILED else None
-    if lineage:
+    if lineage and _fails(situation.findings):
         ask = render("repair", number=str(lineage.number), reason=outcome(lineage, start))
         return PromptState(lineage.patch, hard(lineage, situation), lineage.cases, ask)
-    name = "first" if move.prompt == "first" or not failed(situation) else "other"
-    return _upon_best(situation, _fitting(name, situation))
+    return best_state(situation, _prompt(move, situation))
 
 
-def _upon_best(situation: Situation, prompt: str) -> PromptState:
+def _prompt(move: Move, situation: Situation) -> str:
+    """The question about the best tree."""
+    tried = failed(situation)
+    if not _fails(situation.findings):
+        # What an adviser remarked is about the best tree, and no earlier one will do.
+        return "improve" if tried else "quality"
+    if move.base is Base.START:
+        return "fresh"
+    if tried and move.prompt != "first":
+        return "other"
+    return "first" if any(finding.critic == "pytest" for finding in situation.findings) else "quality"
+
+
+def _fails(findings: Sequence[Finding]) -> bool:
+    return any(finding.severity is Severity.HARD for finding in findings)
+
+
+def best_state(situation: Situation, prompt: str) -> PromptState:
+    """The best tree so far."""
     best = situation.best
     return PromptState(best.patch, situation.findings, best.cases, render(prompt))
 
@@ -58,35 +117,39 @@ def initial_state(situation: Situation) -> PromptState:
     return PromptState(Patch(), findings, situation.baseline.cases, render("fresh"))
 
 
-def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], ask: str = "") -> PromptState:
-    """The tree that `attempt` left, without what it may not write; what it was never tested for is told of the best."""
+def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], prompt: str) -> PromptState:
+    """The tree that `attempt` left, without what it may not write.
+
+    An attempt that was refused before any test ran is shown with the results of the best tree.
+    """
     files = {path: data for path, data in attempt.patch.files.items() if writable(path)}
-    patch = replace(attempt.patch, files=files)
-    if not attempt.checks:
-        return PromptState(patch, situation.findings, situation.best.cases, ask)
-    return PromptState(patch, hard(attempt, situation), attempt.cases, ask)
+    state = replace(best_state(situation, prompt), patch=replace(attempt.patch, files=files))
+    return replace(state, findings=hard(attempt, situation), cases=attempt.cases) if attempt.checks else state
 
 
 def hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
     """The hard findings of `attempt`, flaky tests left out."""
-    return tuple(
-        finding
-        for finding in attempt.findings
-        if finding.severity is Severity.HARD and finding.symbol not in situation.flaky
-    )
+    findings = (finding for finding in attempt.findings if finding.severity is Severity.HARD)
+    return tuple(finding for finding in findings if finding.symbol not in situation.flaky)
 
 
-def _last(move: Move, situation: Situation, writable: Callable[[str], bool]) -> PromptState:
-    mine = [attempt for attempt in situation.attempts if attempt.patch.origin == ORIGIN]
-    if not mine:
-        return PromptState(situation.best.patch, situation.findings, situation.best.cases, render("first"))
-    return state_after(mine[-1], situation, writable, render(move.prompt))
+def failed(situation: Situation) -> tuple[Attempt, ...]:
+    """A model's attempts that were refused or judged no better, oldest first.
+
+    What other proposers tried in vain is left out: they try too much, and for no reason a model could learn from.
+    """
+    return tuple(item for item in situation.attempts if item.patch.origin == ORIGIN and not item.verdict)
 
 
-def _fitting(name: str, situation: Situation) -> str:
-    """Without a failing test the question is about quality."""
-    tests = any(finding.critic == "pytest" for finding in situation.findings)
-    return name if tests or name != "first" else "quality"
+def outcome(attempt: Attempt, start: Overlay) -> str:
+    """Why the attempt failed, whole, with the message of the first test that fails in it."""
+    reason = " ".join((attempt.verdict.reason or "no better than before").split())
+    case = next((case for case in attempt.cases.values() if case.status.bad), None)
+    if case and case.failure:
+        test = case.id.rsplit("::", 1)[-1]
+        message = normalize_output(" ".join(case.failure.message.split()), start.top)
+        reason = f"{reason}; {test}: {cut(message, REASON)}"
+    return normalize_output(reason, start.top).replace("\n", " ")
 
 
 def _promising(situation: Situation) -> Attempt | None:
@@ -95,12 +158,11 @@ def _promising(situation: Situation) -> Attempt | None:
     Older ones than the best lack what it gained.
     """
     wanted = [test for test, case in situation.best.cases.items() if case.status.bad]
-    rated = [(_repaired(attempt, wanted), attempt.number, attempt) for attempt in failed(situation)]
-    rated = [item for item in rated if item[1] > situation.best.number]
-    best = max(rated, key=lambda item: item[:2], default=None)
-    return best[2] if best and best[0] > 0 else None
 
+    def repaired(attempt: Attempt) -> int:
+        cases = (attempt.cases.get(test) for test in wanted)
+        return sum(1 for case in cases if case and case.status is Status.PASSED)
 
-def _repaired(attempt: Attempt, wanted: Sequence[str]) -> int:
-    cases = attempt.cases
-    return sum(1 for test in wanted if test in cases and cases[test].status is Status.PASSED)
+    later = [attempt for attempt in failed(situation) if attempt.number > situation.best.number]
+    best = max(later, key=lambda attempt: (repaired(attempt), attempt.number), default=None)
+    return best if best and repaired(best) else None

@@ -12,7 +12,7 @@ from coderefine.llm.client import Client
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.model.conversation import Conversation
-from coderefine.proposers.model.policies import policy
+from coderefine.proposers.model.policies import POLICIES
 from coderefine.proposers.model.prompt_state import PromptState
 from coderefine.proposers.model.request_builder import RequestBuilder
 from coderefine.proposers.model.tracing import cold_tracer, traced
@@ -56,17 +56,17 @@ class Model:
 
         Raises BudgetError before a limit is crossed and ModelError for a server's final no.
         """
-        chosen = policy(self._config.policy)
+        policy = POLICIES[self._config.policy]
         builder = replace(self._builder, trace=self._tracing(situation, views))
-        conversation = Conversation(builder, self._client, chosen)
+        conversation = Conversation(builder, self._client, policy.history)
         while True:
             best = situation.best.number
             conversation.forget()
-            for move in chosen.moves():
+            for move in policy.moves():
                 with closing(conversation.patches(move, situation)) as patches:
                     for patch in patches:
                         situation = yield patch
-                if conversation.hopeless and not conversation.escalated(move):
+                if conversation.hopeless and not conversation.escalate(move):
                     self.reason = f"the model sees no repair: {conversation.refusal}" if conversation.refusal else ""
                     self._listen(Event("note", self.reason or "the model has nothing usable to say"))
                     return

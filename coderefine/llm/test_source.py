@@ -1,0 +1,223 @@
+"""The source of failing tests, with what it uses of the same file and the fixtures of the conftest.py files above."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import PurePosixPath
+
+from coderefine.llm.modules import Function, first_line, span
+from coderefine.source import syntax
+
+LONGEST = 1_800
+"""Characters from which a test is shown by its head and what is around the lines that failed."""
+
+HEAD, AROUND = 8, 10
+"""Lines of a long test that are shown: its first ones, and those on each side of a failing line."""
+
+SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup"})
+
+
+def excerpt(
+    text: str, ids: Iterable[str], *, also: Collection[str] = (), lines: Collection[int] = (), most: int = 1_000_000
+) -> str:
+    """The parts of test file `text` that the tests `ids` (pytest node ids) consist of, in file order.
+
+    `also`: qualified names of further tests. `lines`: where they failed. At most about `most` characters of tests,
+    the first one in any case. Nothing when the file does not parse or the tests are not plain functions of it.
+    """
+    tree = syntax(text)
+    if tree is None:
+        return ""
+    named = [test.partition("::")[2].split("[")[0].split("::") for test in ids]
+    named += [name.split(".") for name in sorted(also)]
+    rows = text.split("\n")
+    kept: list[Function] = []
+    left_out: list[Function] = []
+    for node in dict.fromkeys(chain.from_iterable(_named(tree.body, names) for names in named)):
+        size = len(_source(node, rows, lines))
+        if kept and size > most:
+            left_out.append(node)
+        else:
+            kept.append(node)
+            most -= size
+    shown = joined(text, {*kept, *_set_up(tree, kept), *_support(tree, kept)}, lines)
+    if not left_out:
+        return shown
+    return f"{shown}\n\n# further tests of the kind: {', '.join(node.name for node in left_out)}"
+
+
+def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -> str:
+    """The source of the statements `chosen` of `text`, in file order; long ones around the failing `lines`.
+
+    A blank line is between them, except between imports and between assignments.
+    """
+    rows = text.split("\n")
+    shown, before = "", None
+    for node in sorted(chosen, key=lambda node: (first_line(node), node.end_lineno or node.lineno)):
+        dense = any(
+            isinstance(node, kind) and isinstance(before, kind)
+            for kind in ((ast.Import, ast.ImportFrom), (ast.Assign, ast.AnnAssign))
+        )
+        shown += ("\n" if dense else "\n\n") * bool(before) + _source(node, rows, lines)
+        before = node
+    return shown
+
+
+def conftest_excerpts(sources: Mapping[str, str], read: Callable[[str], str | None]) -> dict[str, str]:
+    """Excerpts by path of the conftest.py files above the tests in `sources` (their excerpts by path).
+
+    What the tests name is shown, what that needs in turn, and what is used by every test (autouse). The nearest
+    definition of a name counts, as in pytest. `read` gives a file's text, None when there is none.
+    """
+    found: dict[str, str] = {}
+    for path, source in sources.items():
+        wanted = _requested(source)
+        for folder in PurePosixPath(path).parents:
+            place = (folder / "conftest.py").as_posix()
+            shown, wanted = _conftest(read(place) or "", wanted)
+            if shown:
+                found.setdefault(place, shown)
+    return found
+
+
+def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]:
+    """The function that `names` leads to through classes."""
+    for node in body:
+        if isinstance(node, Function) and names == [node.name]:
+            yield node
+        elif isinstance(node, ast.ClassDef) and names[:1] == [node.name]:
+            yield from _named(node.body, names[1:])
+
+
+def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
+    """The source of a statement; of a long one its head and what is around the failing `lines` (else its end)."""
+    numbers = span(node)
+    whole = textwrap.dedent("\n".join(rows[numbers.start - 1 : numbers.stop - 1]))
+    if len(whole) <= LONGEST:
+        return whole
+    last = numbers.stop - 1
+    failing = [line for line in lines if line in numbers] or [last]
+    kept = {*range(numbers.start, numbers.start + HEAD), node.lineno, last}
+    kept |= {near for line in failing for near in range(line - AROUND, line + AROUND + 1)}
+    shown: list[str] = []
+    left_out = 0
+    for number in numbers:
+        if number in kept:
+            shown += [f"    ... {left_out} lines"] * bool(left_out) + [rows[number - 1]]
+        left_out = 0 if number in kept else left_out + 1
+    return textwrap.dedent("\n".join(shown))
+
+
+def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """What unittest and pytest run before the tests: set-up methods of their classes and of those they inherit from,
+    and other methods and attributes that the tests take from `self`, two levels deep."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for owner in (node for node in classes.values() if not set(tests).isdisjoint(ast.walk(node))):
+        chosen = _with_used([test for test in tests if test in owner.body], _members(owner, classes))
+        yield from (item for item in chosen if not _is_test(item))
+
+
+def _with_used(tests: Sequence[ast.stmt], members: Mapping[str, ast.stmt]) -> list[ast.stmt]:
+    chosen = list(tests)
+    for _ in range(2):
+        used = SET_UP | _attributes(chosen)
+        chosen += [item for name, item in members.items() if name in used and item not in chosen]
+    return chosen
+
+
+def _members(owner: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> dict[str, ast.stmt]:
+    """The statements behind the names of a class; its own replace those of its bases in the same file."""
+    lineage = [owner]
+    for node in lineage:
+        bases = (classes.get(base.id) for base in node.bases if isinstance(base, ast.Name))
+        lineage += [base for base in bases if base and base not in lineage]
+    return {name: item for base in reversed(lineage) for item in base.body for name in _defines(item)}
+
+
+def _attributes(nodes: Iterable[ast.stmt]) -> set[str]:
+    return {item.attr for node in nodes for item in ast.walk(node) if isinstance(item, ast.Attribute)}
+
+
+def _support(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """What the tests need of their own file: imports, and functions and constants named in them, two levels deep."""
+    names = _names_in(tests)
+    for _ in range(2):
+        named = [node for node in tree.body if _defines(node) & names and not isinstance(node, ast.ClassDef)]
+        names = names | _names_in(named)
+    yield from (node for node in named if not _is_test(node))
+    yield from (node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and _defines(node) & names)
+
+
+def _is_test(node: ast.stmt) -> bool:
+    return isinstance(node, Function) and node.name.startswith("test")
+
+
+def _names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Names read in `nodes`, and their parameters: those are fixtures."""
+    return frozenset(
+        item.id if isinstance(item, ast.Name) else item.arg
+        for node in nodes
+        for item in ast.walk(node)
+        if isinstance(item, ast.Name | ast.arg)
+    )
+
+
+def _defines(node: ast.stmt) -> frozenset[str]:
+    """Names that a statement brings into its scope."""
+    if isinstance(node, Function | ast.ClassDef):
+        return frozenset({node.name})
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return frozenset((alias.asname or alias.name).split(".")[0] for alias in node.names)
+    stored = ast.walk(node) if isinstance(node, ast.Assign | ast.AnnAssign) else ()
+    return frozenset(item.id for item in stored if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store))
+
+
+def _requested(source: str) -> frozenset[str]:
+    """Names in the tests, and those that their decorators quote (`usefixtures`)."""
+    tree = syntax(source)
+    if tree is None:
+        return frozenset()
+    decorated = (node for node in ast.walk(tree) if isinstance(node, Function | ast.ClassDef))
+    decorators = (item for node in decorated for decorator in node.decorator_list for item in ast.walk(decorator))
+    quoted = (item.value for item in decorators if isinstance(item, ast.Constant) and isinstance(item.value, str))
+    return _names_in((tree,)) | frozenset(quoted)
+
+
+def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
+    """What of a conftest.py is `wanted`, and what is still wanted of those above it."""
+    tree = syntax(text)
+    if not text or tree is None:
+        return "", wanted
+    chosen: dict[str, Function] = {}
+    for _ in range(len(tree.body)):
+        new = {name: node for name, node in _fixtures(tree, wanted) if name not in chosen}
+        if not new:
+            break
+        chosen |= new
+        wanted |= _names_in(new.values())
+    nodes = list(chosen.values())
+    shown = joined(text, {*nodes, *_support(tree, nodes)}) if nodes else ""
+    # A fixture that asks for one of its own name means the one further up.
+    asked = {item.arg for node in nodes for item in node.args.args}
+    return shown, wanted - (frozenset(chosen) - asked)
+
+
+def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, Function]]:
+    """The fixtures that are wanted or used by every test, by the name that tests know them by."""
+    for node in (node for node in tree.body if isinstance(node, Function)):
+        for options in map(_fixture_options, node.decorator_list):
+            named = options.get("name") if options is not None else None
+            name = named.value if isinstance(named, ast.Constant) else node.name
+            if options is not None and (name in wanted or "autouse" in options):
+                yield str(name), node
+
+
+def _fixture_options(decorator: ast.expr) -> dict[str | None, ast.expr] | None:
+    """The keywords that `pytest.fixture` is given; None when the decorator is another one."""
+    call = decorator if isinstance(decorator, ast.Call) else None
+    if not ast.unparse(call.func if call else decorator).split(".")[-1].endswith("fixture"):
+        return None
+    return {keyword.arg: keyword.value for keyword in call.keywords} if call else {}
