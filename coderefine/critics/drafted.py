@@ -22,7 +22,7 @@ from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.client import Client
 from coderefine.llm.context import text_of
 from coderefine.llm.drafts import draft, tests_in, without
-from coderefine.llm.test_source import excerpt
+from coderefine.llm.failing_tests import excerpt
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 from coderefine.sandbox.permissions import TIGHT

@@ -36,7 +36,7 @@ def check_price(config: Config) -> None:
     """Raises UsageError where dollars are the only limit asked for and nobody can count them."""
     if not config.cost_alone:
         return
-    from coderefine.llm.prices import price
+    from coderefine.llm.budget import price
 
     for model in dict.fromkeys(filter(None, (config.model, *config.models, config.critic_model))):
         if price(model, config.base_url, 1000, 1000) is None:

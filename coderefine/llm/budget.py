@@ -1,14 +1,17 @@
-"""Limits on requests, tokens, money and time, checked before a request leaves."""
+"""Limits on requests, tokens, money and time, checked before a request leaves; and what a request costs."""
 
 from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from coderefine.core import Cost, Limits
 from coderefine.errors import BudgetError
+
+OPENAI = "https://api.openai.com/v1"
 
 LEAST_REPLY = 512
 """Tokens below which a reply could not hold an edit: not worth a request."""
@@ -59,20 +62,18 @@ class Budget:
         price: Callable[[int, int], float | None],
         *,
         samples: int = 1,
-        hold: bool = False,
     ) -> Grant:
         """Leave to send, the reply's cap (and the number of samples) lowered to what the limits leave.
 
-        `price` says what (prompt tokens, reply tokens) would cost in dollars, None when unknown. `hold`: the
-        grant counts as spent until `settle` or `release` is called with it.
+        `price` says what (prompt tokens, reply tokens) would cost in dollars, None when unknown. The grant
+        counts as spent until `settle`, `lose` or `release` is called with it.
         Raises BudgetError naming the limit that the request could cross.
         """
         with self._lock:
             self._check_requests()
             self._check_seconds()
             grant = self._granted(prompt_tokens, reply_tokens, price, samples)
-            if hold:
-                self._held.append(grant)
+            self._held.append(grant)
             return grant
 
     @property
@@ -85,7 +86,7 @@ class Budget:
         """Book what a request really cost, in place of what it was granted."""
         with self._lock:
             self.spent = self.spent + cost
-            self._let_go(grant)
+            self._held = [held for held in self._held if held is not grant]
 
     def lose(self, grant: Grant) -> None:
         """Book a request whose answer was lost: the server may have written all of it."""
@@ -93,12 +94,7 @@ class Budget:
 
     def release(self, grant: Grant) -> None:
         """The request came to nothing: the server did not answer it, or answered with an error."""
-        with self._lock:
-            self._let_go(grant)
-
-    def _let_go(self, grant: Grant | None) -> None:
-        if grant in self._held:
-            self._held.remove(grant)
+        self.settle(Cost(), grant)
 
     def _granted(
         self, prompt_tokens: int, reply_tokens: int, price: Callable[[int, int], float | None], samples: int
@@ -167,3 +163,21 @@ class Budget:
                 f"${spent:.4f} of ${self.limits.usd:.2f} is used and the next request may cost ${price:.4f} "
                 "(--max-cost)",
             )
+
+
+def price(model: str, base_url: str | None, prompt: int, completion: int, cached: int = 0) -> float | None:
+    """Dollars for `prompt` tokens (of which `cached` came from the provider's cache) and `completion` tokens.
+
+    None when the list does not know the server or the model: the name alone proves nothing, since a local
+    server may use any name.
+    """
+    from genai_prices import Usage, calc_price
+
+    usage = Usage(input_tokens=prompt, output_tokens=completion, cache_read_tokens=min(cached, prompt))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = calc_price(usage, model, provider_api_url=base_url or OPENAI)
+    except (LookupError, ValueError):
+        return None
+    return float(found.total_price)

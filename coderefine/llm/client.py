@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
 from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongError
-from coderefine.llm import prices
 from coderefine.llm.access import configured, known_secrets
-from coderefine.llm.budget import Budget, Grant
+from coderefine.llm.budget import OPENAI, Budget, Grant, price
 from coderefine.llm.failures import (
     LateAnswerError,
     OutOfTimeError,
@@ -27,13 +26,15 @@ from coderefine.llm.failures import (
     check_filter,
 )
 from coderefine.llm.redact import Redactor
-from coderefine.llm.request import Answer, Memory, Message, Request
+from coderefine.llm.request import Answer, Memory, Request
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from coderefine.llm.transport import OpenAITransport
 
 LONGEST_WAIT = 60.0
-"""Seconds: a server that asks for a longer pause is told goodbye."""
+"""Seconds: a server that asks for a longer pause is not asked again."""
 
 TOO_LONG = "too long"
 """`Answer.finish` of a request that the model could not read: remembered, so that it is not sent again."""
@@ -53,6 +54,9 @@ class Backoff:
             return asked
         return random.uniform(0.5, 1.0) * min(self.ceiling, self.base * 2.0 ** (failed - 1))
 
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 Price = Callable[[str, str | None, int, int, int], float | None]
 
@@ -84,7 +88,7 @@ class Client:
         environ: Mapping[str, str] | None = None,
         replay: bool = False,
         backoff: Backoff | None = None,
-        price: Price = prices.price,
+        price: Price = price,
         show: Callable[[Request], None] | None = None,
         preview: bool = False,
     ) -> None:
@@ -158,8 +162,6 @@ class Client:
     def _side_by_side(self, wanted: list[_Prepared]) -> Iterator[Answer]:
         from concurrent.futures import wait
 
-        from coderefine.llm.background import run_in_thread
-
         asked = [run_in_thread(self._fulfil, one) for one in wanted]
         for future, one in zip(asked, wanted, strict=True):
             try:
@@ -173,7 +175,8 @@ class Client:
     def _prepared(self, request: Request) -> _Prepared:
         """`request` without secrets, with the key it is remembered by."""
         model = request.model or self._config.model or ""
-        clean = replace(request, messages=tuple(self._clean(message) for message in request.messages))
+        texts = (replace(message, text=self._redactor.clean(message.text)) for message in request.messages)
+        clean = replace(request, messages=tuple(texts))
         same = clean.key(model, 0)
         key = clean.key(model, self._asked[same])
         self._asked[same] += 1
@@ -215,9 +218,6 @@ class Client:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _clean(self, message: Message) -> Message:
-        return replace(message, text=self._redactor.clean(message.text))
 
     def _recalled(self, asked: _Prepared) -> Answer | None:
         value = self._memory.recall(asked.key) if self._memory else None
@@ -277,10 +277,11 @@ class Client:
             request.reply_tokens,
             lambda p, c: self._cost(model, p, c),
             samples=request.samples,
-            hold=True,
         )
         try:
-            self._listen(Event("request", _describe(request, model)))
+            made_of = ", ".join(f"{name} {size}" for name, size in request.parts)
+            sizes = f"{request.chars} characters{f' ({made_of})' if made_of else ''}"
+            self._listen(Event("request", f"{request.purpose} · {model} · {sizes}"))
             transport = self._connected()
             self.sent += 1
             answer = transport.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
@@ -322,10 +323,7 @@ class Client:
         return usd
 
     def _settle(self, answer: Answer, text: str, grant: Grant | None = None) -> None:
-        self._book(Cost(1, answer.prompt_tokens, answer.completion_tokens, answer.usd), text, grant)
-
-    def _book(self, cost: Cost, text: str, grant: Grant | None = None) -> None:
-        self.budget.settle(cost, grant)
+        self.budget.settle(Cost(1, answer.prompt_tokens, answer.completion_tokens, answer.usd), grant)
         self._listen(Event("spent", text, cost=self.spent))
 
     def _note(self, text: str) -> None:
@@ -337,13 +335,26 @@ class Client:
         with self._lock:
             if self._transport is None:
                 config = self._config
-                whom = Target(config.model or "", masked(config.base_url or prices.OPENAI), config.api_key_env)
+                whom = Target(config.model or "", masked(config.base_url or OPENAI), config.api_key_env)
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
                 self._transport = OpenAITransport(server, whom, stream=config.stream)
             return self._transport
 
 
-def _describe(request: Request, model: str) -> str:
-    """One line for people: what is asked of whom, how long it is, and what it is made of."""
-    parts = ", ".join(f"{name} {size}" for name, size in request.parts)
-    return f"{request.purpose} · {model} · {request.chars} characters{f' ({parts})' if parts else ''}"
+def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:
+    """Start `call(given)` in a daemon thread: the end of the program ends it.
+
+    The threads of an executor would be waited for, however long a server is silent.
+    """
+    from concurrent.futures import Future
+
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call(given))
+        except BaseException as error:  # not ours to judge: it is raised where the result is wanted
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="sample", daemon=True).start()
+    return future

@@ -10,12 +10,12 @@ from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding, Task
 from coderefine.llm.evidence import MOST, Witness, describe, leading, passing_nearby
+from coderefine.llm.failing_tests import conftest_excerpts, excerpt, joined
 from coderefine.llm.folding import MARKED, RAN
 from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
 from coderefine.llm.modules import Definition, Project, Read, dotted_names
 from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
-from coderefine.llm.test_source import conftest_excerpts, excerpt, joined
 from coderefine.source import decode, syntax
 
 TESTS = 1_500

@@ -1,12 +1,12 @@
-"""Shows chosen lines of a file, and long functions as the branches that ran."""
+"""Which lines of a definition or a module are shown, and how: gaps, marks, long functions as the branches that ran."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from coderefine.llm.modules import Definition, Function, Module
+from coderefine.llm.modules import Definition, Function, Module, span
 
 RAN = "  #>"
 """What follows a line that the failing tests executed; it is no part of the file."""
@@ -24,6 +24,10 @@ WINDOW = 12
 
 MOST = 4_500
 """Characters from which executed branches are reduced to what is around the lines that matter."""
+
+
+TABLE = 1_000
+"""Characters from which a table is shown by its first and last lines."""
 
 
 def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -> str:
@@ -97,3 +101,60 @@ def _untaken(node: ast.AST, ran: frozenset[int]) -> Iterator[int]:
         else:
             for inner in block:
                 yield from _untaken(inner, ran)
+
+
+def classes_around(module: Module, item: Definition) -> list[Definition]:
+    """The classes that hold `item`."""
+    classes = (other for other in module.definitions if isinstance(other.node, ast.ClassDef))
+    return [outer for outer in classes if outer.first < item.first <= outer.last]
+
+
+def class_outline(module: Module, found: Definition) -> Collection[int]:
+    """The head of a class, its annotated fields and the signature of its `__init__`."""
+    fields = [part for part in module.definitions if part.owner is found.node and isinstance(part.node, ast.AnnAssign)]
+    init = module.by_name.get(f"{found.name}.__init__")
+    return {*range(found.first, found.body), *(n for part in fields for n in part.lines), *(init.head if init else ())}
+
+
+def table_lines(module: Module, item: Definition) -> tuple[int, ...]:
+    """The lines of an assignment, the first and last ones of a long table."""
+    lines = tuple(item.lines)
+    if module.size(lines) <= TABLE:
+        return lines
+    head = next((n for n in range(len(lines), 1, -1) if module.size(lines[:n]) <= TABLE * 0.7), 1)
+    tail = next((n for n in range(len(lines) - head, 1, -1) if module.size(lines[-n:]) <= TABLE * 0.3), 1)
+    return (*lines[:head], *lines[-tail:])
+
+
+def signature_lines(module: Module, most: int, whole: Iterable[Definition]) -> list[int]:
+    """Imports, short constants and signatures of a module, and the functions `whole`, in about `most` characters."""
+    numbers = {line for item in whole for line in item.lines}
+    left = most - module.size(numbers)
+    spans = [span(node) for node in module.import_statements]
+    spans += [
+        item.head if isinstance(item.node, Function | ast.ClassDef) else item.lines for item in module.definitions
+    ]
+    for lines in spans:
+        size = module.size(set(lines) - numbers)
+        if size <= left:
+            numbers.update(lines)
+            left -= size
+    return sorted(numbers)
+
+
+def unreadable_line(text: str) -> int:
+    """The line that Python cannot parse, 0 when it can."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return error.lineno or 1
+    except (ValueError, RecursionError):
+        return 1
+    return 0
+
+
+def only_exports(module: Module) -> bool:
+    """Whether the module holds nothing but imports, a docstring and names like `__all__`."""
+    plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
+    simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)
+    return simple and all(item.name.startswith("__") for item in module.definitions)

@@ -11,9 +11,18 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Protocol
 
-from coderefine.llm.folding import folded, shown
+from coderefine.llm.folding import (
+    class_outline,
+    classes_around,
+    folded,
+    only_exports,
+    shown,
+    signature_lines,
+    table_lines,
+    unreadable_line,
+)
 from coderefine.llm.missing_symbols import MissingSymbol
-from coderefine.llm.modules import Definition, Function, Module, Project, dotted_names, names_and_attributes, span
+from coderefine.llm.modules import Definition, Module, Project, dotted_names, names_and_attributes, span
 from coderefine.llm.normalize import cut
 
 WHOLE = 1_200
@@ -46,9 +55,6 @@ SUPPORT = 900
 
 SHORT = 3
 """Body lines up to which a called function is shown whole instead of its signature."""
-
-TABLE = 1_000
-"""Characters from which a table is shown by its first and last lines."""
 
 IMPORTS = 400
 """Characters up to which all imports of a file are shown; of more, those that the shown functions use."""
@@ -131,7 +137,7 @@ class Selection:
         """All of the files, and of those that the model asked for, when they can be shown whole; none otherwise."""
         wanted = sorted({*paths, *(path for path, _ in self._tree.needed)})
         modules = {path: module for path in wanted if (module := self._code(path))}
-        found = [path for path, module in modules.items() if not _only_exports(module)]
+        found = [path for path, module in modules.items() if not only_exports(module)]
         return found if sum(len(modules[path].text) for path in found) <= SMALL * self._room else []
 
     def _excerpts(self) -> dict[str, str]:
@@ -190,7 +196,7 @@ class Selection:
         """Add what Python cannot parse."""
         for path in dict.fromkeys(paths):
             module = self._code(path)
-            line = _error(module.text) if module and not module.tree.body else 0
+            line = unreadable_line(module.text) if module and not module.tree.body else 0
             if line:
                 self._add_lines(path, range(line - BROKEN, line + BROKEN + 1))
 
@@ -207,8 +213,8 @@ class Selection:
         `names`: those that the tests use; functions so called show how the missing one is going to be used.
         """
         module = self._project.module(thing.place) if thing.place else None
-        if (module is None or _only_exports(module)) and (sibling := self._sibling(thing.place)):
-            self._add_lines(sibling.path, _heads(sibling, STYLE // 2, _alike(sibling, thing)))
+        if (module is None or only_exports(module)) and (sibling := self._sibling(thing.place)):
+            self._add_lines(sibling.path, signature_lines(sibling, STYLE // 2, _alike(sibling, thing)))
         if module is None or not self._tree.is_code(thing.place):
             return
         for item in _belonging(module, thing.near):
@@ -239,7 +245,7 @@ class Selection:
         if isinstance(item.node, ast.ClassDef):
             return item.head
         if not item.is_function:
-            return _table(module, item)
+            return table_lines(module, item)
         trace = self.trace or Trace()
         telling = {line for line, weight in trace.weights.get(item.path, {}).items() if weight >= NEARLY}
         return folded(module, item, trace.ran.get(item.path, frozenset()), telling)
@@ -263,7 +269,7 @@ class Selection:
         if module is None:
             return
         chosen = self._chosen[item.path]
-        for outer in _classes_around(module, item):
+        for outer in classes_around(module, item):
             chosen.update(range(outer.first, min(outer.body, item.first)))
         names = {name.partition(".")[0] for name in dotted_names(item.node)}
         used = {id(found.node) for found in module.imports.values() if found.local in names}
@@ -282,9 +288,9 @@ class Selection:
 
     def _use(self, found: Definition, module: Module) -> tuple[int, Module, Collection[int]]:
         if isinstance(found.node, ast.ClassDef):
-            return 2, module, _class_outline(module, found)
+            return 2, module, class_outline(module, found)
         if not found.is_function:
-            return 0, module, _table(module, found)
+            return 0, module, table_lines(module, found)
         ran = (self.trace or Trace()).ran.get(found.path, frozenset())
         executed = not ran or not ran.isdisjoint(range(found.body, found.last + 1))
         return 1 if executed else 3, module, found.lines if found.last - found.body < SHORT else found.head
@@ -314,28 +320,6 @@ class Selection:
         return None
 
 
-def _classes_around(module: Module, item: Definition) -> list[Definition]:
-    classes = (other for other in module.definitions if isinstance(other.node, ast.ClassDef))
-    return [outer for outer in classes if outer.first < item.first <= outer.last]
-
-
-def _class_outline(module: Module, found: Definition) -> Collection[int]:
-    """The head of a class, its annotated fields and the signature of its `__init__`."""
-    fields = [part for part in module.definitions if part.owner is found.node and isinstance(part.node, ast.AnnAssign)]
-    init = module.by_name.get(f"{found.name}.__init__")
-    return {*range(found.first, found.body), *(n for part in fields for n in part.lines), *(init.head if init else ())}
-
-
-def _table(module: Module, item: Definition) -> tuple[int, ...]:
-    """The lines of an assignment, the first and last ones of a long table."""
-    lines = tuple(item.lines)
-    if module.size(lines) <= TABLE:
-        return lines
-    head = next((n for n in range(len(lines), 1, -1) if module.size(lines[:n]) <= TABLE * 0.7), 1)
-    tail = next((n for n in range(len(lines) - head, 1, -1) if module.size(lines[-n:]) <= TABLE * 0.3), 1)
-    return (*lines[:head], *lines[-tail:])
-
-
 def _alike(module: Module, thing: MissingSymbol) -> list[Definition]:
     """The function of the module that is called most like the missing thing; any rather than none."""
     by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
@@ -349,7 +333,7 @@ def _style(module: Module, thing: MissingSymbol, names: Collection[str]) -> Coll
     if len(module.text) <= STYLE:
         return range(1, len(module.lines) + 1)
     like = [item for item in module.functions if item.name.rpartition(".")[2] in names][:2]
-    return _heads(module, STYLE, [*like, *_alike(module, thing)])
+    return signature_lines(module, STYLE, [*like, *_alike(module, thing)])
 
 
 def _belonging(module: Module, name: str) -> list[Definition]:
@@ -359,37 +343,3 @@ def _belonging(module: Module, name: str) -> list[Definition]:
         return [near] if near else []
     inside = [item for item in module.definitions if item.owner is near.node]
     return inside if module.size(near.lines) <= STYLE else [item for item in inside if item.name.endswith("__init__")]
-
-
-def _heads(module: Module, most: int, whole: Iterable[Definition]) -> list[int]:
-    """Imports, short constants and signatures of a module, and the functions `whole`, in about `most` characters."""
-    numbers = {line for item in whole for line in item.lines}
-    left = most - module.size(numbers)
-    spans = [span(node) for node in module.import_statements]
-    spans += [
-        item.head if isinstance(item.node, Function | ast.ClassDef) else item.lines for item in module.definitions
-    ]
-    for lines in spans:
-        size = module.size(set(lines) - numbers)
-        if size <= left:
-            numbers.update(lines)
-            left -= size
-    return sorted(numbers)
-
-
-def _error(text: str) -> int:
-    """The line that Python cannot parse, 0 when it can."""
-    try:
-        ast.parse(text)
-    except SyntaxError as error:
-        return error.lineno or 1
-    except (ValueError, RecursionError):
-        return 1
-    return 0
-
-
-def _only_exports(module: Module) -> bool:
-    """Whether the module holds nothing but imports, a docstring and names like `__all__`."""
-    plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
-    simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)
-    return simple and all(item.name.startswith("__") for item in module.definitions)

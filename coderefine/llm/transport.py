@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from coderefine.errors import BudgetError
-from coderefine.llm import prices
+from coderefine.llm.budget import OPENAI
 from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
 from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
 
 if TYPE_CHECKING:
-    from openai import DefaultHttpxClient, OpenAI, Stream
+    from openai import OpenAI, Stream
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 
@@ -48,7 +49,8 @@ class OpenAITransport:
         self._stream = stream
         self._client = _connect(server)
         self._timeout = server.timeout
-        self._caps = CAPS if _is_openai(server.base_url) else CAPS[::-1]
+        host = urlsplit(server.base_url or OPENAI).hostname or ""
+        self._caps = CAPS if host.endswith((".openai.com", ".azure.com")) else CAPS[::-1]
         self._left_out: set[str] = set()
 
     def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None, samples: int = 1) -> Answer:
@@ -137,72 +139,57 @@ def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
     return LateAnswerError(f"the server did not answer within {waited:g} s; request-timeout allows more")
 
 
-def _is_openai(base_url: str | None) -> bool:
-    host = urlsplit(base_url or prices.OPENAI).hostname or ""
-    return host.endswith((".openai.com", ".azure.com"))
-
-
 def _connect(server: Server) -> OpenAI:
     import openai
 
-    url = server.base_url or prices.OPENAI
-    return openai.OpenAI(
-        api_key=server.key or "none",
-        base_url=url,
-        default_headers=dict(server.headers),
-        max_retries=0,
-        http_client=_plain() if urlsplit(url).scheme == "http" else None,
-    )
-
-
-def _plain() -> DefaultHttpxClient:
-    """A transport for http:// that loads no certificates (70 ms); one redirected to https:// trusts nobody."""
-    import ssl
-
-    import openai
-
-    return openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    url = server.base_url or OPENAI
+    plain = None
+    if urlsplit(url).scheme == "http":
+        # No certificates are needed, which take 70 ms to load; a redirection to https:// trusts none then.
+        plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    headers = dict(server.headers)
+    key = server.key or "none"
+    return openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
 
 
 def _read(result: ChatCompletion, request: Request) -> Answer:
     """A whole answer. openai hands over whatever came, so its shape is checked here."""
-    try:
-        said = [(_text(choice.message), str(choice.finish_reason or "stop")) for choice in result.choices]
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise TransientError("the server sent no chat completion", billed=True) from error
-    return _counted(said, getattr(result, "usage", None), request)
+    with _checked():
+        texts = [(_text(choice.message), str(choice.finish_reason or "stop")) for choice in result.choices]
+        return _counted(texts, getattr(result, "usage", None), request)
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
     """A streamed answer. Without a finish reason it was cut, however politely the connection ended."""
-    said, usage = _heard(stream, None if seconds is None else time.monotonic() + seconds)
-    whole = [(text, finish) for _, (text, finish) in sorted(said.items()) if finish is not None]
-    if not whole or len(whole) < len(said):
-        raise TransientError("the stream was cut", billed=True)
-    return _counted(whole, usage, request)
-
-
-def _heard(
-    stream: Stream[ChatCompletionChunk], deadline: float | None
-) -> tuple[dict[int, tuple[str, str | None]], Any]:
-    """Text and finish reason of each answer by its number, and the usage, once the stream has ended."""
-    said: dict[int, tuple[str, str | None]] = {}
+    began = time.monotonic()
+    texts: dict[int, str] = {}
+    finished: dict[int, str] = {}
     usage = None
-    with stream:
+    with stream, _checked():
         for chunk in stream:
-            for number, piece, ended in _pieces(chunk):
-                text, finish = said.get(number, ("", None))
-                said[number] = text + piece, ended or finish
+            for choice in getattr(chunk, "choices", None) or ():  # usage and keep-alive events have none
+                number = choice.index or 0
+                texts[number] = texts.get(number, "") + _text(choice.delta)
+                finished |= {number: choice.finish_reason} if choice.finish_reason else {}
             usage = getattr(chunk, "usage", None) or usage
-            _check_end(sum(len(text) for text, _ in said.values()), deadline)
-    return said, usage
+            _check_end(sum(map(len, texts.values())), began, seconds)
+    if not finished or len(finished) < len(texts):
+        raise TransientError("the stream was cut", billed=True)
+    return _counted([(texts[number], finished[number]) for number in sorted(finished)], usage, request)
 
 
-def _pieces(chunk: ChatCompletionChunk) -> list[tuple[int, str, str | None]]:
-    """(which answer, text, finish reason) in one event; usage and keep-alive events have none."""
-    choices = getattr(chunk, "choices", None) or ()
+def _check_end(length: int, began: float, seconds: float | None) -> None:
+    if seconds is not None and time.monotonic() - began > seconds:
+        raise TransientError("the time limit passed while the answer was streaming", billed=True)
+    if length > LONGEST:
+        raise TransientError("the answer does not end", billed=True)
+
+
+@contextlib.contextmanager
+def _checked() -> Iterator[None]:
+    """Raises TransientError for what has not the shape of a chat completion."""
     try:
-        return [(choice.index or 0, _text(choice.delta), choice.finish_reason) for choice in choices]
+        yield
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise TransientError("the server sent no chat completion", billed=True) from error
 
@@ -215,22 +202,12 @@ def _text(message: Any) -> str:
     return str(content or getattr(message, "refusal", None) or "")
 
 
-def _check_end(length: int, deadline: float | None) -> None:
-    if deadline is not None and time.monotonic() > deadline:
-        raise TransientError("the time limit passed while the answer was streaming", billed=True)
-    if length > LONGEST:
-        raise TransientError("the answer does not end", billed=True)
-
-
-def _counted(said: Sequence[tuple[str, str]], usage: Any, request: Request) -> Answer:
-    """The samples as one answer. Raises TransientError when there is none."""
-    if not said:
-        raise TransientError("the server sent no chat completion", billed=True)
-    (text, finish), others = said[0], tuple(said[1:])
+def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: Request) -> Answer:
+    """The samples, (text, finish reason) each, as one answer. Raises IndexError when there is none."""
+    (text, finish), others = texts[0], tuple(texts[1:])
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     if not isinstance(prompt, int) or not isinstance(completion, int):
-        estimate = sum(int(len(part) / CHARS_PER_TOKEN) + 1 for part, _ in said)
+        estimate = sum(int(len(part) / CHARS_PER_TOKEN) + 1 for part, _ in texts)
         return Answer(text, finish, request.tokens, estimate, counted=False, others=others)
-    details = getattr(usage, "prompt_tokens_details", None)
-    cached = getattr(details, "cached_tokens", None)
+    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
     return Answer(text, finish, prompt, completion, cached if isinstance(cached, int) else 0, others=others)

@@ -20,8 +20,7 @@ def test_without_limits_everything_goes() -> None:
 def test_requests_are_counted_before_they_leave() -> None:
     budget = Budget(Limits(requests=2))
     for _ in range(2):
-        budget.reserve(10, 10, free)
-        budget.settle(Cost(requests=1))
+        budget.settle(Cost(requests=1), budget.reserve(10, 10, free))
     with pytest.raises(BudgetError, match="2 of 2 requests are used") as caught:
         budget.reserve(10, 10, free)
     assert (caught.value.which, caught.value.exit_code) == ("requests", 1)
@@ -45,7 +44,7 @@ def test_the_reply_gets_what_is_left_of_the_tokens(used: int, prompt: int, reply
 def test_money_counts_the_worst_case_of_the_next_request() -> None:
     budget = Budget(Limits(usd=1.0))
     budget.settle(Cost(requests=1, usd=0.7))
-    budget.reserve(10, 10, lambda p, c: 0.3)
+    budget.release(budget.reserve(10, 10, lambda p, c: 0.3))
     with pytest.raises(
         BudgetError, match=r"\$0.7000 of \$1.00 is used and the next request may cost \$0.3100"
     ) as caught:

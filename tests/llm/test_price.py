@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.llm.prices import price
+from coderefine.llm.budget import price
 
 
 def test_a_known_model_costs_more_with_more_tokens_and_less_from_the_cache() -> None:
