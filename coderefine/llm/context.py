@@ -21,6 +21,15 @@ from coderefine.source import decode, syntax
 TESTS = 1_500
 """Characters of failing tests."""
 
+SHARED = 1_500
+"""Characters of conftest.py files and of helpers in other test modules."""
+
+LONGEST = 8_800
+"""Characters of all that is shown, beyond which fewer tests are: with what else a request says, 10,000."""
+
+LEAST = 600
+"""Characters of each test module that are shown in any case."""
+
 USERS = 6_500
 """Characters of tests that use what does not exist yet: they are what is asked for."""
 
@@ -81,6 +90,8 @@ def gather(
 ) -> Context:
     """The context for clearing `findings`. Only the last part depends on anything but source text.
 
+    Where all of it is too long, the length of the last part decides how many of the tests are shown.
+
     `room`: the share of the usual size that there is room for, at most 1. `trace` gives what the failing tests
     executed (None: not known); it costs a run and is asked only where not all code is shown anyway.
     `wide`: show all remaining failures.
@@ -91,22 +102,28 @@ def gather(
     things = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
     detailed = leading(findings, witness, wide=wide)
-    tests = _tests(detailed, cases, repository, things, int((USERS if things else TESTS) * share))
-    tests |= conftest_excerpts(tests, repository.text)
-    tests |= _helpers(tests, project, repository)
+    most = int((USERS if things else TESTS) * share)
+    tests = _tests(detailed, cases, repository, things, most)
+    shared = conftest_excerpts(tests, repository.text)
+    shared |= _helpers(tests | shared, project, repository)
+    shared = _shortened(shared, int(SHARED * share))
+    tests |= shared
     selection = Selection(project, repository, trace if failed else lambda: None, room)
     code = selection.texts(_pointed(findings, cases), tests, things)
-    sign = mark((*code.values(), *tests.values()))
-    shown_code = fenced_files("file", code, sign)
-    if MARKED.search(shown_code):
-        shown_code = f"{LEGEND}\n{shown_code}"
-    shown_tests = fenced_files("tests", {path: text for path, text in tests.items() if text}, sign)
     results = [describe(findings, witness, int(MOST * share), wide=wide)]
     results.append(passing_nearby(selection.trace, cases, detailed))
-    evidence = fenced("result", "", "\n".join(filter(None, (*map(attrgetter("said"), things), *results))), sign)
+    result = "\n".join(filter(None, (*map(attrgetter("said"), things), *results)))
+    left = LONGEST - len(result) - sum(map(len, code.values()))
+    if (over := sum(map(len, tests.values())) - left) > 0:
+        tests = _shortened(_tests(detailed, cases, repository, things, most - over) | shared, left)
+    sign = mark((*code.values(), *tests.values()))
+    shown_code = fenced_files("file", code, sign)
+    legend = f"{LEGEND}\n" * bool(MARKED.search(shown_code))
+    shown_tests = fenced_files("tests", {path: text for path, text in tests.items() if text}, sign)
+    evidence = fenced("result", "", result, sign)
     if room < 1:
         shown_tests, evidence = cut(shown_tests, int(TESTS * share)), cut(evidence, int(MOST * share))
-    return Context(shown_code, shown_tests, evidence, tuple(code))
+    return Context(legend + shown_code, shown_tests, evidence, tuple(code))
 
 
 def given_files(task: Task, read: Read) -> str:
@@ -188,6 +205,15 @@ def _helpers(tests: Mapping[str, str], project: Project, repository: Repository)
                 wanted.setdefault(found.path, set()).add(found.node)
     elsewhere = sorted(filter(repository.is_test, wanted.keys() - tests.keys()))
     return {path: joined(project.read(path) or "", wanted[path]) for path in elsewhere}
+
+
+def _shortened(texts: dict[str, str], most: int) -> dict[str, str]:
+    """The texts with the longest ones cut, as far as all of them have more than `most` characters together."""
+    for path in sorted(texts, key=lambda path: -len(texts[path])):
+        over = sum(map(len, texts.values())) - most
+        if over > 0:
+            texts = texts | {path: cut(texts[path], max(LEAST, len(texts[path]) - over))}
+    return texts
 
 
 def _relative(path: str) -> bool:

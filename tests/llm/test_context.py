@@ -336,3 +336,35 @@ def test_of_a_very_long_function_the_branches_that_ran_are_shown() -> None:
     assert "        a5 = 5  #>\n" in context.code
     assert "a40 = 40" not in context.code
     assert len(context.code) < 5_500
+
+
+def test_what_tests_share_is_cut_before_the_failing_test_is() -> None:
+    shared = "\n".join(f"    assert {n} in STATE, 'fixture line {n}'" for n in range(30))
+    fixtures = "".join(f"@pytest.fixture(autouse=True)\ndef state{n}():\n{shared}\n    yield\n\n" for n in range(4))
+    files = {
+        **FILES,
+        "conftest.py": f"import pytest\n\n{fixtures}",
+        "tests/test_cart.py": f"from helpers_test import big\n{TEST}".replace("total(cart) ==", "big(total(cart)) =="),
+        "tests/helpers_test.py": function("big", 100),
+    }
+    context = show(files, [failing("tests/test_cart.py::test_total")])
+    assert "assert big(total(cart)) == 119" in context.tests
+    assert "def state0" in context.tests
+    assert "characters cut" in context.tests
+    assert len(context.tests) < 2_500
+
+
+def test_a_context_has_a_length_that_it_does_not_exceed() -> None:
+    lines = "".join(f"    assert total([{n}]) == {n}  # a long line with many words in it\n" for n in range(24))
+    uses = "".join(f"def test_{n}():\n{lines}    missing_one({n})\n\n" for n in range(9))
+    files = {
+        **FILES,
+        "tests/test_cart.py": f"from shop import total, missing_one\n{uses}",
+        "shop/cart.py": "".join(function(f"f{n}", 20) for n in range(30)) + function("total", 250),
+    }
+    finding = Finding("pytest", "collection", "tests/test_cart.py", "cannot import name 'missing_one' from 'shop'")
+    frames = (Frame("shop/cart.py", files["shop/cart.py"].count("\n") - 100, "total"),)
+    noisy = [failing(f"tests/test_cart.py::test_{n}", message=f"{n}" * 700, frames=frames) for n in range(3)]
+    context = show(files, noisy, (finding,))
+    assert 5_000 < len(str(context)) < 9_500
+    assert "missing_one(0)" in context.tests
