@@ -7,184 +7,203 @@ is not given comes from the project's configuration and the environment, as it d
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
-from functools import partial
+from collections.abc import AsyncGenerator, Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
+from coderefine.app import engine
+from coderefine.app.history import name_of
+from coderefine.app.project import Project, find_project
+from coderefine.app.request import Destination, Request
+from coderefine.app.run import UNRECORDED, run, run_unrecorded
+from coderefine.config import typed
 from coderefine.core import Check, Event, Listen, Outcome, Task
 from coderefine.errors import ConfigError
 
-if TYPE_CHECKING:
-    from coderefine.app.project import Setup
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Where = str | PathLike[str]
 Value = TypeVar("Value")
+Texts = list[str] | tuple[str, ...]
+Table = dict[str, Any]
+"""A table as in TOML: one of [[tool.coderefine.commands]], for example."""
 
 
-def _quiet(_event: Event) -> None:
-    """Nobody listens."""
+class Settings(TypedDict, total=False):
+    """The keys of `[tool.coderefine]` but `task`, which is a parameter; `coderefine.config.Config` describes them.
+
+    None stands for a key that is not given.
+    """
+
+    python: str | None
+    gates: Texts | None
+    commands: list[Table] | None
+    pytest_args: Texts | None
+    test_timeout: float | None
+    select: Texts | None
+    ignore: Texts | None
+    max_complexity: int | None
+    min_maintainability: float | None
+    protect: Texts | None
+    max_iterations: int | None
+    max_requests: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    timeout: float | None
+    fast_proof: bool | None
+    search: bool | None
+    search_time: float | None
+    model: str | None
+    models: Texts | None
+    critic_model: str | None
+    policy: str | None
+    samples: int | None
+    criteria: Texts | Table | None
+    performance: str | Table | None
+    base_url: str | None
+    api_key_env: str | None
+    temperature: float | None
+    request_timeout: float | None
+    stream: bool | None
+    view: str | None
+    network: bool | None
+    pass_env: Texts | None
+    sandbox: str | None
+    accept: str | None
+    author: str | None
+    message: str | None
+    extra_headers: dict[str, str] | None
+
+
+def _ignore(_event: Event) -> None:
+    """Listen to nothing."""
 
 
 def check(
-    *paths: Where, task: Task | str | None = None, listen: Listen = _quiet, cwd: Where = ".", **settings: Any
+    *paths: Where,
+    task: Task | str | None = None,
+    listen: Listen = _ignore,
+    cwd: Where = ".",
+    **settings: Unpack[Settings],
 ) -> tuple[Check, ...]:
-    """What the gates say about `paths` (default: `cwd`), one Check each. Nothing is changed.
+    """Run the gates on `paths` (default: `cwd`) and return one Check each. Nothing is changed.
 
     `task`: a Task, the name of one, or a TOML file. `listen` is called with each Event, from whichever thread has news.
     Raises CoderefineError: ConfigError, UsageError, SurroundingsError, CriticError when a tool gave no verdict.
     """
-    from coderefine.app.project import checked, views
-
-    parts = _parts(paths, task, listen, cwd, settings)
-    with views(parts) as opened:
-        return checked(parts, opened)
+    return engine.check(_project(paths, task, listen, cwd, settings))
 
 
 def refine(
     *paths: Where,
     task: Task | str | None = None,
     write: bool = False,
-    listen: Listen = _quiet,
+    listen: Listen = _ignore,
     cwd: Where = ".",
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Outcome:
-    """Refine `paths` (default: `cwd`) until the task is done or a limit is hit; the best that was proved, and why.
+    """Refine `paths` (default: `cwd`) until the task is done or a limit is hit; return the best that was proved.
 
     `outcome.best.patch.files` holds the new bytes by path. They are written only with `write`, then recorded and
     taken back by `coderefine undo`; in a git repository every run is recorded, so that `coderefine show` knows it.
     Raises what `check` raises, and with `write` PublishError when the tree moved meanwhile.
     """
-    parts = _parts(paths, task, listen, cwd, settings)
-    if parts.place.git_dir is None and not write:
-        return _unrecorded(parts)
-    return _recorded(parts, task, settings, write=write)
+    project = _project(paths, task, listen, cwd, settings)
+    if project.place.git_dir is None and not write:
+        return run_unrecorded(project)
+    recorded = {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
+    if task is not None:
+        recorded["task"] = name_of(task)
+    request = Request(("refine()",), recorded, Destination(diff=not write))
+    return run(project, request, lambda _result: None).outcome
 
 
 async def acheck(
-    *paths: Where, task: Task | str | None = None, listen: Listen = _quiet, cwd: Where = ".", **settings: Any
+    *paths: Where,
+    task: Task | str | None = None,
+    listen: Listen = _ignore,
+    cwd: Where = ".",
+    **settings: Unpack[Settings],
 ) -> tuple[Check, ...]:
     """`check` without blocking the event loop; `listen` is called in it."""
-    return await _beside(lambda heard: check(*paths, task=task, listen=heard, cwd=cwd, **settings), listen)
+    return await _in_thread(lambda tell: check(*paths, task=task, listen=tell, cwd=cwd, **settings), listen)
 
 
 async def arefine(
     *paths: Where,
     task: Task | str | None = None,
     write: bool = False,
-    listen: Listen = _quiet,
+    listen: Listen = _ignore,
     cwd: Where = ".",
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Outcome:
     """`refine` without blocking the event loop; `listen` is called in it. Cancelled, the run ends as if interrupted."""
-    run = partial(refine, *paths, task=task, write=write, cwd=cwd, **settings)
-    return await _beside(lambda heard: run(listen=heard), listen)
+    return await _in_thread(
+        lambda tell: refine(*paths, task=task, write=write, listen=tell, cwd=cwd, **settings), listen
+    )
 
 
 async def watch(
-    *paths: Where, task: Task | str | None = None, write: bool = False, cwd: Where = ".", **settings: Any
+    *paths: Where, task: Task | str | None = None, write: bool = False, cwd: Where = ".", **settings: Unpack[Settings]
 ) -> AsyncGenerator[Event | Outcome, None]:
-    """Each Event of a run as it comes, and its Outcome last. Closed before that, the run ends as if interrupted."""
+    """Yield each Event of a run as it comes, its Outcome last. Closed before that, the run ends as if interrupted."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
-    run = asyncio.ensure_future(arefine(*paths, task=task, write=write, listen=queue.put_nowait, cwd=cwd, **settings))
-    run.add_done_callback(lambda _: queue.put_nowait(None))
+    ran = asyncio.ensure_future(arefine(*paths, task=task, write=write, listen=queue.put_nowait, cwd=cwd, **settings))
+    ran.add_done_callback(lambda _: queue.put_nowait(None))
     try:
         while (event := await queue.get()) is not None:
             yield event
-        yield await run
+        yield await ran
     finally:
-        run.cancel()
+        ran.cancel()
 
 
-def _parts(
-    paths: tuple[Where, ...], task: Task | str | None, listen: Listen, cwd: Where, settings: Mapping[str, object]
-) -> Setup:
-    from coderefine.app.project import setup
+def _project(
+    paths: tuple[Where, ...], task: Task | str | None, listen: Listen, cwd: Where, settings: Settings
+) -> Project:
+    named = {"task": task} if isinstance(task, str) else {}
+    made = None if isinstance(task, str) else task
+    where = [str(path) for path in paths]
+    return find_project(where, {**_typed(settings), **named}, listen, made, cwd=Path(cwd).absolute())
 
-    flags = _flags({**settings, "task": task} if isinstance(task, str) else settings)
-    named = None if isinstance(task, str) else task
-    return setup([str(path) for path in paths], flags, listen, named, cwd=Path(cwd).absolute())
 
-
-def _flags(settings: Mapping[str, object]) -> dict[str, object]:
-    """Settings as the configuration has them. Raises ConfigError for an unknown one or a wrong type."""
-    from coderefine.config import typed
-
+def _typed(settings: Settings) -> dict[str, object]:
+    """Return settings as the configuration has them. Raises ConfigError for an unknown one or a wrong type."""
     for name in settings:
         if "-" in name:
             raise ConfigError(f"{name!r} is written {name.replace('-', '_')!r} in Python")
-    given = {name.replace("_", "-"): value for name, value in settings.items() if value is not None}
-    return typed(given, "settings")
+    return typed({name.replace("_", "-"): value for name, value in settings.items() if value is not None}, "settings")
 
 
-def _unrecorded(parts: Setup) -> Outcome:
-    """Outside git nothing is kept, and nothing can be written that could be taken back."""
-    from coderefine.app.run import Request, reachable, refined
-    from coderefine.workspace.originals import Originals
-
-    asked = Request((), {}, _delivery(write=False))
-    with reachable(parts, asked, _screen(parts), None) as client:
-        return refined(parts, client, None, Originals(parts.place.top))[0]
-
-
-def _recorded(parts: Setup, task: Task | str | None, settings: Mapping[str, object], *, write: bool) -> Outcome:
-    from coderefine.app.run import UNRECORDED, Request, new_journal, open_repository, ran
-    from coderefine.cli.history import of_program
-    from coderefine.journal import lock, prune
-    from coderefine.publishers import recover
-
-    flags = {name: value for name, value in _flags(settings).items() if name not in UNRECORDED - {"base_url"}}
-    if task is not None:
-        flags["task"] = task if isinstance(task, str) else of_program(task)
-    asked = Request(("refine()",), flags, _delivery(write=write))
-    repository = open_repository(parts)
-    with lock(repository):
-        recover(repository)
-        journal = new_journal(repository, parts, asked)
-        outcome, delivered = ran(parts, asked, _screen(parts), journal)
-        prune(repository)
-    if delivered.refused:
-        raise delivered.refused
-    return outcome
-
-
-def _delivery(*, write: bool) -> Any:
-    from coderefine.app.destination import Delivery
-
-    return Delivery(diff=not write)
-
-
-def _screen(parts: Setup) -> Any:
-    from coderefine.cli.screen import Screen
-
-    return Screen(parts.listen, "text", quiet=True)
-
-
-async def _beside(run: Callable[[Listen], Value], listen: Listen) -> Value:
-    """`run` in a thread, its events told in this loop. Cancelled, it is interrupted at its next event and awaited."""
+async def _in_thread(work: Callable[[Listen], Value], listen: Listen) -> Value:
+    """Do `work` in a thread, its events in this loop. Cancelled, it is interrupted at its next event and awaited."""
     loop = asyncio.get_running_loop()
     leave = threading.Event()
 
-    def heard(event: Event) -> None:
+    def tell(event: Event) -> None:
         if leave.is_set():
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(listen, event)
 
-    def whole() -> Value | None:
+    def until_interrupted() -> Value | None:
         try:
-            return run(heard)
+            return work(tell)
         except KeyboardInterrupt:
             return None
 
-    work = loop.run_in_executor(None, whole)
+    future = loop.run_in_executor(None, until_interrupted)
     try:
-        ended = await asyncio.shield(work)
+        result = await asyncio.shield(future)
     except asyncio.CancelledError:
         leave.set()
-        await asyncio.wait([work])
+        await asyncio.wait([future])
         raise
-    if ended is None:
+    if result is None:
         raise asyncio.CancelledError
-    return ended
+    return result

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import coderefine
 from coderefine import Event, Finding, Outcome, Stop, Task, acheck, arefine, check, refine, watch
+from coderefine.api import Settings, Table, Texts
+from coderefine.config import NO_KEYS, Command, Config, Criterion, Performance
 from coderefine.core import Read
 from coderefine.errors import ConfigError, SurroundingsError, UsageError
-from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS
+from tests.support.command import GREEN, LINT, ORDER, RIGHT, ROOT, TESTS
 from tests.support.command import coderefine as command
 from tests.support.llm_server import LlmServer
 from tests.support.publishing import state
@@ -88,6 +92,41 @@ def test_tables_are_settings_too(untidy: Path) -> None:
     outcome = refine(cwd=untidy, search=False, model="", **settings)  # type: ignore[arg-type]
     assert [finding.critic for finding in outcome.remaining] == ["never"]
     assert "hidden" not in "".join(file.read_text() for file in untidy.glob(".git/coderefine/runs/*/run.json"))
+
+
+def test_every_key_of_the_configuration_is_a_setting_of_its_type() -> None:
+    written = {  # how a caller writes what the configuration holds in types of its own
+        tuple[str, ...]: Texts,
+        tuple[Command, ...]: list[Table],
+        tuple[Criterion, ...]: Texts | Table,
+        Performance: str | Table,
+    }
+    expected = {name: written.get(kind, kind) | None for name, kind in get_type_hints(Config).items()}
+    expected["extra_headers"] = dict[str, str] | None
+    apart = {"task", *NO_KEYS}  # the task is a parameter of its own
+    assert get_type_hints(Settings) == {name: kind for name, kind in expected.items() if name not in apart}
+    assert len(expected) == len(dataclasses.fields(Config))
+
+
+CALLER = """\
+from coderefine import refine
+
+refine("src", max_cost=0.1, gates=["ruff"], criteria={"short": "Short."}, commands=[{"name": "x", "run": ["true"]}])
+refine(max_cots=0.1)
+refine(max_requests="3")
+"""
+
+
+@pytest.mark.thorough
+def test_a_type_checker_finds_a_wrong_key_and_a_wrong_type(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(CALLER)
+    argv = (sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path / "caller.py"))
+    found = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    wrong, unfit = (line.partition(": error: ") for line in found.stdout.splitlines() if ": error: " in line)
+    assert [Path(line[0]).name for line in (wrong, unfit)] == ["caller.py:4", "caller.py:5"]
+    assert 'Unexpected keyword argument "max_cots"' in wrong[2]
+    assert '"max_requests"' in unfit[2]
+    assert "[arg-type]" in unfit[2]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from coderefine import import_graph as graph
-from coderefine.app.project import Setup
+from coderefine.app.project import Project
 from coderefine.config import GATES
 from coderefine.core import Check, View
+from coderefine.git.process import run
 from coderefine.lint import Linter
 from coderefine.project.affected_tests import is_test_file
 from coderefine.quick import reach, ticket
@@ -18,38 +19,55 @@ QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
 """Options of the quick pytest run: it stops at the first failure, because then the full checks run."""
 
 
-def note(parts: Setup) -> None:
+def keep_project(project: Project) -> None:
     """Keep the data for the quick check.
 
     Nothing is kept where the quick check could decide differently from the full one.
     """
-    folder, top = _folder(parts), str(parts.place.top)
+    folder, top = _folder(project), str(project.place.top)
     if not folder:
         return
-    ticket.write(folder, top, _ticket(parts))
+    ticket.write(folder, top, _ticket(project))
     old, marks = ticket.kept_in(folder, ticket.IMPORTS), graph.walk(top)
     files = graph.refreshed(top, old if isinstance(old, dict) else {}, marks)
-    tests = [path for path in sorted(files) if is_test_file(path, parts.protection.is_test)]
+    tests = [path for path in sorted(files) if is_test_file(path, project.protection.is_test)]
     users = graph.users_of({path: modules for path, (_, modules) in files.items()})
     ticket.keep(folder, ticket.IMPORTS, files)
     ticket.keep(folder, ticket.GRAPH, [marks, users, tests])
 
 
-def same(parts: Setup, tests: Sequence[str], python: Sequence[str]) -> set[str]:
+def _ticket(project: Project) -> ticket.Ticket:
+    config, python = project.config, project.interpreter
+    tested = "pytest" in config.gates
+    runs = tested and bool(python.pytest)
+    linter = [*Linter.of(project.place, python, config).argv, "--no-fix", "--no-fix-only", "--quiet", "--"]
+    return ticket.Ticket(
+        linter if "ruff" in config.gates else [],
+        [str(python.path), "-m", "pytest", *QUIET, *config.pytest_args] if runs else [],
+        NO_PYTEST if tested and not runs else "",
+        config.api_key_env,
+        "radon" in config.gates,
+        config.max_complexity,
+        config.min_maintainability,
+        run(("check-ignore", "-q", "__pycache__/x.pyc"), cwd=project.place.top).returncode == 0,
+    )
+
+
+def unaffected(project: Project, tests: Sequence[str], python: Sequence[str]) -> set[str]:
     """Return those of `tests` that, by the coverage map, run nothing of `python`.
 
-    Requires that `note` was called.
+    Requires that `keep_project` was called.
     """
-    folder, top = _folder(parts), str(parts.place.top)
+    folder, top = _folder(project), str(project.place.top)
     kept = ticket.kept_in(folder, ticket.GRAPH) if folder else None
     if not isinstance(kept, list) or any(path.endswith(CONFTEST) for path in graph.reached(kept[1], python)):
         return set()
     return reach.same(folder, top, tests, python, kept[0])
 
 
-def same_with(parts: Setup, tests: Collection[str], patched: Mapping[str, bytes]) -> set[str]:
+def unaffected_by(project: Project, tests: Collection[str], patched: Mapping[str, bytes]) -> set[str]:
     """Return those of `tests` that, by the coverage map, run nothing of what changes when files become `patched`."""
-    folder, top = _folder(parts), str(parts.place.top)
+    folder, top = _folder(project), str(project.place.top)
     if not folder:
         return set()
     texts = {path: data.decode("utf-8", "replace") for path, data in patched.items()}
@@ -57,9 +75,9 @@ def same_with(parts: Setup, tests: Collection[str], patched: Mapping[str, bytes]
     return reach.same(folder, top, tests, texts, marks, texts)
 
 
-def keep(parts: Setup, view: View, checks: Sequence[Check], tests: Collection[str]) -> None:
+def keep_coverage(project: Project, view: View, checks: Sequence[Check], tests: Collection[str]) -> None:
     """Record in the coverage map what the test files `tests` ran in `view`, where all of them passed."""
-    folder, top = _folder(parts), str(parts.place.top)
+    folder, top = _folder(project), str(project.place.top)
     for check in checks:
         if folder and check.coverage and check.complete and check.clean:
             paths = {path for lines in check.coverage.values() for path in lines}
@@ -67,38 +85,8 @@ def keep(parts: Setup, view: View, checks: Sequence[Check], tests: Collection[st
             reach.keep(folder, top, reach.entries(tests, check.coverage, texts, graph.walk(top)))
 
 
-def _folder(parts: Setup) -> str:
+def _folder(project: Project) -> str:
     """Return the git directory where the quick check decides as the full one does, else ""."""
-    place = parts.place
-    if place.worktree_dir is None or place.root != place.top or not _usual(parts):
-        return ""
-    return str(place.worktree_dir)
-
-
-def _usual(parts: Setup) -> bool:
-    config = parts.config
-    return set(config.gates) <= set(GATES) and not (config.commands or config.pass_env or parts.task.name != "fix")
-
-
-def _ticket(parts: Setup) -> ticket.Ticket:
-    config, interpreter = parts.config, parts.interpreter
-    tested = "pytest" in config.gates
-    runs = tested and bool(interpreter.pytest)
-    return ticket.Ticket(
-        [*Linter.of(parts.place, interpreter, config).argv, "--no-fix", "--no-fix-only", "--quiet", "--"]
-        if "ruff" in config.gates
-        else [],
-        [str(interpreter.path), "-m", "pytest", *QUIET, *config.pytest_args] if runs else [],
-        NO_PYTEST if tested and not runs else "",
-        config.api_key_env,
-        "radon" in config.gates,
-        config.max_complexity,
-        config.min_maintainability,
-        _ignores_bytecode(parts),
-    )
-
-
-def _ignores_bytecode(parts: Setup) -> bool:
-    from coderefine.git.process import run
-
-    return run(("check-ignore", "-q", "__pycache__/x.pyc"), cwd=parts.place.top).returncode == 0
+    place, config = project.place, project.config
+    usual = set(config.gates) <= set(GATES) and not (config.commands or config.pass_env or project.task.name != "fix")
+    return str(place.worktree_dir) if usual and place.worktree_dir and place.root == place.top else ""

@@ -1,83 +1,134 @@
-"""Turn a proved outcome into the bundle that is posted on a pull request."""
+"""Repair what a pull request changes, and make of the proved patch what is posted on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Attempt, Finding, Outcome, Patch
+from coderefine.app.engine import Contents, Show
+from coderefine.app.posting import Pull
+from coderefine.app.project import find_project
+from coderefine.app.request import Request
+from coderefine.app.run import Proved, Published, RunResult, run
+from coderefine.core import Attempt, Listen, Outcome, Patch
+from coderefine.core.plurals import counted
+from coderefine.errors import UsageError
+from coderefine.git import Repository
+from coderefine.git.changes import hidden
+from coderefine.loop.alone import alone
 from coderefine.publishers.hosts.bundle import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS, Bundle, Note, Suggestion
 from coderefine.reports.formats import blocking, gone, rule, words
 from coderefine.reports.rows import evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from coderefine.loop.state import Parts
 
 STYLE = ("ruff/", "radon/")
 """Rules whose findings other bots report: they get no inline suggestion."""
 
 
-def bundled(parts: Parts, outcome: Outcome, diff: bytes, *, head: str, base: str, style: bool = False) -> Bundle:
-    """Make the bundle of `outcome`.
+def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
+    """Return the head and the merge base.
 
-    Every hunk of its patch is proved alone, which takes one run of all tests each.
+    Raises UsageError unless the head is checked out without uncommitted changes.
     """
-    best = outcome.best
-    notes = tuple(_note(finding) for finding in blocking(outcome.remaining))[:NOTES]
-    if not best.number:
-        return Bundle(head=head, base=base, notes=notes)
-    rules = _cleared(outcome.baseline, best)
-    before = {path: parts.original(path) for path in best.patch.files}
-    return Bundle(
-        head=head,
-        base=base,
-        summary=_line(_summary(outcome)),
+    head, now = repository.resolve(pull.head), repository.head().sha
+    if head is None or head != now:
+        raise UsageError(f"check out {pull.head} first: what is here is {(now or 'nothing')[:10]}")
+    if repository.git("status", "--porcelain", "--untracked-files=no").strip():
+        raise UsageError("there are uncommitted changes: suggestions are about a commit, so commit or stash them")
+    if not pull.base:
+        raise UsageError("name what the pull request is merged into: --base REF")
+    base = repository.resolve(pull.base) or repository.resolve(f"origin/{pull.base}")
+    if base is None:
+        raise UsageError(f"--base {pull.base} is unknown here: fetch it first (actions/checkout with fetch-depth: 0)")
+    found = repository.git("merge-base", base, head, fine=(0, 1)).decode().strip()
+    if not found:
+        raise UsageError(f"{pull.base} and {pull.head} have no common history here: fetch more (fetch-depth: 0)")
+    return head, found
+
+
+def changed(repository: Repository, head: str, base: str) -> tuple[str, ...]:
+    """Return the Python files that the pull request adds or changes, by their new names."""
+    listing = repository.git("diff", "--name-only", "-z", "-M", "--diff-filter=d", base, head)
+    names = (os.fsdecode(name) for name in listing.split(b"\0"))
+    here = (name for name in names if name.endswith((".py", ".pyi")) and (repository.top / name).is_file())
+    return tuple(name for name in here if not (repository.top / name).is_symlink())
+
+
+def prove(
+    repository: Repository,
+    paths: Sequence[str],
+    request: Request,
+    listen: Listen,
+    report: Callable[[RunResult], None],
+    *,
+    empty: Bundle,
+    style: bool,
+    show: Show | None,
+) -> tuple[RunResult, Bundle]:
+    """Run the loop on `paths` as they are committed; return its result and the bundle, `empty` filled with it.
+
+    What earlier steps of the CI job left untracked is not used. `style`: suggest repairs of style findings, too.
+    """
+    full = tuple(str(repository.top / path) for path in paths)
+    project = find_project(full, {**request.settings, "accept": "proved", "fast_proof": False}, listen)
+
+    def publish(proved: Proved) -> Published:
+        bundle = _bundle(proved, empty, style=style)
+        return Published(counted(len(bundle.suggestions), "suggestion"), bundle=bundle)
+
+    under = hidden(repository.top, "HEAD")
+    result = run(project, request, report, publish=publish, under=under, show=show)
+    return result, result.published.bundle or replace(empty, notes=_notes(result.outcome))
+
+
+def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
+    """Make the bundle of a patch.
+
+    Every hunk is proved alone, which takes one run of all tests each. Where none passes alone, there is one suggestion
+    per file, if its hunks are close together.
+    """
+    outcome, best = proved.outcome, proved.outcome.best
+    before = {path: proved.parts.original(path) for path in best.patch.files}
+    small = judge.pieces(best.patch, before, span=0)
+    found = tuple(_suggestions(proved, small, before, style=style))
+    if not found:
+        large = tuple(piece for piece in judge.pieces(best.patch, before) if piece not in small)
+        found = tuple(_suggestions(proved, large, before, style=style))
+    steps = [step for step in outcome.attempts if step.verdict and 0 < step.number <= best.number]
+    summary = "; ".join(dict.fromkeys(step.patch.summary for step in steps)) or best.patch.summary
+    return replace(
+        empty,
+        summary=_line(summary),
         evidence=_line(evidence(outcome.evidence)),
-        patch=_text(diff),
-        behaviour=_behaviour(rules),
-        suggestions=_suggestions(parts, outcome, before, style=style)[:SUGGESTIONS],
-        notes=notes,
+        patch=_text(proved.diff),
+        behaviour=_changes_behaviour(_cleared(outcome.baseline, best)),
+        suggestions=found[:SUGGESTIONS],
+        notes=_notes(outcome),
     )
 
 
 def _suggestions(
-    parts: Parts, outcome: Outcome, before: Mapping[str, bytes | None], *, style: bool
-) -> tuple[Suggestion, ...]:
-    """Return the hunks that pass alone.
-
-    Where none does, return one suggestion per file, if its hunks are close together.
-    """
-    patch = outcome.best.patch
-    small = judge.pieces(patch, before, span=0)
-    found = tuple(_holding(parts, outcome, small, before, style=style))
-    large = () if found else tuple(one for one in judge.pieces(patch, before) if one not in small)
-    return found or tuple(_holding(parts, outcome, large, before, style=style))
-
-
-def _holding(
-    parts: Parts,
-    outcome: Outcome,
-    pieces: Sequence[judge.Hunk],
-    before: Mapping[str, bytes | None],
-    *,
-    style: bool,
+    proved: Proved, pieces: Sequence[judge.Hunk], before: Contents, *, style: bool
 ) -> Iterator[Suggestion]:
-    from coderefine.loop.alone import alone
-
-    told = [(hunk, text) for hunk in pieces if (text := before[hunk.path]) and _tellable(hunk, text)]
-    patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in told]
-    for (hunk, text), attempt in zip(told, alone(parts, outcome, patches), strict=True):
+    """Yield those of `pieces` that pass alone, as suggestions."""
+    start = proved.outcome.baseline
+    shown = [(hunk, text) for hunk in pieces if (text := before[hunk.path]) and _is_plain(hunk, text)]
+    patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in shown]
+    for (hunk, text), attempt in zip(shown, alone(proved.parts, proved.outcome, patches), strict=True):
         if attempt is None:
             continue
-        rules = _cleared(outcome.baseline, attempt)
-        if style or _behaviour(rules):
-            yield _suggestion(_anchored(hunk, text), rules, _why(outcome.baseline, attempt))
+        rules = _cleared(start, attempt)
+        if style or _changes_behaviour(rules):
+            yield _suggestion(_replacing_a_line(hunk, text), rules, _line(_why(start, attempt)))
 
 
-def _anchored(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
+def _suggestion(hunk: judge.Hunk, rules: Sequence[str], why: str) -> Suggestion:
+    old, new = (tuple(line.decode("utf-8")[:-1] for line in lines) for lines in (hunk.old, hunk.new))
+    return Suggestion(hunk.path, hunk.first, hunk.last, old, new, tuple(sorted(set(rules)))[:50], why)
+
+
+def _replacing_a_line(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
     """Turn an insertion into the replacement of a neighbouring line: a suggestion must replace lines."""
     if hunk.old:
         return hunk
@@ -88,50 +139,43 @@ def _anchored(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
     return judge.Hunk(hunk.path, 1, (lines[0],), (*hunk.new, lines[0]))
 
 
-def _tellable(hunk: judge.Hunk, before: bytes) -> bool:
+def _is_plain(hunk: judge.Hunk, before: bytes) -> bool:
     """Return whether the hunk can be an inline suggestion: plain text with LF line ends.
 
     Anything else is only in the whole patch.
     """
-    anchored = _anchored(hunk, before)
-    if not anchored.textual:
+    put = _replacing_a_line(hunk, before)
+    if not put.textual:
         return False
-    texts = [line.decode("utf-8") for line in (*anchored.old, *hunk.new)]
+    texts = [line.decode("utf-8") for line in (*put.old, *hunk.new)]
     plain = all(text.endswith("\n") and not CONTROL.search(text[:-1].replace("\t", " ")) for text in texts)
     return plain and len(texts) <= LINES and all(len(text) <= LINE for text in texts)
-
-
-def _suggestion(hunk: judge.Hunk, rules: Sequence[str], why: str) -> Suggestion:
-    old, new = (tuple(line.decode("utf-8")[:-1] for line in lines) for lines in (hunk.old, hunk.new))
-    return Suggestion(hunk.path, hunk.first, hunk.last, old, new, tuple(sorted(set(rules)))[:50], _line(why))
 
 
 def _cleared(before: Attempt, after: Attempt) -> list[str]:
     return [rule(finding) for finding in gone(before, after)]
 
 
-def _behaviour(rules: Sequence[str]) -> bool:
+def _changes_behaviour(rules: Sequence[str]) -> bool:
     return any(not name.startswith(STYLE) for name in rules)
 
 
 def _why(before: Attempt, after: Attempt) -> str:
     """Name what the hunk repairs: tests by name, else findings."""
-    mended = gone(before, after)
-    tests = [finding.symbol for finding in mended if finding.critic == "pytest"]
+    cleared = gone(before, after)
+    tests = [finding.symbol for finding in cleared if finding.critic == "pytest"]
     if tests:
         return f"mends {judge.listed(tuple(dict.fromkeys(tests)))}"
-    return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in mended))
+    return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in cleared))
 
 
-def _summary(outcome: Outcome) -> str:
-    steps = [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
-    return "; ".join(dict.fromkeys(step.patch.summary for step in steps)) or outcome.best.patch.summary
-
-
-def _note(finding: Finding) -> Note:
-    first = finding.span.first if finding.span else 1
-    last = max(first, finding.span.last if finding.span else 1)
-    return Note(finding.path, max(1, first), max(1, last), _line(rule(finding)), _line(words(finding)))
+def _notes(outcome: Outcome) -> tuple[Note, ...]:
+    notes = []
+    for finding in blocking(outcome.remaining)[:NOTES]:
+        first, last = (finding.span.first, finding.span.last) if finding.span else (1, 1)
+        lines = (max(1, first), max(1, first, last))
+        notes.append(Note(finding.path, *lines, _line(rule(finding)), _line(words(finding))))
+    return tuple(notes)
 
 
 def _line(text: str) -> str:

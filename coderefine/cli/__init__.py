@@ -1,6 +1,7 @@
 """Command line: parse arguments, run a command, return an exit code.
 
-No other package prints or ends the process.
+No other package prints or ends the process. What `--version` and the quick check of the hook can do without is imported
+inside functions.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
+from coderefine import __version__
 from coderefine.quick.ending import heed
 
 FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
+NOTHING_WRITTEN = "interrupted; nothing was written"
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -36,7 +39,7 @@ def _clean(argv: list[str]) -> int | None:
     try:
         return hook(argv[2:])
     except KeyboardInterrupt:
-        return _say("interrupted; nothing was written", INTERRUPTED)
+        return _fail(NOTHING_WRITTEN, INTERRUPTED)
 
 
 def _guarded(argv: list[str] | None) -> int:
@@ -48,43 +51,38 @@ def _guarded(argv: list[str] | None) -> int:
 
     try:
         return int(coderefine.main(argv, prog_name="coderefine", standalone_mode=False) or 0)
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.ClickException as error:
         error.show()
         return USAGE
     except (KeyboardInterrupt, click.Abort) as interrupt:
-        return _interruption(interrupt)
+        return _interrupted(interrupt)
     except CoderefineError as error:
-        return _say(str(error), error.exit_code)
+        return _fail(str(error), error.exit_code)
     except BrokenPipeError:
         # The reader (`| head`) left: not our failure, but not a success to report either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
     except OSError as error:
-        return _refusal(error)
+        return _refused(error)
     except Exception:  # the boundary: whatever is left is our bug, and must not look like a verdict
-        return _bug()
+        import traceback
+
+        traceback.print_exc()
+        bug = f"this is a bug in coderefine {__version__}"
+        return _fail(f"{bug}; nothing was written. Please report the lines above", BUG)
 
 
-def _interruption(interrupt: BaseException) -> int:
-    said = interrupt if isinstance(interrupt, KeyboardInterrupt) else interrupt.__cause__  # click wraps it
-    return _say(str(said or "") or "interrupted; nothing was written", INTERRUPTED)
+def _interrupted(interrupt: BaseException) -> int:
+    cause = interrupt if isinstance(interrupt, KeyboardInterrupt) else interrupt.__cause__  # click wraps it
+    return _fail(str(cause or "") or NOTHING_WRITTEN, INTERRUPTED)
 
 
-def _refusal(error: OSError) -> int:
-    return _say(f"{error.strerror or error}: {error.filename or 'the system refused'}", USAGE)
+def _refused(error: OSError) -> int:
+    return _fail(f"{error.strerror or error}: {error.filename or 'the system refused'}", USAGE)
 
 
-def _say(message: str, code: int) -> int:
+def _fail(message: str, code: int) -> int:
     print(f"coderefine: {message}", file=sys.stderr)
     return code
-
-
-def _bug() -> int:
-    import traceback
-
-    from coderefine import __version__
-
-    traceback.print_exc()
-    return _say(f"this is a bug in coderefine {__version__}; nothing was written. Please report the lines above", BUG)

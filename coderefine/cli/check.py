@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from coderefine.app.project import checked, setup, views
-from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, flags, options
+from coderefine.app import engine
+from coderefine.app.project import find_project
+from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, options, settings
 from coderefine.cli.screen import screen
 from coderefine.core import Check
 
@@ -16,9 +17,7 @@ from coderefine.core import Check
 def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
     with screen(quiet=quiet, format_=format_) as display:
-        parts = setup(paths, flags(given), display.listen)
-        with views(parts) as opened:
-            checks = checked(parts, opened)
+        checks = engine.check(find_project(paths, settings(given), display.listen))
         display.checks(checks)
     return 0 if passed(checks) else 1
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from coderefine.app.destination import Delivery
-from coderefine.app.project import setup
-from coderefine.app.run import Request, mend
+from coderefine import proc
+from coderefine.app.project import find_project
+from coderefine.app.request import Destination, Request
 from coderefine.cli.demo_files import FILES
-from coderefine.cli.options import flags
+from coderefine.cli.fix import run_and_report
 from coderefine.cli.screen import screen
-from coderefine.errors import UsageError
+from coderefine.errors import SurroundingsError, UsageError
 
 
 @click.command()
@@ -26,10 +26,10 @@ def demo(folder: Path | None, *, quiet: bool, no_model: bool) -> int:
     """Make a small git repository with failing tests and lint (in FOLDER, default: a temporary one) and fix it."""
     place = _made(folder)
     click.echo(f"made      {place}: two modules, three bugs, two lint findings")
-    given = flags({"python": sys.executable, "message": "fix: repair the shop"})
-    asked = Request(("demo",), given, Delivery(commit=True), model=not no_model)
+    settings = {"python": sys.executable, "message": "fix: repair the shop"}
+    request = Request(("demo",), settings, Destination(commit=True), model=not no_model)
     with screen(quiet=quiet, format_="text", diff=True) as display:
-        code = mend(setup((str(place),), given, display.listen), asked, display)
+        code = run_and_report(find_project((str(place),), settings, display.listen), request, display)
     click.echo(f"look      git -C {place} show")
     return code
 
@@ -43,23 +43,15 @@ def _made(folder: Path | None) -> Path:
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    _commit(place)
-    return place
-
-
-def _commit(place: Path) -> None:
-    from coderefine import proc
-    from coderefine.errors import SurroundingsError
-
-    name = ("-c", "user.name=coderefine demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false")
     steps = (
         ("init", "--quiet"),
         ("config", "user.name", "coderefine demo"),
         ("config", "user.email", "demo@localhost"),
         ("add", "--all"),
-        (*name, "commit", "--quiet", "--no-verify", "--message", "A shop with faults"),
+        ("-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message", "A shop with faults"),
     )
     for step in steps:
         result = proc.run(("git", *step), cwd=place, env=proc.clean_env({"PATH": os.environ.get("PATH", "")}))
         if result.returncode:
             raise SurroundingsError(f"git {step[0]} failed in {place}: {result.complaint}")
+    return place

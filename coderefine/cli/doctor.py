@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from coderefine import sandbox
 from coderefine.config import Config, load, masked
 from coderefine.errors import CoderefineError
+from coderefine.git import Repository
+from coderefine.llm.access import configured
 from coderefine.project import Place, interpreter, locate
+from coderefine.workspace import describe
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The result of one check of the system.
-
-    When `ok` is False, `text` says what to do.
-    """
-
-    name: str
-    text: str
-    ok: bool = True
+Line = tuple[str, str, bool]
+"""What was checked, the result, and whether it is fine; where it is not, the result says what to do."""
 
 
 @click.command()
@@ -32,9 +27,9 @@ class Line:
 def doctor(path: str, *, no_model: bool) -> int:
     """Report what works on this system and how to solve each problem; exit 2 if something must be done."""
     healthy = True
-    for line in _lines(Path(path), ask_model=not no_model):
-        click.echo(f"{'ok ' if line.ok else 'bad'}  {line.name:<12} {line.text}")
-        healthy = healthy and line.ok
+    for name, text, fine in _lines(Path(path), ask_model=not no_model):
+        click.echo(f"{'ok ' if fine else 'bad'}  {name:<12} {text}")
+        healthy = healthy and fine
     return 0 if healthy else 2
 
 
@@ -43,102 +38,66 @@ def _lines(path: Path, *, ask_model: bool) -> Iterator[Line]:
         place = locate([path], Path.cwd())
         config = load(place.root, os.environ)
     except CoderefineError as error:
-        yield Line("project", str(error), ok=False)
+        yield "project", str(error), False
         return
-    yield Line("project", str(place.root))
+    yield "project", str(place.root), True
     yield _git(place)
     yield from _python(place, config)
-    yield _ruff()
-    yield _radon()
-    yield from _isolation(place)
-    yield from _sandbox(config)
+    yield "ruff", version("ruff"), True
+    yield "radon", version("radon"), True
+    isolation = describe(place)
+    traits = (("network off", isolation.network_off), ("processes contained", isolation.pid_namespace))
+    yield "private view", ", ".join((isolation.kind, *(text for text, true in traits if true))), True
+    for missing in isolation.missing:
+        yield "", missing, True
+    found = sandbox.tried()
+    yield "sandbox", f"{config.sandbox}: {', '.join((*found.done, 'limits'))}", True
+    if config.sandbox == "strict" and found.missing:
+        yield "", sandbox.refusal(found), False
+    else:
+        for missing in found.missing:
+            yield "", f"missing: {missing}", True
     yield _model(config, ask=ask_model)
 
 
 def _git(place: Place) -> Line:
-    from coderefine.git import Repository
-
     if place.git_dir is None:
-        return Line("git", "no repository here: run `git init`; until then only `coderefine check` works", ok=False)
+        return "git", "no repository here: run `git init`; until then only `coderefine check` works", False
     try:
         head = Repository.open(place.top).head()
     except CoderefineError as error:
-        return Line("git", str(error), ok=False)
-    return Line("git", f"{place.top}, {head.branch or 'detached'} at {(head.sha or 'no commit yet')[:10]}")
+        return "git", str(error), False
+    return "git", f"{place.top}, {head.branch or 'detached'} at {(head.sha or 'no commit yet')[:10]}", True
 
 
 def _python(place: Place, config: Config) -> Iterator[Line]:
     try:
         found = interpreter(place, config, os.environ)
     except CoderefineError as error:
-        yield Line("interpreter", str(error), ok=False)
+        yield "interpreter", str(error), False
         return
-    yield Line("interpreter", f"{found.path} ({found.version}, {found.source})")
+    yield "interpreter", f"{found.path} ({found.version}, {found.source})", True
     for passed in found.passed_over:
-        yield Line("", f"passed over: {passed}")
-    if found.pytest:
-        yield Line("pytest", found.pytest)
-    else:
-        yield Line("pytest", f"missing there: {found.path} -m pip install pytest", ok="pytest" not in config.gates)
-
-
-def _ruff() -> Line:
-    from importlib.metadata import version
-
-    return Line("ruff", version("ruff"))
-
-
-def _radon() -> Line:
-    from importlib.metadata import version
-
-    return Line("radon", version("radon"))
-
-
-def _isolation(place: Place) -> Iterator[Line]:
-    from coderefine.workspace import describe
-
-    found = describe(place)
-    traits = [found.kind]
-    traits += ["network off"] if found.network_off else []
-    traits += ["processes contained"] if found.pid_namespace else []
-    yield Line("private view", ", ".join(traits))
-    for missing in found.missing:
-        yield Line("", missing)
-
-
-def _sandbox(config: Config) -> Iterator[Line]:
-    """Report what confines patched code, tried for real, and what is missing here."""
-    from coderefine import sandbox
-
-    found = sandbox.tried()
-    yield Line("sandbox", f"{config.sandbox}: {', '.join((*found.done, 'limits'))}", ok=True)
-    if config.sandbox == "strict" and found.missing:
-        yield Line("", sandbox.refusal(found), ok=False)
-        return
-    for missing in found.missing:
-        yield Line("", f"missing: {missing}")
+        yield "", f"passed over: {passed}", True
+    missing = f"missing there: {found.path} -m pip install pytest"
+    yield "pytest", found.pytest or missing, bool(found.pytest) or "pytest" not in config.gates
 
 
 def _model(config: Config, *, ask: bool) -> Line:
-    from coderefine.llm.access import configured
-
     ready = configured(config, os.environ)
     if not ready:
-        return Line("model", f"none, and none is needed: {ready.reason}")
+        return "model", f"none, and none is needed: {ready.reason}", True
     if not ask:
-        return Line("model", f"{config.model} (not contacted)")
-    return _reached(config)
-
-
-def _reached(config: Config) -> Line:
-    from coderefine.llm.client import Client
+        return "model", f"{config.model} (not contacted)", True
+    from coderefine.llm.client import Client  # slow to import
 
     where = masked(config.base_url or "") or "api.openai.com"
     try:
         with Client(config) as client:
             names = client.models()
     except CoderefineError as error:
-        return Line("model", str(error), ok=False)
+        return "model", str(error), False
     if names and config.model not in names:
-        return Line("model", f"{where} answers, but does not list {config.model!r}; it has {', '.join(names[:5])}")
-    return Line("model", f"{config.model} at {where}")
+        known = ", ".join(names[:5])
+        return "model", f"{where} answers, but does not list {config.model!r}; it has {known}", True
+    return "model", f"{config.model} at {where}", True

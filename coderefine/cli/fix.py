@@ -1,24 +1,31 @@
-"""`coderefine fix` and `coderefine resume`."""
+"""`coderefine fix` and `coderefine resume`, and how a run that a command starts is reported."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from coderefine.app import destination
-from coderefine.app.project import setup
-from coderefine.app.run import Request, mend
-from coderefine.cli.options import GATES, LOOP, OUTPUT, PATHS, PROOF, TASK, options
-from coderefine.cli.screen import screen
+from coderefine.app.history import unfinished
+from coderefine.app.project import Project, find_project
+from coderefine.app.request import Request
+from coderefine.app.run import RunResult, run
+from coderefine.cli.last_line import exit_code, with_patch
+from coderefine.cli.options import DESTINATION, GATES, LOOP, OUTPUT, PATHS, PROOF, TASK, options, request_of
+from coderefine.cli.screen import Screen, note, screen
+from coderefine.core import Proposer, Stop
+from coderefine.journal import Journal
 
 
 @click.command()
 @PATHS
-@options(TASK, GATES, LOOP, PROOF, destination.OPTIONS, OUTPUT)
-def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
+@options(TASK, GATES, LOOP, PROOF, DESTINATION, OUTPUT)
+def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, show_prompts: bool, **given: object) -> int:
     """Repair what the gates find in PATHs (default: this folder); write what is proved, offer what is plausible."""
-    asked = Request.of(given)
+    asked = request_of(given)
     with screen(quiet=quiet, format_=format_) as display:
-        return mend(setup(paths, asked.flags, display.listen), asked, display)
+        project = find_project(paths, asked.settings, display.listen)
+        return run_and_report(project, asked, display, show_prompts=show_prompts)
 
 
 @click.command()
@@ -26,8 +33,26 @@ def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -
 @options(OUTPUT)
 def resume(run: str, format_: str, *, quiet: bool) -> int:
     """Finish the interrupted RUN (default: the newest) without paying for an answer twice."""
-    from coderefine.cli.history import unfinished
-
     with screen(quiet=quiet, format_=format_) as display:
-        journal, paths, asked = unfinished(run)
-        return mend(setup(paths, asked.flags, display.listen), asked, display, earlier=journal)
+        journal, paths, asked = unfinished(run, note)
+        return run_and_report(find_project(paths, asked.settings, display.listen), asked, display, earlier=journal)
+
+
+def run_and_report(
+    project: Project,
+    asked: Request,
+    display: Screen,
+    *,
+    show_prompts: bool = False,
+    proposers: Sequence[Proposer] | None = None,
+    earlier: Journal | None = None,
+) -> int:
+    """Run the loop, print its report and return the exit code."""
+    destination = asked.destination
+
+    def report(result: RunResult) -> None:
+        pipe = destination.diff and bool(result.diff) and result.outcome.stop is not Stop.INTERRUPTED
+        display.result(result, with_patch(result, elsewhere=destination.elsewhere), pipe=pipe)
+
+    show = display.prompt if show_prompts else None
+    return exit_code(run(project, asked, report, proposers=proposers, earlier=earlier, show=show).outcome)

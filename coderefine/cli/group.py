@@ -21,7 +21,7 @@ COMMANDS = {
     "show": ("coderefine.cli.history", "Show one run: attempts, verdicts, evidence."),
     "undo": ("coderefine.cli.history", "Take back what a run wrote."),
     "resume": ("coderefine.cli.fix", "Finish an interrupted run without paying for an answer twice."),
-    "replay": ("coderefine.cli.replay", "Repeat a recorded run from its record, offline."),
+    "replay": ("coderefine.cli.history", "Repeat a recorded run from its record, offline."),
     "doctor": ("coderefine.cli.doctor", "Report what works on this system, and how to get the rest."),
     "init": ("coderefine.cli.init", "Write a commented [tool.coderefine] into pyproject.toml."),
 }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
 
 from coderefine.errors import ConfigError
-
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
-    from tomlkit.items import Table
 
 KEYS: tuple[tuple[str, object, str], ...] = (
     ("gates", ["pytest", "ruff", "radon"], "what must pass; [[tool.coderefine.commands]] adds programs"),
@@ -39,49 +38,26 @@ LATER = (
 def init(folder: Path) -> None:
     """Write a commented [tool.coderefine] into pyproject.toml."""
     path = folder / "pyproject.toml"
-    document = _read(path)
-    tool = document.setdefault("tool", _super_table())
-    if "coderefine" in tool:
-        raise ConfigError(f"{path} has a [tool.coderefine] table already; edit it there")
-    tool["coderefine"] = _table()
-    _replace(path, document.as_string())
-    click.echo(f"wrote [tool.coderefine] to {path}")
-
-
-def _read(path: Path) -> TOMLDocument:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
     try:
-        text = path.read_bytes().decode("utf-8") if path.exists() else ""
-        return tomlkit.parse(text)
+        document = tomlkit.parse(path.read_bytes().decode("utf-8") if path.exists() else "")
     except (TOMLKitError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML ({error}): correct it first") from error
-
-
-def _super_table() -> Table:
-    import tomlkit
-
-    return tomlkit.table(is_super_table=True)
-
-
-def _table() -> Table:
-    import tomlkit
-
+    tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
+    if "coderefine" in tool:
+        raise ConfigError(f"{path} has a [tool.coderefine] table already; edit it there")
     table = tomlkit.table()
     for key, value, comment in KEYS:
         table.add(key, value)
         table[key].comment(comment)
     for line in LATER:
         table.add(tomlkit.comment(line))
-    return table
+    tool["coderefine"] = table
+    _replace(path, document.as_string())
+    click.echo(f"wrote [tool.coderefine] to {path}")
 
 
 def _replace(path: Path, text: str) -> None:
     """Replace the file in one step: a full disk must not leave half a pyproject.toml."""
-    import os
-    import tempfile
-
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".pyproject-")
     try:

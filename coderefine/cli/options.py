@@ -1,116 +1,102 @@
-"""Command-line flags with their configuration keys: one table for all commands."""
+"""Command-line flags with their configuration keys, one table for all commands, and the request that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from coderefine.config import ACCEPTS, CRITERIA, POLICIES, SANDBOXES
 from coderefine.reports.formats import NAMES
 
+if TYPE_CHECKING:
+    from coderefine.app.request import Request
+
 Function = TypeVar("Function", bound=Callable[..., object])
 Decorator = Callable[[Function], Function]
 
-GATES = (
-    click.option("--gate", "gates", multiple=True, metavar="NAME", help="Run only this gate (repeatable)."),
-    click.option("--select", multiple=True, metavar="RULES", help="Select these ruff rules (comma separated)."),
-    click.option("--ignore", multiple=True, metavar="RULES", help="Ignore these ruff rules (comma separated)."),
-    click.option(
-        "--max-complexity", type=click.IntRange(1), metavar="N", help="Allow a function this complexity (default 10)."
-    ),
-    click.option(
-        "--python",
-        metavar="PATH",
-        help="Use this interpreter of the project (default: the one that `coderefine doctor` names).",
-    ),
-    click.option(
-        "--view",
-        type=click.Choice(["auto", "overlay", "copy"]),
-        help="Work in an overlay mount or in a copy of the tree; auto (the default) takes the overlay where it works.",
-    ),
-    click.option("--network/--no-network", default=None, help="Let the project's tests use the network (default: no)."),
-)
+COUNT, ONE_OR_MORE, AMOUNT = click.IntRange(0), click.IntRange(1), click.FloatRange(0)
 
 
-def _anywhere(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+def option(
+    names: str, metavar: str | None, text: str, kind: Any = None, **more: Any
+) -> Decorator[Callable[..., object]]:
+    """Return an option with a value; `names`: as on the command line and, if it is another, its key."""
+    return click.option(*names.split(), metavar=metavar, help=text, type=kind, **more)
+
+
+def _absolute_file(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """Make the path of a task file absolute, so that a run can be resumed from any folder."""
     return str(Path(value).absolute()) if value and value.endswith(".toml") else value
 
 
+GATES = (
+    option("--gate gates", "NAME", "Run only this gate (repeatable).", multiple=True),
+    option("--select", "RULES", "Select these ruff rules (comma separated).", multiple=True),
+    option("--ignore", "RULES", "Ignore these ruff rules (comma separated).", multiple=True),
+    option("--max-complexity", "N", "Allow a function this complexity (default 10).", ONE_OR_MORE),
+    option(
+        "--python", "PATH", "Use this interpreter of the project (default: the one that `coderefine doctor` names)."
+    ),
+    option(
+        "--view",
+        None,
+        "Work in an overlay mount or in a copy of the tree; auto (the default) takes the overlay where it works.",
+        click.Choice(["auto", "overlay", "copy"]),
+    ),
+    click.option("--network/--no-network", default=None, help="Let the project's tests use the network (default: no)."),
+)
 TASK = (
-    click.option(
+    option(
         "--task",
-        metavar="NAME|FILE.toml",
-        callback=_anywhere,
-        help="Choose what the task is (default fix): readability, performance, types, docs, a TOML file, or a name "
-        "that another package adds.",
+        "NAME|FILE.toml",
+        "Choose what the task is (default fix): readability, performance, types, docs, a TOML file, or a name that "
+        "another package adds.",
+        callback=_absolute_file,
     ),
 )
 LOOP = (
-    click.option(
-        "--max-iterations",
-        type=click.IntRange(0),
-        metavar="N",
-        help="Ask the model in at most N rounds (default 6; 0: never).",
-    ),
-    click.option(
-        "--max-requests", type=click.IntRange(0), metavar="N", help="Send at most N requests (default 12; 0: none)."
-    ),
-    click.option(
-        "--max-tokens",
-        type=click.IntRange(0),
-        metavar="N",
-        help="Use at most N tokens, prompts and replies together (default 200000).",
-    ),
-    click.option(
-        "--max-cost", type=click.FloatRange(0), metavar="USD", help="Spend at most so many dollars (default 1)."
-    ),
-    click.option(
-        "--timeout", type=click.FloatRange(0), metavar="SECONDS", help="End the whole run after so long (default 600)."
-    ),
+    option("--max-iterations", "N", "Ask the model in at most N rounds (default 6; 0: never).", COUNT),
+    option("--max-requests", "N", "Send at most N requests (default 12; 0: none).", COUNT),
+    option("--max-tokens", "N", "Use at most N tokens, prompts and replies together (default 200000).", COUNT),
+    option("--max-cost", "USD", "Spend at most so many dollars (default 1).", AMOUNT),
+    option("--timeout", "SECONDS", "End the whole run after so long (default 600).", AMOUNT),
     click.option(
         "--search/--no-search", default=None, help="Search for repairs offline, without a model (default: yes)."
     ),
-    click.option(
-        "--search-time",
-        type=click.FloatRange(0),
-        metavar="SECONDS",
-        help="Seconds for the offline search (default 30; 8 if a model follows).",
-    ),
-    click.option("--model", metavar="NAME", help="Ask this model when ruff and the offline search can do no more."),
-    click.option(
+    option("--search-time", "SECONDS", "Seconds for the offline search (default 30; 8 if a model follows).", AMOUNT),
+    option("--model", "NAME", "Ask this model when ruff and the offline search can do no more."),
+    option(
         "--criteria",
-        multiple=True,
-        metavar="NAME|TEXT",
-        help=f"Let the model review the code by these criteria (repeatable): {', '.join(CRITERIA)}, a name from the "
+        "NAME|TEXT",
+        f"Let the model review the code by these criteria (repeatable): {', '.join(CRITERIA)}, a name from the "
         "configuration, or a sentence.",
+        multiple=True,
     ),
-    click.option(
-        "--samples",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Ask for N answers in each round (default: as --policy has it).",
-    ),
-    click.option(
+    option("--samples", "N", "Ask for N answers in each round (default: as --policy has it).", ONE_OR_MORE),
+    option(
         "--sandbox",
-        type=click.Choice(SANDBOXES),
-        help="Confine the tests while a patch is tried: auto (the default) allows what your own tests need, strict "
-        "allows nothing, off confines nothing.",
+        None,
+        "Confine the tests while a patch is tried: auto (the default) allows what your own tests need, strict allows "
+        "nothing, off confines nothing.",
+        click.Choice(SANDBOXES),
     ),
-    click.option(
+    option(
         "--accept",
-        type=click.Choice(ACCEPTS),
-        help="Write only what is clearly right (proved, the default), or the first patch that may be (plausible).",
+        None,
+        "Write only what is clearly right (proved, the default), or the first patch that may be (plausible).",
+        click.Choice(ACCEPTS),
     ),
-    click.option(
+    option(
         "--policy",
-        type=click.Choice(POLICIES),
-        help="Choose the strategy by which the model is asked (default coderefine).",
+        None,
+        "Choose the strategy by which the model is asked (default coderefine).",
+        click.Choice(POLICIES),
     ),
-    click.option("--base-url", metavar="URL", help="Ask this OpenAI-compatible server."),
+    option("--base-url", "URL", "Ask this OpenAI-compatible server."),
     click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),
     click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),
     click.option(
@@ -126,6 +112,14 @@ PROOF = (
         help="Prove with the tests that can reach the patch instead of all (default: no). The hook and suggest never "
         "do: nobody looks before they publish.",
     ),
+)
+DESTINATION = (
+    click.option("--diff", is_flag=True, help="Print the patch and write nothing."),
+    option("--patch", "FILE", "Write the patch to FILE, as a mail for `git am`.", click.Path(dir_okay=False)),
+    click.option("--commit", is_flag=True, help="Commit the patch on the current branch; your git hooks run."),
+    option("--branch", "NAME", "Commit the patch on a new branch, which is not checked out."),
+    option("--author", "'NAME <MAIL>'", "Name the author of the commit (default: you)."),
+    option("-m --message", "TEXT", "Give the subject of the commit; {summary} in it stands for what the patch does."),
 )
 OUTPUT = (
     click.option(
@@ -152,16 +146,33 @@ def options(*groups: tuple[Decorator[Callable[..., object]], ...]) -> Decorator[
     return decorate
 
 
-def flags(given: dict[str, object]) -> dict[str, object]:
-    """Turn command-line values into configuration keys: leave out what was not given, make `A,B` a tuple."""
-    return {name: _value(name, value) for name, value in given.items() if value not in (None, ())}
-
-
 SENTENCES = frozenset({"criteria"})
 """Options whose values may hold commas."""
 
 
-def _value(name: str, value: object) -> object:
-    if isinstance(value, tuple) and name not in SENTENCES:
-        return tuple(part for item in value for part in str(item).split(",") if part)
-    return value
+def settings(given: Mapping[str, object]) -> dict[str, object]:
+    """Turn command-line values into configuration keys: leave out what was not given, make `A,B` a tuple."""
+    found = {name: value for name, value in given.items() if value not in (None, ())}
+    for name, value in found.items():
+        if isinstance(value, tuple) and name not in SENTENCES:
+            found[name] = tuple(part for item in value for part in str(item).split(",") if part)
+    return found
+
+
+def request_of(given: Mapping[str, object], **more: object) -> Request:
+    """Make the request of a command line with the flags of DESTINATION.
+
+    `more` are keys that the command itself sets. Raises UsageError when flags exclude each other.
+    """
+    from coderefine.app.request import Destination, Request  # `check` starts without the publishers
+
+    rest = dict(given)
+    patch, branch = rest.pop("patch"), rest.pop("branch")
+    destination = Destination(
+        bool(rest.pop("diff")),
+        str(Path(patch).absolute()) if isinstance(patch, str) else None,
+        bool(rest.pop("commit")),
+        branch if isinstance(branch, str) else None,
+    )
+    model = not rest.pop("no_model", False)
+    return Request(tuple(sys.argv[1:]), {**settings(rest), **more}, destination, model)

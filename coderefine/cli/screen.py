@@ -5,34 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from coderefine.core import EMPTY, Check, Listen, Outcome
+from coderefine.core import Check, Event, Listen
 from coderefine.reports.progress import choose
 from coderefine.reports.terminal import colour, columns
 
 if TYPE_CHECKING:
-    from coderefine.errors import PublishError
+    from coderefine.app.run import RunResult
     from coderefine.llm.request import Request
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """What became of the patch: `line` says it, `diff` is the patch.
-
-    `pipe`: print the diff itself to stdout. `refused`: why the patch could not be written. `before`: what the patched
-    files held when the run began. `decided`: the last line of the report, where "all checks pass" would not be about
-    the user's tree.
-    """
-
-    line: str = ""
-    diff: bytes = b""
-    pipe: bool = False
-    refused: PublishError | None = None
-    before: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
-    decided: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,61 +39,48 @@ class Screen:
         elif self.format_ != "text":
             from coderefine.reports.formats import named
 
-            _raw(named(self.format_).checks(checks))
+            _write_raw(named(self.format_).checks(checks))
         elif not self.quiet:
             sys.stdout.write(terminal.checks(checks, coloured=_coloured(sys.stdout), width=columns(os.environ)))
             sys.stdout.write(f"{decided}\n" if decided else "")
 
-    def outcome(self, outcome: Outcome, delivered: Delivered, run: str) -> None:
-        """Print the report; with `pipe` print the patch to stdout and the report to stderr."""
-        from coderefine.reports import json
+    def result(self, result: RunResult, decided: str = "", *, pipe: bool = False) -> None:
+        """Print the report of a run; with `pipe` print the patch to stdout and the report to stderr.
 
-        lines = (delivered.line,) if delivered.line else ()
+        `decided` is the last line for people, where "all checks pass" would not be about the user's tree.
+        """
+        from coderefine.reports import json, terminal
+
+        outcome, before = result.outcome, result.before
+        lines = (result.published.line,) if result.published.line else ()
+        diff = result.diff.decode("utf-8", "replace")
         if self.format_ == "json":
-            text = delivered.diff.decode("utf-8", "replace")
-            sys.stdout.write(json.outcome(outcome, lines, run=run, diff=text))
+            sys.stdout.write(json.outcome(outcome, lines, run=result.run, diff=diff))
             return
         if self.format_ != "text":
             from coderefine.reports.formats import RunReport, named
 
-            _raw(named(self.format_).outcome(RunReport(outcome, lines, run, delivered.diff, delivered.before)))
+            _write_raw(named(self.format_).outcome(RunReport(outcome, lines, result.run, result.diff, before)))
             return
-        if delivered.pipe:
-            self._pipe(delivered)
-        self._report(outcome, lines, delivered)
+        width = columns(os.environ)
+        if pipe and _coloured(sys.stdout):
+            from coderefine.reports.paint import paint_diff
+
+            sys.stdout.write(paint_diff(diff, width))
+        elif pipe:
+            _write_raw(result.diff)
+        if not self.quiet:
+            stream = sys.stderr if pipe else sys.stdout
+            coloured, shown = _coloured(stream), diff if self.diff else ""
+            stream.write(
+                terminal.outcome(
+                    outcome, lines, diff=shown, decided=decided, before=before, coloured=coloured, width=width
+                )
+            )
 
     def prompt(self, request: Request) -> None:
         """Print one request as it is sent, with the size of its parts."""
         print(prompt_text(request), file=sys.stderr)
-
-    def _pipe(self, delivered: Delivered) -> None:
-        if _coloured(sys.stdout):
-            from coderefine.reports.paint import paint_diff
-
-            sys.stdout.write(paint_diff(delivered.diff.decode("utf-8", "replace"), columns(os.environ)))
-            return
-        sys.stdout.flush()
-        sys.stdout.buffer.write(delivered.diff)
-        sys.stdout.buffer.flush()
-
-    def _report(self, outcome: Outcome, lines: Sequence[str], delivered: Delivered) -> None:
-        from coderefine.reports import terminal
-
-        if self.quiet:
-            return
-        stream = sys.stderr if delivered.pipe else sys.stdout
-        shown = delivered.diff.decode("utf-8", "replace") if self.diff else ""
-        stream.write(
-            terminal.outcome(
-                outcome,
-                lines,
-                diff=shown,
-                decided=delivered.decided,
-                before=delivered.before,
-                coloured=_coloured(stream),
-                width=columns(os.environ),
-            )
-        )
 
 
 def prompt_text(request: Request) -> str:
@@ -127,12 +97,17 @@ def screen(*, quiet: bool, format_: str, diff: bool = False) -> Iterator[Screen]
         yield Screen(listen, format_, quiet, diff)
 
 
+def note(event: Event) -> None:
+    """Print the event's text to stderr; for commands without a report."""
+    print(f"note: {event.text}", file=sys.stderr)
+
+
 def _coloured(stream: TextIO) -> bool:
     return colour(stream, os.environ)
 
 
-def _raw(text: str) -> None:
+def _write_raw(text: str | bytes) -> None:
     """Write `text` to stdout unchanged: a patch may hold any bytes."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()

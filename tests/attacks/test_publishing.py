@@ -289,7 +289,7 @@ def attack(run: Callable[[Scene], bool], *guards: tuple[str, str, str]) -> Attac
 ATTACKS = (
     attack(
         credit_for_an_uncommitted_fix,
-        ("cli/delivery.py", "exact = self.commit or self.branch", "exact = False"),
+        ("app/request.py", "exact = self.commit or self.branch", "exact = False"),
         ("publishers/snapshot.py", "if edited := self.uncommitted():", "if edited := ():"),
     ),
     attack(
@@ -332,8 +332,8 @@ ATTACKS = (
         ("publishers/transaction.py", "or not file_io.is_shared(place):", "or True:"),
     ),
     attack(an_attribute_dropped, ("publishers/file_io.py", "            _attribute(top / path, top / temp)\n", "")),
-    attack(hooks_for_every_repository, ("cli/hook.py", "if len(told) == 2 and", "if False and")),
-    attack(dollars_nobody_counts, ("cli/session.py", "        check_price(setup.config)", "        pass")),
+    attack(hooks_for_every_repository, ("app/hook.py", "if folder and scope", "if False and scope")),
+    attack(dollars_nobody_counts, ("app/engine.py", "                check_price(config)", "                pass")),
     attack(
         a_patch_of_a_workflow_shown_as_proved,
         ("publishers/hosts/patch_text.py", "if why := protected_name(path):", "if why := None:"),

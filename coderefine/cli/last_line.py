@@ -1,12 +1,16 @@
-"""The last line of a report on a commit, a push or a pull request."""
+"""How a report ends: its last line where "all checks pass" would not be about the user's tree, and the exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from coderefine.core import Check, Outcome, Severity, Stop
 from coderefine.core.plurals import counted
 from coderefine.reports.rows import ending
+
+if TYPE_CHECKING:
+    from coderefine.app.run import RunResult
 
 
 def failures(checks: Iterable[Check]) -> str:
@@ -31,23 +35,28 @@ def refusal(commit: str, failed: str, repair: str = "") -> str:
     return "; ".join(part for part in (f"{what}: {failed or 'not everything could be checked'}", repair) if part)
 
 
-def repaired(outcome: Outcome, paths: Sequence[str], *, kept: bool) -> str:
+def repaired(result: RunResult) -> str:
     """Say where the repair of a refused commit is, and whether it repairs everything."""
+    outcome = result.outcome
     if not outcome.best.number:
         found = sum(len(offer.alternatives) for offer in outcome.offers)
         return f"{counted(found, 'plausible repair')} offered, see above" if found else ""
     what = "a repair" if outcome.clean else "a repair of a part of it"
-    return f"{what} is kept as a patch" if kept else f"{what} lies unstaged in {', '.join(sorted(paths))}"
+    where = (
+        f"lies unstaged in {', '.join(sorted(outcome.best.patch.files))}" if result.written else "is kept as a patch"
+    )
+    return f"{what} {where}"
 
 
-def with_patch(outcome: Outcome) -> str:
-    """Return the last line for a patch that is not in the working tree."""
-    return f"with the patch {ending(outcome)}" if outcome.best.number and _counts(outcome) else ""
-
-
-def unwritten(outcome: Outcome) -> str:
-    """Return the last line for a patch that could not be written."""
-    return f"nothing was written; with the patch {ending(outcome)}" if _counts(outcome) else "nothing was written"
+def with_patch(result: RunResult, *, elsewhere: bool) -> str:
+    """Return the last line for a patch that is not in the working tree: written `elsewhere`, or refused."""
+    outcome = result.outcome
+    if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
+        return ""
+    patched = f"with the patch {ending(outcome)}" if not outcome.clean or outcome.stop is Stop.CLEAN else ""
+    if result.published.refused:
+        return "; ".join(filter(None, ("nothing was written", patched)))
+    return patched if elsewhere else ""
 
 
 def suggested(outcome: Outcome, head: str) -> str:
@@ -58,6 +67,6 @@ def suggested(outcome: Outcome, head: str) -> str:
     return f"{head[:10]}: {failed}; with the patch {ending(outcome)}"
 
 
-def _counts(outcome: Outcome) -> bool:
-    """Return whether `ending` reports the state of the checks."""
-    return not outcome.clean or outcome.stop is Stop.CLEAN
+def exit_code(outcome: Outcome) -> int:
+    """Return 0 when no finding is left, in the tree or with the published patch."""
+    return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)

@@ -1,0 +1,249 @@
+"""What checks and the loop are made of: private views, gates, advisers, proposers, limits.
+
+Modules of the loop, the search and the model's client are imported where they are used: `check` and a hook with nothing
+to repair start without them.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from coderefine.app.project import Project
+from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, Views
+from coderefine.errors import SandboxError
+
+if TYPE_CHECKING:
+    from coderefine.journal import Journal
+    from coderefine.llm.client import Client
+    from coderefine.llm.request import Request
+    from coderefine.loop.state import Parts
+    from coderefine.workspace.originals import Originals
+
+Contents = Mapping[str, "bytes | None"]
+"""Content by path; None: no file."""
+Show = Callable[["Request"], None]
+"""Called with each request before it is sent to the model."""
+
+
+def open_views(project: Project) -> AbstractContextManager[Views]:
+    """Open private views in which the tests have what the configuration allows.
+
+    Raises SandboxError where nothing may run unless it is confined, and it cannot be.
+    """
+    from coderefine import workspace
+
+    config = project.config
+    if config.sandbox == "strict":
+        from coderefine import sandbox
+
+        if (found := sandbox.tried()).missing:
+            raise SandboxError(sandbox.refusal(found))
+    grants = workspace.Grants(config.network, config.pass_env)
+
+    def note(text: str) -> None:
+        project.listen(Event("note", text))
+
+    return workspace.open_views(project.place, kind=config.view, grants=grants, tell=note)
+
+
+def gates(project: Project) -> tuple[Critic, ...]:
+    """Return the gates: those of the configuration, then those of the task."""
+    from coderefine.critics import build
+
+    configured = build(project.place, project.interpreter, project.config, project.listen)
+    if project.task.wanted:
+        from coderefine.critics.task_gates import Judged
+
+        configured = tuple(Judged(one, project.task) if one.name == "pytest" else one for one in configured)
+    return (*configured, *(critic for critic in _task_critics(project) if critic.gate))
+
+
+def _task_critics(project: Project) -> tuple[Critic, ...]:
+    """Return the critics of the task, gates and advisers."""
+    task = project.task
+    if task is FIX:
+        return ()
+    from coderefine.critics.task_gates import Asked, FunctionGate, Rewarded
+
+    found: list[Critic] = [Asked(task)] if task.wanted else []
+    found += [make(project.place, project.interpreter, project.config, project.listen) for make in task.critics]
+    found += [FunctionGate(look) for look in task.checks]
+    found += [Rewarded(task)] if task.reward else []
+    return tuple(found)
+
+
+def check(project: Project) -> tuple[Check, ...]:
+    """Run the gates on the tree as it is and, where they are clean, the task's advisers, as `fix` does at its start."""
+    from coderefine.loop.critique import critique
+
+    ask = Ask(project.place.scope)
+    with open_views(project) as views:
+        checks = critique(views, gates(project), Patch(), ask)
+        advisers = tuple(critic for critic in _task_critics(project) if not critic.gate)
+        if not advisers or not all(check.clean and check.complete for check in checks):
+            return checks
+        return (*checks, *critique(views, advisers, Patch(), ask))
+
+
+@contextmanager
+def open_loop(
+    project: Project,
+    journal: Journal | None,
+    originals: Originals,
+    under: Contents = EMPTY,
+    *,
+    model: bool = True,
+    show: Show | None = None,
+    views: Views | None = None,
+    proposers: Sequence[Proposer] | None = None,
+) -> Iterator[Parts]:
+    """Open the private views and, where `model` allows one and one is configured, the model's client.
+
+    Yield what the loop needs. `under`: where the tree to check differs from the working tree. `views`: of that tree,
+    where they are open already. `proposers`: in place of the usual ones. Without a `journal` nothing is recorded.
+    """
+    from coderefine.llm.access import check_price, configured
+    from coderefine.workspace.snapshot_views import SnapshotViews
+
+    config = project.config
+    wanted = model and config.max_iterations > 0 and bool(configured(config, os.environ))
+    with ExitStack() as stack:
+        client = None
+        if wanted or show is not None:
+            from coderefine.llm.client import Client
+
+            if wanted:
+                check_price(config)
+            preview = not wanted  # to show prompts no model is needed; then nothing is sent
+            client = Client(config, memory=journal, listen=project.listen, show=show, preview=preview)
+            stack.enter_context(client)
+        if views is None:
+            opened = stack.enter_context(open_views(project))
+            views = SnapshotViews(opened, under) if under else opened
+        if client is not None:
+            client.preload()
+        yield loop_parts(project, views, client, journal=journal, originals=originals, under=under, proposers=proposers)
+
+
+def loop_parts(
+    project: Project,
+    views: Views,
+    client: Client | None,
+    *,
+    journal: Journal | None,
+    originals: Originals,
+    under: Contents,
+    proposers: Sequence[Proposer] | None = None,
+) -> Parts:
+    """Assemble everything that the loop needs; parameters as in `open_loop`."""
+    from coderefine.app.hook_cache import unaffected_by
+    from coderefine.loop.behaviour import Behaviour, Recalled
+    from coderefine.loop.fast_proof import FastProof, none_same
+    from coderefine.loop.special_cases import Remembered, SpecialCases
+    from coderefine.loop.state import Parts, forget
+    from coderefine.loop.strength import Strength
+
+    place, config, protection = project.place, project.config, project.protection
+    where = (place, project.interpreter, config)
+    earlier = _earlier_attempts(journal, under) if journal else ()
+    behaviour, special = Behaviour(*where), SpecialCases(*where)
+
+    def original(path: str) -> bytes | None:
+        return under[path] if path in under else originals[path]
+
+    # The hook's coverage map is about the working tree.
+    same = none_same if under else partial(unaffected_by, project)
+    fast = FastProof(place.top, protection.is_test, protection.plugins, under, same)
+    # The project's import path: pytest's rootdir, `src`, and pytest's `pythonpath`.
+    folders = ("", "src", *protection.settings.pythonpath)
+    return Parts(
+        views=views,
+        critics=gates(project),
+        proposers=_proposers(project, client, under) if proposers is None else proposers,
+        original=original,
+        reason=protection.reason,
+        helpers=protection.helpers,
+        scope=place.scope,
+        roots=tuple(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
+        modules=project.interpreter.modules(place.top),
+        limits=config.limits,
+        strength=Strength(*where),
+        behaviour=(Recalled(behaviour, earlier) if earlier else behaviour) if project.task.keeps else None,
+        special=Remembered(special, earlier) if earlier else special,
+        listen=project.listen,
+        record=journal.attempt if journal else forget,
+        outside=originals.outside,
+        edited=originals.edited,
+        advice=_advisers(project, client, original, earlier),
+        task=project.task,
+        accept_plausible=config.accept == "plausible",
+        fast=fast if config.fast_proof else None,
+    )
+
+
+def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:
+    """Return the attempts of a run that is resumed or replayed, if it is on the tree that it began with."""
+    from coderefine.journal.run_list import files_at_start
+
+    found = journal.attempts()
+    return found if found and files_at_start(journal).items() <= under.items() else ()
+
+
+def _advisers(
+    project: Project, client: Client | None, original: Callable[[str], bytes | None], earlier: Sequence[Attempt]
+) -> tuple[Critic, ...]:
+    """Return the advisers, which run once the gates are clean.
+
+    They are those of the task, and a review where criteria and a model are set. `original`: returns what a path held
+    when the run began. `earlier`: attempts of a recorded run; their advice is used again.
+    """
+    from coderefine.critics.recorded import with_records
+
+    config, task = project.config, project.task
+    own = tuple(with_records(critic, earlier) for critic in _task_critics(project) if not critic.gate)
+    if task.drafts and client is not None:
+        from coderefine.critics.drafted import Drafted
+
+        where = (project.place, project.interpreter, config)
+        own = (*own, Drafted(*where, client, task, project.listen, original))
+    if not config.criteria:
+        return own
+    if client is None:
+        project.listen(Event("note", "criteria need a model: nothing is reviewed"))
+        return own
+    from coderefine.critics.review import Review
+
+    return (*own, Review(project.place, config, client, project.protection, task))
+
+
+def _proposers(project: Project, client: Client | None, under: Contents) -> tuple[Proposer, ...]:
+    """Return the proposers: the search for repairs of failing tests, ruff's fixes, then the model, which costs money.
+
+    Tests first: the search costs nothing where none fails, and hundreds of ruff's fixes take minutes to judge.
+    """
+    from coderefine.proposers.autofix import Autofix
+
+    place, config, python = project.place, project.config, project.interpreter
+    found: list[Proposer] = []
+    if config.search:
+        from coderefine.proposers.search import Search
+
+        found.append(
+            Search(place, python, config, project.protection, project.listen, alone=client is None, under=under)
+        )
+    found.append(Autofix(place, config, python))
+    if client is not None:
+        found.append(model_proposer(project, client, under))
+    return tuple(found)
+
+
+def model_proposer(project: Project, client: Client, under: Contents) -> Proposer:
+    from coderefine.proposers.model import Model
+
+    where = (project.place, project.config, client, project.protection, project.listen)
+    return Model(*where, under=under, task=project.task, interpreter=project.interpreter)

@@ -1,0 +1,126 @@
+"""Recorded runs: found again with the request they began with, to be resumed, replayed or taken back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from coderefine.app.request import Destination, Request
+from coderefine.config import MASKED
+from coderefine.core import Event, Listen, Stop, Task
+from coderefine.errors import JournalError, SurroundingsError
+from coderefine.git import Repository
+from coderefine.journal import Journal, lock, runs
+from coderefine.project import locate
+from coderefine.publishers import recover
+from coderefine.publishers import undo as take_back
+
+PROGRAM = "a program's: "
+"""Beginning of the recorded name of a task that exists only in the program which made it."""
+
+
+def open_repository(listen: Listen) -> Repository:
+    """Return the repository, after an interrupted publication was finished or taken back."""
+    repository = _repository()
+    if recovered := recover(repository):
+        listen(Event("note", recovered))
+    return repository
+
+
+def _repository() -> Repository:
+    place = locate([], Path.cwd())
+    if place.git_dir is None:
+        raise SurroundingsError(f"{place.top} is not in a git repository, so there are no runs")
+    return Repository.open(place.top)
+
+
+def undo(run: str, listen: Listen) -> str:
+    """Take back what `run` ("": the newest that wrote something) wrote; return a line that says so."""
+    with lock(_repository()):
+        repository = open_repository(listen)
+        last = run or next((item.run for item in runs(repository) if item.publication), "")
+        if not last:
+            raise JournalError("no run has written anything that is not undone already")
+        return take_back(Journal.load(repository, last))
+
+
+def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
+    """Return the journal of a finished run, its paths, and its request with the configuration it had."""
+    repository = open_repository(listen)
+    journal = Journal.load(repository, run)
+    if journal.ending() is None:
+        raise JournalError(f"run {journal.run} has not ended: `coderefine resume {journal.run}` goes on with it")
+    meta = journal.meta
+    given = _settings(journal, meta.config["flags"])
+    settings = {**given, **_table(meta.config.get("settings")), **({"task": given["task"]} if "task" in given else {})}
+    return journal, _existing(repository.top, meta.scope), Request(meta.argv, settings, Destination(diff=True))
+
+
+def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
+    """Return the journal of `run`, its paths and its request.
+
+    Raises JournalError when it cannot be resumed.
+    """
+    repository = open_repository(listen)
+    journal = Journal.load(repository, run)
+    meta = journal.meta
+    record = meta.config
+    if stop := _stop(journal):
+        raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")
+    if picked := record.get("picked"):
+        raise JournalError(f"run {journal.run} was to write a picked patch: pick it again (coderefine pick {picked} N)")
+    if meta.head != repository.head().sha:
+        raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
+    settings = _settings(journal, record["flags"])
+    if MASKED in str(settings.get("base_url", "")):
+        if not any(os.environ.get(name) for name in ("CODEREFINE_BASE_URL", "OPENAI_BASE_URL")):
+            raise JournalError("the password in --base-url is not recorded: set CODEREFINE_BASE_URL and resume again")
+        del settings["base_url"]
+    destination = Destination(**_table(record["delivery"]))  # type: ignore[arg-type]
+    request = Request(meta.argv, settings, destination, model=bool(record["model"]))
+    return journal, _existing(repository.top, meta.scope), request
+
+
+def _stop(journal: Journal) -> str:
+    """Return how the run ended; "" when there is something left to do.
+
+    That is so when it was interrupted, or its patch is not written yet.
+    """
+    ending = journal.ending()
+    if ending is None or ending.stop is Stop.INTERRUPTED:
+        return ""
+    to_write = _table(journal.meta.config["delivery"])
+    recorded = not (to_write["diff"] or to_write["patch"])
+    return "" if ending.best and recorded and not journal.last_published() else ending.stop.value
+
+
+def name_of(task: Task | str) -> str:
+    """Return how a task is recorded: by the name that finds it, or as one that only a program has."""
+    return task if isinstance(task, str) else f"{PROGRAM}{task.name}"
+
+
+def _settings(journal: Journal, record: object) -> dict[str, object]:
+    """Return recorded settings as the configuration takes them.
+
+    Raises JournalError for a run whose task cannot be loaded again.
+    """
+    settings = _table(record)
+    task = str(settings.get("task", ""))
+    if task.startswith(PROGRAM):
+        raise JournalError(
+            f"run {journal.run} had a task that a program made ({task.removeprefix(PROGRAM)}), and only that program "
+            "can run it again: make it a TOML file or an entry point to have it here"
+        )
+    return settings
+
+
+def _table(record: object) -> dict[str, object]:
+    table: Mapping[str, object] = record if isinstance(record, dict) else {}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+
+
+def _existing(top: Path, scope: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths of a run; for a file that is not written yet, its folder."""
+    wanted = (top / path for path in scope)
+    return tuple(str(next(place for place in (path, *path.parents) if place.exists())) for path in wanted)

@@ -1,0 +1,284 @@
+"""Check what is about to be committed or pushed, and repair it where that can be proved."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coderefine.app.engine import gates, open_views
+from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
+from coderefine.app.project import Project, find_project
+from coderefine.core import Ask, Check, Event, Listen, Patch, Views
+from coderefine.errors import PublishError, UsageError
+from coderefine.git.changes import Staged, committed, hidden, known, pushed, staged
+from coderefine.loop.critique import critique
+from coderefine.project import Protection
+from coderefine.project.affected_tests import affected, python_files
+from coderefine.quick.front import skipped
+from coderefine.workspace.snapshot_views import SnapshotViews
+
+if TYPE_CHECKING:
+    from coderefine.app.run import Proved, Published, RunResult
+
+SHOWN = 3
+FEW = 10
+"""Number of test files up to which recording coverage is cheap before Python 3.12, where it slows all code down."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateCheck:
+    """What the gates found in one state.
+
+    `broken`: tests that it breaks in code that it does not change. `repaired`: whether the loop ran, and reported.
+    """
+
+    checks: tuple[Check, ...] = ()
+    broken: tuple[str, ...] = ()
+    repaired: bool = False
+
+    @property
+    def clean(self) -> bool:
+        return not self.broken and all(check.clean for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """How a state is repaired: the command line, whether a model may help, and who is told of the result."""
+
+    argv: tuple[str, ...]
+    model: bool
+    report: Callable[[RunResult], None]
+
+
+def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
+    """Return the states to check, each with its Python files: those of `names`, else all that it adds or changes.
+
+    A state is what is staged, or with `push` (what git writes to its pre-push hook) one of the commits that are pushed.
+    """
+    if push is None:
+        found = [staged(top)]
+    else:
+        found = [committed(top, since, commit) for since, commit in pushed(top, os.environ, push)]
+    asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names)
+    judged = [(state, _python_files(top, asked or state.paths, state)) for state in found]
+    return [(state, python) for state, python in judged if python or _deleted(state)]
+
+
+def _python_files(top: Path, paths: Sequence[str], state: Staged) -> list[str]:
+    """Return those of `paths` that are Python files of the state."""
+
+    def exists(path: str) -> bool:
+        return state.hidden[path] is not None if path in state.hidden else (top / path).is_file()
+
+    return [path for path in paths if path.endswith((".py", ".pyi")) and exists(path)]
+
+
+def _deleted(state: Staged) -> list[str]:
+    return [path for path in state.gone if path.endswith(".py")]
+
+
+def check_state(
+    top: Path,
+    state: Staged,
+    python: Sequence[str],
+    settings: Mapping[str, object],
+    listen: Listen,
+    *,
+    repair: Repair | None,
+) -> StateCheck:
+    """Run the gates on `state`, and the loop only where they find something that a `repair` may mend.
+
+    Where the working tree is what is checked, the coverage map is updated.
+    """
+    project = _find_project(top, python, settings, listen)
+    keep_project(project)
+    tests = _affected_tests(project, python, state)
+    if not python and not tests:
+        return StateCheck()
+    project = _with_needed_gates(project, tests, linted=bool(python))
+    with open_views(project) as opened:
+        checks, broken = _judge(project, opened, state, tests)
+        finished = all(check.complete for check in checks if check.cases)
+        if not (repair and python and finished) or all(check.clean for check in checks):
+            return StateCheck(checks, broken)
+        # A clean commit needs nothing of these.
+        from coderefine.app.request import Request
+        from coderefine.app.run import run
+
+        request, views = Request(repair.argv, model=repair.model), SnapshotViews(opened, state.hidden)
+        run(project, request, repair.report, publish=partial(_publish, state), under=state.hidden, views=views)
+        return StateCheck(checks, repaired=True)
+
+
+def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, object], listen: Listen) -> Project:
+    existing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
+    project = find_project(existing, {**settings, "accept": "proved", "fast_proof": False}, listen)
+    place = replace(project.place, scope=tuple(python))
+    return replace(project, place=place, protection=Protection.of(place, project.config))
+
+
+def _judge(
+    project: Project, opened: Views, state: Staged, tests: Sequence[str]
+) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """Return what the gates find in the state, and where they find nothing the tests that it breaks elsewhere."""
+    scope, timeout = project.place.scope, project.config.timeout
+    mapped = bool(tests) and not state.hidden and _is_coverage_cheap(project, tests)
+    ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=mapped)
+    look = partial(keep_coverage, project, tests=tests)
+    checks = critique(SnapshotViews(opened, state.hidden), gates(project), Patch(), ask, look=look)
+    for check in checks:
+        if check.cases and not check.complete:
+            project.listen(Event("note", f"{check.critic} did not finish in {timeout:g} s: not all was judged"))
+    clean = all(check.clean for check in checks)
+    broken = _broken_tests(project, opened, checks, ask, tests=tests, since=state.since) if clean else ()
+    if broken:
+        commit = state.commit[:10] or "this commit"
+        project.listen(Event("note", f"{commit} breaks {', '.join(broken[:SHOWN])}: {len(broken)} in all"))
+    return checks, broken
+
+
+def _is_coverage_cheap(project: Project, tests: Sequence[str]) -> bool:
+    return tuple(map(int, project.interpreter.version.split(".")[:2])) >= (3, 12) or len(tests) <= FEW
+
+
+def _affected_tests(project: Project, python: Sequence[str], state: Staged) -> list[str]:
+    """Return the test files to run: those that import what changed, except those that the coverage map excludes."""
+    if "pytest" not in project.config.gates:
+        return []
+    if not project.interpreter.pytest:
+        project.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
+        return []
+    tests = _importing(project, python, state)
+    # The map is about the working tree and about Python files only.
+    mapped = not state.hidden and not state.gone and set(state.paths) <= set(python)
+    excluded = unaffected(project, tests, python) if mapped else set()
+    left = [path for path in tests if path not in excluded]
+    if not left:
+        project.listen(Event("note", f"tests skipped: {skipped(len(excluded))}"))
+    return left
+
+
+def _importing(project: Project, python: Sequence[str], state: Staged) -> list[str]:
+    """Return the test files of the state that, by the import graph, import what it changes or deletes."""
+    top, gone = project.place.top, _deleted(state)
+    there = {path for path in python_files(top) if state.hidden.get(path, b"") is not None}
+    there |= {path for path, data in state.hidden.items() if path.endswith(".py") and data is not None}
+    found = affected(top, there | {*gone}, [*python, *gone], project.protection.is_test, state.hidden)
+    return [path for path in found if path not in gone]
+
+
+def _with_needed_gates(project: Project, tests: Sequence[str], *, linted: bool) -> Project:
+    """Keep only the gates that have work: pytest where there are `tests`, the linters where `linted`."""
+    config = project.config
+    inside = tuple(os.path.relpath(project.place.top / path, project.place.root) for path in tests)
+    needed = tuple(gate for gate in config.gates if (tests if gate == "pytest" else linted))
+    return replace(project, config=replace(config, gates=needed, pytest_args=(*config.pytest_args, *inside)))
+
+
+def _broken_tests(
+    project: Project, opened: Views, checks: Sequence[Check], ask: Ask, *, tests: Sequence[str], since: str
+) -> tuple[str, ...]:
+    """Return ids of tests that fail in `checks` and did not fail in the commit `since`; `tests` are their files.
+
+    They are in code that the commit does not change: it deletes what they import, for example. A failure outside the
+    scope is no finding, since it may be an old one; therefore `since` is run, too.
+    """
+    failing = _failing(checks)
+    if not failing:
+        return ()
+    before = hidden(project.place.top, known(project.place.top, since))
+    if any(before.get(path, b"") is None for path in tests):
+        return tuple(sorted(failing))  # among them are new ones, which that commit could not run
+    pytest = [critic for critic in gates(project) if critic.name == "pytest"]
+    earlier = critique(SnapshotViews(opened, before), pytest, Patch(), replace(ask, coverage=False))
+    return tuple(sorted(failing - _failing(earlier)))
+
+
+def _failing(checks: Sequence[Check]) -> set[str]:
+    return {name for check in checks for name, case in check.cases.items() if case.status.bad}
+
+
+def _publish(state: Staged, proved: Proved) -> Published:
+    """Write the patch into the working tree.
+
+    Where it would overlap unstaged edits, or is for a commit that is not checked out, keep it as a file instead.
+    """
+    from coderefine.app.run import Published
+    from coderefine.publishers import Files
+
+    journal = proved.snapshot.journal
+    repository = journal.repository
+    file = repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
+    shown = os.path.relpath(file, repository.top)
+    if state.commit and repository.resolve(state.commit) != proved.snapshot.head.sha:
+        file.write_bytes(proved.diff)
+        return Published(
+            f"nothing: {state.commit[:10]} is not checked out; the patch for it is kept: git apply {shown}"
+        )
+    if overlapping := sorted(set(proved.outcome.best.patch.files) & set(state.hidden)):
+        file.write_bytes(proved.diff)
+        return Published(
+            f"nothing: {', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept: "
+            f"git apply --cached {shown}"
+        )
+    try:
+        return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
+    except PublishError as error:
+        return Published(f"nothing ({error}); the patch is kept: coderefine show {journal.run} --diff")
+
+
+# -- plain git hooks --------------------------------------------------------------------------------------
+
+MARK = "coderefine hook run"
+"""The text by which a hook script of coderefine is recognised."""
+
+
+def install(name: str) -> Path:
+    """Write the git hook `name` and return its path. Raises UsageError where another one exists already."""
+    path = _hooks_folder() / name
+    if path.exists() and not _is_ours(path):
+        raise UsageError(f"{path} is there already: add the line `{_line(name)}` to it yourself")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{_line(name)}\n", "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def uninstall() -> list[Path]:
+    """Remove the hooks that `install` wrote and return their paths."""
+    found = [path for name in ("pre-commit", "pre-push") if _is_ours(path := _hooks_folder() / name)]
+    for path in found:
+        path.unlink()
+    return found
+
+
+def _is_ours(path: Path) -> bool:
+    return path.exists() and MARK in path.read_text("utf-8", "replace")
+
+
+def _line(name: str) -> str:
+    return f"exec {shlex.quote(sys.executable)} -m {MARK}{' --push --model' if name == 'pre-push' else ''}"
+
+
+def _hooks_folder() -> Path:
+    """Return the folder of this repository's hooks (core.hooksPath and linked worktrees included).
+
+    Raises UsageError for a folder that all repositories of the user or of the system share.
+    """
+    from coderefine.git import Repository
+
+    repository = Repository.open(Path.cwd())
+    scope, _, folder = repository.run("config", "--show-scope", "--get", "core.hooksPath").text.partition("\t")
+    if folder and scope not in ("local", "worktree"):
+        raise UsageError(
+            f"core.hooksPath is {folder.strip()} for every repository ({scope} configuration), and coderefine "
+            "writes hooks for this one only: run `git config core.hooksPath .git/hooks` here first, or add the line "
+            f"`{_line('pre-commit')}` there yourself"
+        )
+    return Path(os.fsdecode(repository.git("rev-parse", "--path-format=absolute", "--git-path", "hooks").strip()))

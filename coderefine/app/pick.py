@@ -1,0 +1,132 @@
+"""Choose among the plausible patches that a run offered: by number, or by what is true of the program with them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from coderefine.app.engine import Contents, open_views
+from coderefine.app.project import Project
+from coderefine.app.request import Destination
+from coderefine.core import Alternative, Ask, Offer, Patch
+from coderefine.errors import JournalError, PublishError, UsageError
+from coderefine.git import Repository
+from coderefine.git.objects import merge_bytes
+from coderefine.journal import Journal
+from coderefine.reports.rows import numbered_offers
+from coderefine.runner.cold import run_tests
+
+TEST = "test_coderefine_pick.py"
+"""The test that asks an alternative whether an expression is true; it is only ever in a private view."""
+UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxError"})
+"""How a test ends that could not ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An alternative laid on the tree as it is now. `number`: what it is picked by."""
+
+    number: int
+    offer: Offer
+    alternative: Alternative
+
+    @property
+    def index(self) -> int:
+        """Return its place among the alternatives of its offer."""
+        summaries = [one.patch.summary for one in self.offer.alternatives]
+        return summaries.index(self.alternative.patch.summary)
+
+
+def choices(journal: Journal, destination: Destination) -> list[Choice]:
+    """Return all alternatives of the run, laid on the tree that is to be judged.
+
+    Raises JournalError when there are none.
+    """
+    outcome = journal.outcome()
+    if outcome is None or not outcome.offers:
+        raise JournalError(f"run {journal.run} offered nothing: what it wrote, if anything, is in `coderefine show`")
+    repository = journal.repository
+    under = destination.under(repository)
+    found = []
+    for number, offer, one in numbered_offers(outcome):
+        files = {
+            path: _merged(repository, path, offer.before.get(path), data, under)
+            for path, data in one.patch.files.items()
+        }
+        found.append(Choice(number, offer, replace(one, patch=replace(one.patch, files=files))))
+    return found
+
+
+def _merged(
+    repository: Repository, path: str, before: bytes | None, after: bytes | None, under: Contents
+) -> bytes | None:
+    """Return what `path` is to hold now.
+
+    Raises PublishError where what happened to it since then is in the way.
+    """
+    file = repository.top / path
+    now = under[path] if path in under else file.read_bytes() if file.is_file() else None
+    if now == before:
+        return after
+    if (
+        now is None
+        or before is None
+        or after is None
+        or (merged := merge_bytes(repository, now, before, after)) is None
+    ):
+        raise PublishError(f"{path} changed since then where the patch changes it: run `coderefine fix` again")
+    return merged
+
+
+def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
+    """Return those of `choices` with which `expression` is true.
+
+    Raises UsageError where it is no expression, or cannot be evaluated at all: it has a name that is not there.
+    """
+    try:
+        ast.parse(expression, mode="eval")
+    except SyntaxError as error:
+        raise UsageError(f"--that is no Python expression ({error.msg}): {expression}") from error
+    return [choice for choice in choices if _holds(project, choice, expression)]
+
+
+def _holds(project: Project, choice: Choice, expression: str) -> bool:
+    """Run a test that asserts `expression`, with the names of the patched modules, in a private view."""
+    folder = PurePosixPath(next(iter(sorted(choice.offer.tests)), "").split("::")[0]).parent
+    path = posixpath.normpath(posixpath.join(project.place.prefix, folder.as_posix(), TEST))
+    name = f"{posixpath.normpath((folder / TEST).as_posix())}::test_that"
+    test = f"""import importlib
+
+for module in {list(choice.offer.modules)!r}:
+    found = vars(importlib.import_module(module))
+    globals().update({{name: value for name, value in found.items() if not name.startswith("__")}})
+
+
+def test_that():
+    assert ({expression})
+"""
+    patch = Patch({**choice.alternative.patch.files, path: test.encode()})
+    with open_views(project) as opened, opened.open(patch) as view:
+        ask = Ask(tests=(name,), timeout=60.0)
+        result = run_tests(view, project.place, project.interpreter, project.config, ask)
+    case = next(iter(result.cases.values()), None)
+    if case is None or (case.failure and case.failure.exception in UNKNOWN):
+        why = case.failure.message if case and case.failure else expression
+        raise UsageError(f"--that cannot be evaluated: {why}")
+    return not case.status.bad
+
+
+def lines_of_test(modules: Sequence[str], expression: str) -> Iterator[str]:
+    """Yield a test to add, so that the next run knows that `expression` is true."""
+    known = set(dir(builtins))
+    nodes = ast.walk(ast.parse(expression, mode="eval"))
+    names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known)
+    first = next(iter(names), "it")
+    if modules and names:
+        yield f"from {modules[0]} import {', '.join(names)}"
+    yield f"def test_{first}_as_picked():"
+    yield f"    assert {expression}"

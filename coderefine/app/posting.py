@@ -1,0 +1,203 @@
+"""A pull request: which one is meant, and what is posted on it, pushed to its branch, or opened against it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from coderefine.app.run import RunResult
+from coderefine.core import Outcome
+from coderefine.errors import PublishError, UsageError
+from coderefine.publishers import PatchFile, Snapshot, Wording, trailers
+from coderefine.publishers.branch import Push
+from coderefine.publishers.hosts.bundle import NAME, PATCH, Bundle, checked_file, dump, read
+from coderefine.publishers.hosts.github_api import Api
+from coderefine.publishers.hosts.github_host import GitHub, find_pull
+from coderefine.publishers.hosts.gitlab_host import GitLab, connect
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request.
+
+    `base` and `head` are anything git can resolve, `number` is 0 when unknown, `label` is OWNER:BRANCH of the head.
+    `fork`: the head is in another repository, to which we cannot push.
+    """
+
+    base: str = ""
+    head: str = "HEAD"
+    repo: str = ""
+    number: int = 0
+    label: str = ""
+    branch: str = ""
+    fork: bool = False
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to post and where.
+
+    `out`: the artifact's folder. `distrust`: the bundle was made by a run that others control.
+    """
+
+    pull: Pull
+    host: str
+    style: bool = False
+    post: bool = True
+    push: bool = False
+    open: bool = False
+    out: str | None = None
+    distrust: bool = False
+
+
+def find(
+    environ: Mapping[str, str], *, base: str | None, head: str | None, repo: str | None, number: int | None
+) -> Pull:
+    """Return the pull request that the flags name, else the one that the CI system tells of.
+
+    Raises UsageError when the event of GITHUB_EVENT_PATH cannot be read.
+    """
+    event: object = {}
+    if file := environ.get("GITHUB_EVENT_PATH"):
+        try:
+            event = json.loads(Path(file).read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"GITHUB_EVENT_PATH ({file}) cannot be read: {error}") from error
+
+    def told(path: str) -> object:
+        """Return the value in the event at `path` (keys joined by dots), None where there is none."""
+        value = event
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    home = _first(repo, environ.get("GITHUB_REPOSITORY"), environ.get("CI_PROJECT_ID"))
+    source = _first(told("pull_request.head.repo.full_name"), home)
+    owner = _first(told("workflow_run.head_repository.owner.login"))
+    return Pull(
+        base=_first(base, told("pull_request.base.sha"), environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")),
+        head=_first(head, told("pull_request.head.sha"), told("workflow_run.head_sha"), "HEAD"),
+        repo=home,
+        number=int(_first(number, told("pull_request.number"), environ.get("CI_MERGE_REQUEST_IID"), "0")),
+        label=f"{owner}:{_first(told('workflow_run.head_branch'))}" if owner else "",
+        branch=_first(told("pull_request.head.ref"), environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME")),
+        fork=home not in ("", source),
+        run=_first(told("workflow_run.id"), environ.get("GITHUB_RUN_ID")),
+    )
+
+
+def _first(*values: object) -> str:
+    """Return the first nonempty value as text, else ""."""
+    return next((str(value) for value in values if value), "")
+
+
+def _token(host: str) -> str:
+    """Return the token of `host`, "" for none."""
+    names = ("GITLAB_TOKEN",) if host == "gitlab" else ("GITHUB_TOKEN", "GH_TOKEN")
+    return _first(*(os.environ.get(name) for name in names))
+
+
+def post_artifact(target: Target, folder: Path) -> str:
+    """Post what another run proved, without checking out or running anything of the pull request."""
+    bundle = read(folder)
+    if target.pull.head not in ("HEAD", bundle.head):
+        raise PublishError(f"the artifact is about {bundle.head[:10]}, not {target.pull.head[:10]}: nothing was posted")
+    return _posted(replace(target, distrust=True, out=str(folder)), bundle) if target.post else "nothing to push"
+
+
+def deliver(target: Target, bundle: Bundle, result: RunResult | None) -> str:
+    """Write the artifact, then push and post as asked; return lines that say what was done.
+
+    `result`: of the run that proved the bundle's patch. Raises PublishError, UsageError.
+    """
+    proved = _proved(result) if result else None
+    if target.out:
+        _write_artifact(Path(target.out), bundle, proved)
+    if not any((target.post, target.push, target.open)):
+        return ""
+    lines = []
+    if proved and (target.push or target.open):
+        line, bundle = _pushed(target, bundle, *proved)
+        lines.append(line)
+    if target.post:
+        lines.append(_posted(target, bundle))
+    return "\n".join(lines) or "nothing to push"
+
+
+def _proved(result: RunResult) -> tuple[Outcome, Snapshot] | None:
+    return (result.outcome, result.snapshot) if result.snapshot and result.outcome.best.number else None
+
+
+def _write_artifact(folder: Path, bundle: Bundle, proved: tuple[Outcome, Snapshot] | None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / NAME).write_text(dump(bundle), "utf-8")
+    if proved:
+        outcome, snapshot = proved
+        PatchFile(snapshot, (folder / PATCH).absolute()).publish(outcome)
+
+
+def _posted(target: Target, bundle: Bundle) -> str:
+    secret, pull = _token(target.host), target.pull
+    if not secret or not pull.repo:
+        line = "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
+        if target.distrust:  # posting is all that this run is for
+            raise UsageError(line)
+        return line
+    if target.host == "gitlab":
+        project = connect(secret, os.environ.get("CI_SERVER_URL", "https://gitlab.com"), pull.repo)
+        return GitLab(project, pull.number, distrust=target.distrust, style=target.style).publish(bundle)
+    api = _api(secret)
+    number = pull.number or find_pull(api, pull.repo, bundle.head, pull.label) or 0
+    if not number:
+        return f"nothing was posted: no open pull request has the head {bundle.head[:10]}"
+    fetch = _fetch(target, bundle)
+    host = GitHub(api, pull.repo, number, fetch=fetch, distrust=target.distrust, style=target.style)
+    return host.publish(bundle)
+
+
+def _fetch(target: Target, bundle: Bundle) -> str:
+    """Return a shell command that downloads exactly the checked patch and applies it; "" where there is no artifact."""
+    sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
+    if not sha256:
+        return ""
+    get = f"gh run download {target.pull.run} -R {target.pull.repo} -n coderefine"
+    return f"{get} && echo '{sha256}  {PATCH}' | sha256sum --check --quiet && git apply {PATCH}"
+
+
+def _api(secret: str) -> Api:
+    pace = os.environ.get("GITHUB_WRITE_PACE", "1")
+    if not pace.replace(".", "", 1).isdecimal():
+        raise UsageError(f"GITHUB_WRITE_PACE is {pace!r}: give seconds between two writes, like 1")
+    return Api.connect(secret, os.environ.get("GITHUB_API_URL", "https://api.github.com"), pace=float(pace))
+
+
+def _pushed(target: Target, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
+    """Push, and return a line about it and what is left to post: after a push only the annotations."""
+    pull = target.pull
+    branch = pull.branch or snapshot.head.branch or ""
+    if not branch or pull.fork:
+        raise UsageError("--push and --pull-request need a branch of this repository, not of a fork")
+    if target.push:
+        landed = Push(snapshot, branch).land(outcome)
+        return landed.line, replace(bundle, head=landed.commit, patch="", behaviour=False, suggestions=())
+    line = Push(snapshot, f"coderefine/{branch}", own=True).publish(outcome)
+    return f"{line}; {_opened(target, branch, outcome)}", bundle
+
+
+def _opened(target: Target, branch: str, outcome: Outcome) -> str:
+    """Open a pull request against `branch` unless there is one, and return a line about it."""
+    pull, secret, ours = target.pull, _token("github"), f"coderefine/{branch}"
+    if target.host != "github" or not secret or not pull.repo:
+        raise PublishError("the branch is pushed, but opening a pull request needs GITHUB_TOKEN and --repo")
+    api, pulls = _api(secret), f"/repos/{pull.repo}/pulls"
+    if any(api.pages(f"{pulls}?state=open&head={pull.repo.partition('/')[0]}:{ours}")):
+        return "its pull request is open already"
+    body = "\n".join(f"- `{text.replace('`', chr(39))}`" for text in trailers(outcome))
+    made = api.ask(
+        "POST", pulls, {"title": Wording().subject(outcome)[:200], "head": ours, "base": branch, "body": body}
+    )
+    return f"opened #{made['number']} against {branch}"

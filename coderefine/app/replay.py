@@ -1,0 +1,54 @@
+"""Compute a recorded run again, from its record alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from coderefine.app.engine import loop_parts, model_proposer, open_views
+from coderefine.app.project import Project
+from coderefine.core import Attempt, Limits, Outcome
+from coderefine.journal import Journal
+from coderefine.journal.run_list import files_at_start
+from coderefine.llm.client import Client
+from coderefine.loop.refine import refine
+from coderefine.proposers.recorded import Recorded
+from coderefine.workspace.originals import Originals
+from coderefine.workspace.snapshot_views import SnapshotViews
+
+ENDLESS = Limits(None, None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The outcome computed again, and the files in which its patch differs from the recorded one."""
+
+    outcome: Outcome
+    differing: tuple[str, ...]
+
+
+def replay(journal: Journal, project: Project) -> Replayed:
+    """Compute the run's outcome again: no request is sent, nothing is recorded or written.
+
+    Raises ReplayMissError for an answer that was never recorded.
+    """
+    under = files_at_start(journal)
+    with (
+        Client(project.config, memory=journal, listen=project.listen, limits=ENDLESS, replay=True) as client,
+        open_views(project) as opened,
+    ):
+        proposer = Recorded(journal.attempts(), model_proposer(project, client, under))
+        originals = Originals(project.place.top)
+        views = SnapshotViews(opened, under)
+        parts = loop_parts(
+            project, views, client, journal=journal, originals=originals, under=under, proposers=(proposer,)
+        )
+        outcome = refine(replace(parts, limits=ENDLESS, strength=None, record=_forget))
+    recorded = journal.outcome()
+    now, then = outcome.best.patch.files, recorded.best.patch.files if recorded else {}
+    return Replayed(
+        outcome, tuple(sorted(path for path in {**now, **then} if now.get(path, ...) != then.get(path, ...)))
+    )
+
+
+def _forget(_attempt: Attempt) -> None:
+    """Record nothing: a replay leaves the journal as it is."""

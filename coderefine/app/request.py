@@ -1,0 +1,97 @@
+"""What the user asked for: settings, and where a proved patch goes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from coderefine import publishers
+from coderefine.config import Config, masked
+from coderefine.core import Publisher
+from coderefine.errors import PublishError, UsageError
+from coderefine.git import Repository
+from coderefine.git.changes import EMPTY_TREE, hidden
+from coderefine.publishers.message import author_env
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a proved patch goes: a diff, a mail, a commit or a branch (at most one); by default the working tree."""
+
+    diff: bool = False
+    patch: str | None = None
+    commit: bool = False
+    branch: str | None = None
+
+    def __post_init__(self) -> None:
+        chosen = [name for name in ("diff", "patch", "commit", "branch") if getattr(self, name)]
+        if len(chosen) > 1:
+            raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
+
+    @property
+    def elsewhere(self) -> bool:
+        """Return whether the patch goes anywhere else than into the working tree."""
+        return self.diff or bool(self.patch) or bool(self.branch)
+
+    def check(self, repository: Repository, config: Config, paths: Iterable[str]) -> None:
+        """Raise UsageError now for what would make the publication of a patch of `paths` fail after the run."""
+        try:
+            author_env(config.author)
+        except PublishError as error:
+            raise UsageError(str(error)) from error
+        if self.branch and repository.run("check-ref-format", f"refs/heads/{self.branch}").returncode:
+            raise UsageError(f"{self.branch!r} cannot be the name of a branch: choose another for --branch")
+        if self.commit and (words := repository.under_way()):
+            raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
+        if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
+            raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is no folder to write to")
+        if self.commit or self.branch:
+            self._check_in_head(repository, paths)
+
+    def _check_in_head(self, repository: Repository, paths: Iterable[str]) -> None:
+        """Raise UsageError for one of `paths` that is not in HEAD: a commit of its repair would hold the whole file."""
+        head = repository.resolve("HEAD")
+        for path in paths:
+            known = head and repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
+            if path != "." and (repository.top / path).exists() and not known:
+                option = "--commit" if self.commit else "--branch"
+                raise UsageError(f"{path} is not in HEAD, and {option} proves HEAD plus the patch: commit it first")
+
+    def under(self, repository: Repository) -> Mapping[str, bytes | None]:
+        """Return where the tree to prove differs from the working tree: for a commit it is HEAD plus the patch."""
+        exact = self.commit or self.branch
+        return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}
+
+    def publisher(self, snapshot: publishers.Snapshot, config: Config) -> Publisher:
+        """Return the publisher; `--diff` needs none."""
+        wording = publishers.Wording(config.message, config.author)
+        if self.patch:
+            return publishers.PatchFile(snapshot, Path(self.patch).absolute(), wording)
+        if self.commit:
+            return publishers.Commit(snapshot, wording)
+        if self.branch:
+            return publishers.Branch(snapshot, self.branch, wording)
+        return publishers.Files(snapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for, in a form that can be recorded and resumed.
+
+    `settings`: configuration keys of the command line. `model`: whether one may be asked. `picked`: the run that
+    offered the patch.
+    """
+
+    argv: tuple[str, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+    destination: Destination = field(default_factory=Destination)
+    model: bool = True
+    picked: str = ""
+
+    @property
+    def record(self) -> Mapping[str, object]:
+        flags = {key: masked(value) if isinstance(value, str) else value for key, value in self.settings.items()}
+        picked = {"picked": self.picked} if self.picked else {}
+        return {"flags": flags, "delivery": asdict(self.destination), "model": self.model, **picked}
