@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import tomlkit
 
 TOP = Path(__file__).parents[1]
 
@@ -14,3 +17,15 @@ def test_data_flows_one_way() -> None:
     done = subprocess.run((program, "--no-cache"), cwd=TOP, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
     assert "1 kept, 0 broken" in done.stdout
+
+
+def test_the_picture_in_the_readme_is_the_contract() -> None:
+    contract = tomlkit.parse((TOP / "pyproject.toml").read_text("utf-8")).unwrap()["tool"]["importlinter"]["contracts"][
+        0
+    ]
+    layers = [set(layer.split(" | ")) for layer in contract["layers"][1:]]
+    picture = re.search(r"`(api \| cli → [^`]*)`", (TOP / "README.md").read_text("utf-8"))
+    assert picture
+    shown = [set(layer.split(" | ")) for layer in " ".join(picture[1].split()).split(" → ")]
+    assert shown[-1] <= layers[-1]
+    assert [*shown[:-1], layers[-1]] == [layer - {"lint"} for layer in layers]
