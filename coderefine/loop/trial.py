@@ -52,7 +52,7 @@ def _admitted(state: State, patch: Patch) -> Verdict:
 def _general(state: State, attempt: Attempt) -> Attempt:
     """`attempt`, refused when it repairs tests only because it knows their inputs."""
     guard = state.parts.special
-    repaired = failing(state.baseline) - failing(attempt)
+    repaired = failing(state.best) - failing(attempt)
     if guard is None or not attempt.verdict or not repaired:
         return attempt
     originals = state.originals(attempt.patch)

@@ -71,19 +71,20 @@ class Autofix:
 
     def _leave_out(self, situation: Situation, views: Views) -> None:
         """Refuse each remark whose own fix the checks are sure to refuse, in the files where they refuse the whole."""
-        rules = self._rules(situation, views)
-        files, _ = self._fixed(situation, views, rules, ())
-        wrong = {path for path, data in files.items() if not self._admitted(situation, views, {path: data})}
-        wrong |= self._worse(situation, views, files)
-        if not wrong:
-            return
-        with views.open(situation.best.patch) as view:
-            alone = [(one, _edited(view, [one])) for one in self._safe(view, situation) if one.path in wrong]
-        for remark, data in alone:
-            files = {remark.path: data}
-            if data is None or (self._admitted(situation, views, files) and not self._worse(situation, views, files)):
-                continue
-            self._refused.add(_name(remark))
+        files, _ = self._fixed(situation, views, self._rules(situation, views), ())
+        with views.open() as start:
+            wrong = {path for path, data in files.items() if not self._admitted(situation, start, {path: data})}
+            wrong |= self._worse(situation, views, files)
+            if not wrong:
+                return
+            with views.open(situation.best.patch) as view:
+                alone = [(one, _edited(view, [one])) for one in self._safe(view, situation) if one.path in wrong]
+            for remark, data in alone:
+                fixed = {remark.path: data}
+                if data is not None and (
+                    not self._admitted(situation, start, fixed) or self._worse(situation, views, fixed)
+                ):
+                    self._refused.add(_name(remark))
 
     def _worse(self, situation: Situation, views: Views, files: Files) -> set[str]:
         """Those of `files` in which ruff finds more of some rule than before."""
@@ -95,11 +96,10 @@ class Autofix:
         before, after = counts
         return {path for (path, rule), count in after.items() if count > before[path, rule]}
 
-    def _admitted(self, situation: Situation, views: Views, files: Files) -> bool:
-        """Whether the judge lets these files be tried on top of the best patch."""
+    def _admitted(self, situation: Situation, start: View, files: Files) -> bool:
+        """Whether the judge lets these files be tried on top of the best patch. `start`: the untouched tree."""
         patch = situation.best.patch.then(files, origin=self.name, summary="")
-        with views.open() as view:
-            originals = {path: view.read(path) for path in patch.files}
+        originals = {path: start.read(path) for path in patch.files}
         protection = self._protection
         return bool(
             judge.admit(
