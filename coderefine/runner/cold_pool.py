@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
+from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
@@ -117,7 +117,7 @@ class ColdPool:
                 break
             statuses.update({name: case.status for name, case in check.cases.items()})
             reason = self._reason(check, ask, plan)
-            hung = any(_hung(case) for case in check.cases.values())
+            hung = any(case.failure is not None and case.failure.exception == HANG for case in check.cases.values())
             if reason:
                 break
         seconds = time.monotonic() - began
@@ -147,10 +147,6 @@ class ColdPool:
         patch = replace(self.patch, files={**self.patch.files, **candidate.files}) if candidate.files else self.patch
         with self.views.open(patch) as view:
             return run_tests(view, self.place, self.interpreter, self.config, ask, limit=max(2.0, ask.timeout / 4))
-
-
-def _hung(case: Case) -> bool:
-    return case.failure is not None and case.failure.exception == HANG
 
 
 AnyPool = Pool | ColdPool

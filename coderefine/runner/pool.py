@@ -24,7 +24,7 @@ from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, mess
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, Steps, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
-from coderefine.runner.worker import ANSWER, PATIENCE, START, Server, Worker, encoded, open_server, usual_workers
+from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker, WorkerProcess, encoded, open_server, usual_workers
 from coderefine.sandbox import Bounds, steps
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
@@ -483,7 +483,7 @@ def _start(  # noqa: PLR0917
     config: Config,
     files: Sequence[str] | None,
     bounds: Bounds | None,
-) -> Iterator[Server]:
+) -> Iterator[WorkerProcess]:
     """A worker's servers in a fresh view."""
     with (
         views.open(patch) as view,

@@ -1,4 +1,4 @@
-"""One process that runs tests, watched until it ends, hangs, or dies."""
+"""One process that runs tests, watched until it ends, hangs, or dies, and where it was then."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-# -- Where a hanging or crashed process was: faulthandler's dump, read back into frames ---------------------------
+# -- stacks: faulthandler's dump, read back into frames ---------------------------------------------------
 
 
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The results of a check so far, from all the processes that it took."""
+"""The results of a check so far, from the messages of all the processes that it took."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class RunResults:
         self.needs |= Needs(memory=int(message["memory"]))
 
 
-# -- From the records of agent/cold_plugin.py to our nouns; parsed once, here -------------------------------------
+# -- records of agent/cold_plugin.py, parsed once ---------------------------------------------------------
 
 
 def parse_case(record: Mapping[str, Any]) -> Case:

@@ -11,7 +11,7 @@ from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import PoolState, message
-from coderefine.runner.worker import Stage, Task, Worker
+from coderefine.runner.worker import CandidateRun, Stage, Worker
 
 LONGER = 15.0
 """A hung candidate is tried once more with its limit times this."""
@@ -32,7 +32,7 @@ class Scheduler:
         try:
             more = True
             while more or self._busy():
-                while more and (worker := self._free()) is not None:
+                while more and (worker := next((one for one in self._workers if one.task is None), None)) is not None:
                     candidate = next(source, None)
                     more = candidate is not None
                     if candidate is not None:
@@ -45,20 +45,17 @@ class Scheduler:
     def _busy(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.task is not None]
 
-    def _free(self) -> Worker | None:
-        return next((worker for worker in self._workers if worker.task is None), None)
-
     def _begin(self, worker: Worker, candidate: Candidate) -> None:
         first = self._state.fit(self._plan.first)
         asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
         slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was asked for"
-        self._send(worker, Task(candidate, stage, asked, slow))
+        self._send(worker, CandidateRun(candidate, stage, asked, slow))
 
     def _then(self, candidate: Candidate) -> tuple[str, ...]:
         then = self._plan.then(candidate) if callable(self._plan.then) else self._plan.then
         return self._state.fit((*self._state.tests, *self._state.broken) if then is None else then)
 
-    def _send(self, worker: Worker, task: Task) -> None:
+    def _send(self, worker: Worker, task: CandidateRun) -> None:
         """Give `worker` the next child to run; a server that is gone is started again first."""
         hot = not task.slow and all(name in self._state.places for name in task.asked)
         if not hot and task.stage is Stage.REACH:
@@ -72,7 +69,9 @@ class Scheduler:
                 worker.send(task, worker.server.hot, self._hot_message(task, keep_going=keep_going))
             else:
                 worker.preload(self._state.preload)
-                worker.send(task, worker.server.warm, self._warm_message(task, keep_going=keep_going))
+                order = message(task.candidate, (), (), task.limit, keep_going=keep_going)
+                order = {**order, "tests": list(task.asked), "known": sorted(self._plan.known)}
+                worker.send(task, worker.server.warm, order)
         except RunnerError:
             worker.died()
             self._send(worker, task)
@@ -80,15 +79,11 @@ class Scheduler:
     def _everything(self, candidate: Candidate) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._state.fit(self._plan.first), *self._then(candidate))))
 
-    def _hot_message(self, task: Task, *, keep_going: bool) -> Mapping[str, object]:
+    def _hot_message(self, task: CandidateRun, *, keep_going: bool) -> Mapping[str, object]:
         places = [self._state.places[name] for name in task.asked]
         known = [self._state.places[name] for name in self._plan.known if name in self._state.places]
         order = message(task.candidate, places, known, task.limit, keep_going=keep_going)
         return {**order, "reach": task.stage is Stage.REACH, "direct": task.stage is not Stage.ALL}
-
-    def _warm_message(self, task: Task, *, keep_going: bool) -> Mapping[str, object]:
-        order = message(task.candidate, (), (), task.limit, keep_going=keep_going)
-        return {**order, "tests": list(task.asked), "known": sorted(self._plan.known)}
 
     def _answers(self) -> Iterator[Judged]:
         """Wait for some worker, and turn its answer into a verdict or a next step."""
@@ -127,7 +122,7 @@ class Scheduler:
             self._send(worker, task)
         return judged
 
-    def _settled(self, worker: Worker, task: Task, answer: Message) -> Judged | None:
+    def _settled(self, worker: Worker, task: CandidateRun, answer: Message) -> Judged | None:
         """What one child's answer comes to, or None when `task` wants another."""
         if "slow" in answer:
             task.slow = answer["slow"]
@@ -143,7 +138,7 @@ class Scheduler:
         judged = self._verdict(task, answer)
         return None if judged.plausible and self._advance(task) else judged
 
-    def _may_retry(self, task: Task) -> bool:
+    def _may_retry(self, task: CandidateRun) -> bool:
         """Second tries stay within the plan's share of the time since `began`."""
         cost = task.limit * LONGER
         if self._retried + cost > self._plan.retry * len(self._workers) * (time.monotonic() - self._began):
@@ -151,7 +146,7 @@ class Scheduler:
         self._retried += cost
         return True
 
-    def _advance(self, task: Task) -> bool:
+    def _advance(self, task: CandidateRun) -> bool:
         """Move `task` to its next stage; False after the last."""
         task.factor = 1.0
         if task.stage is Stage.FIRST:
@@ -160,7 +155,7 @@ class Scheduler:
             return bool(task.asked)
         return False
 
-    def _verdict(self, task: Task, answer: Message) -> Judged:
+    def _verdict(self, task: CandidateRun, answer: Message) -> Judged:
         found = self._state.statuses(answer)
         died = self._died(answer, found) if answer["died"] else ""
         task.statuses.update(found)
@@ -181,7 +176,7 @@ class Scheduler:
         bad = (name for name, status in found.items() if status.bad and name not in self._plan.known)
         return next((f"{name} {found[name].value}" for name in bad), "")
 
-    def _gone(self, task: Task, answer: Message, found: Mapping[str, Status]) -> str:
+    def _gone(self, task: CandidateRun, answer: Message, found: Mapping[str, Status]) -> str:
         """A test that was asked for and has no status; what could not be collected before need not be now."""
         asked = [self._state.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
         wanted = (*answer.get("missing", ()), *asked)
@@ -197,5 +192,5 @@ class Scheduler:
         return f"{name or 'the run'} {answer['died']}"
 
 
-def _speed(task: Task) -> str:
+def _speed(task: CandidateRun) -> str:
     return "warm" if task.slow else "hot"

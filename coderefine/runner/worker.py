@@ -1,4 +1,4 @@
-"""One worker of a pool: its servers, what it is doing, and how long that may take."""
+"""One worker of a pool: its processes in a view of their own, what it is doing, and how long that may take."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stage(Enum):
 
 
 @dataclass(slots=True)
-class Task:
+class CandidateRun:
     """A candidate on its way. `factor` stretches its time limit; `limit` is CPU seconds of the running child."""
 
     candidate: Candidate
@@ -64,15 +64,15 @@ class Task:
 class Worker:
     """Opens its servers with `start` and opens them again when they die as a whole."""
 
-    def __init__(self, start: Callable[[Bounds | None], AbstractContextManager[Server]]) -> None:
+    def __init__(self, start: Callable[[Bounds | None], AbstractContextManager[WorkerProcess]]) -> None:
         self._start = start
         self.bounds: Bounds | None = Bounds()
         self._stack = contextlib.ExitStack()
         self._lives = LIVES
-        self._server: Server | None = None
+        self._server: WorkerProcess | None = None
         self._preloaded = False
         self._reach: Message | None = None
-        self.task: Task | None = None
+        self.task: CandidateRun | None = None
         self.line: Connection | None = None
 
     def launch(self) -> None:
@@ -92,7 +92,7 @@ class Worker:
         return message
 
     @property
-    def server(self) -> Server:
+    def server(self) -> WorkerProcess:
         assert self._server is not None, "launch first"
         return self._server
 
@@ -108,7 +108,7 @@ class Worker:
             self.server.warm.send({"kind": "preload", **modules})
             self.server.warm.wait(START)
 
-    def send(self, task: Task, line: Connection, message: Mapping[str, object]) -> None:
+    def send(self, task: CandidateRun, line: Connection, message: Mapping[str, object]) -> None:
         """Raises RunnerError when the server is gone."""
         self.task, self.line = task, line
         task.sent = time.monotonic()
@@ -144,7 +144,7 @@ class Worker:
         self._server = None
 
 
-# -- Our end of one worker: a process tree in the view, a socket to its hot and one to its warm server ------------
+# -- the processes of a worker ----------------------------------------------------------------------------
 
 
 class Connection:
@@ -181,7 +181,7 @@ class Connection:
         return self._received.popleft()
 
 
-class Server:
+class WorkerProcess:
     """A worker's processes. `hot` and `warm` are its lines; both send `ready` first."""
 
     def __init__(self, process: sandbox.Confined, warm: Connection, hot: Connection) -> None:
@@ -206,7 +206,7 @@ def open_server(
     bounds: Bounds | None,
     files: Sequence[str] | None = None,
     strict: bool = False,
-) -> Iterator[Server]:
+) -> Iterator[WorkerProcess]:
     """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options.
 
     `origin` is the user's tree.
@@ -237,7 +237,7 @@ def open_server(
             "hot": hot.child_end,
             "hot_nonce": hot.nonce,
         }
-        server = Server(process, Connection("warm", warm), Connection("hot", hot))
+        server = WorkerProcess(process, Connection("warm", warm), Connection("hot", hot))
         server.warm.send(job)
         warm.close_child_end()
         hot.close_child_end()

@@ -90,7 +90,6 @@ class AddoptsFilter:
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
-        self._dropped: List[str] = []
 
     def pytest_addhooks(self, pluginmanager: Any) -> None:
         config = pluginmanager.get_plugin("pytestconfig")
@@ -101,9 +100,9 @@ class AddoptsFilter:
             if name != "addopts":
                 return plain(name)
             kept, dropped = sift(plain(name))
-            self._dropped = dropped
             config.__dict__.pop("getini", None)
-            self._tell()
+            if dropped:
+                self._channel.queue("dropped", options=dropped)
             return kept
 
         config.getini = getini
@@ -123,7 +122,3 @@ class AddoptsFilter:
             kept, dropped = sift(words)
             os.environ["PYTEST_ADDOPTS"] = " ".join(shlex.quote(word) for word in kept)
             self._channel.queue("dropped", options=dropped)
-
-    def _tell(self) -> None:
-        if self._dropped:
-            self._channel.queue("dropped", options=self._dropped)

@@ -56,7 +56,7 @@ class Call(NamedTuple):
         return letter if self.recorded else letter.upper()
 
 
-class Recorder:
+class CallRecorder:
     """Notes calls that the tests make of the project's functions, with copies of the arguments.
 
     Calls of the functions that are edited are noted wherever they come from: deep in a program the tests' own calls

@@ -34,7 +34,7 @@ PROCESSES = 256
 """Processes it may add to those its user has."""
 
 
-class Limits(NamedTuple):
+class ChildLimits(NamedTuple):
     """`cpu` seconds; `memory` and `file` bytes; `processes` of this user. None: as the server."""
 
     cpu: float
@@ -43,12 +43,12 @@ class Limits(NamedTuple):
     processes: Optional[int] = None
 
 
-def usual_limits() -> Limits:
+def usual_limits() -> ChildLimits:
     """What a child of this process may use; the CPU time is set for each."""
-    return Limits(0.0, memory_limit(MEMORY), FILE, process_limit(PROCESSES))
+    return ChildLimits(0.0, memory_limit(MEMORY), FILE, process_limit(PROCESSES))
 
 
-class Ended(NamedTuple):
+class ChildEnd(NamedTuple):
     """`ok` only when the child sent its result, with the nonce. `cpu`, `wall` in seconds; `died` in words."""
 
     ok: bool
@@ -95,13 +95,15 @@ Tell = Callable[[bytes], None]
 """Sends a child's result and ends it."""
 
 
-def fork(work: Callable[[Tell], None], limits: Limits) -> Ended:
+def fork(work: Callable[[Tell], None], limits: ChildLimits) -> ChildEnd:
     """Run `work(tell)` in a forked child under `limits`; what it sends comes back as `extra`."""
     nonce = os.urandom(16)
     receive, send = os.pipe()
     ceilings = _ceilings(limits)
     began = time.monotonic()
-    pid = _fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads in the parent
+        pid = os.fork()
     if pid == 0:
         os.close(receive)
         _live(work, ceilings, send, nonce)
@@ -113,13 +115,7 @@ def fork(work: Callable[[Tell], None], limits: Limits) -> Ended:
         status, cpu = _reap(pid)
     ok = data.startswith(nonce) and not hung
     died = "" if ok else "took too long" if hung else _how_it_ended(status)
-    return Ended(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, died, hung)
-
-
-def _fork() -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return os.fork()
+    return ChildEnd(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, died, hung)
 
 
 def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: bytes) -> None:
@@ -146,7 +142,7 @@ def _write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _ceilings(limits: Limits) -> Ceilings:
+def _ceilings(limits: ChildLimits) -> Ceilings:
     """What the child has to set: worked out before the fork, where it costs no page of its own."""
     found: Ceilings = []
     for kind, value in (
@@ -169,10 +165,10 @@ def no_bytecode() -> None:
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
-def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
+def _listen(pid: int, receive: int, limits: ChildLimits) -> "tuple[bytes, bool]":
     """Read what the child sends until it is complete, the child is gone, or its time is up: (data, hung)."""
     data = b""
-    clock = _Clock(pid, limits.cpu)
+    clock = _ChildClock(pid, limits.cpu)
     waited = limits.cpu
     while True:
         ready, _, _ = select.select([receive], [], [], waited)
@@ -189,7 +185,7 @@ def _listen(pid: int, receive: int, limits: Limits) -> "tuple[bytes, bool]":
             return data, True
 
 
-class _Clock:
+class _ChildClock:
     """Decides when a child's time is up: too much CPU, none at all for too long, or far too much wall time."""
 
     def __init__(self, pid: int, limit: float) -> None:
@@ -295,7 +291,7 @@ def settle() -> None:
     gc.freeze()
 
 
-# -- How much a forked child may use: what its server uses, and more ----------------------------------------------
+# -- limits -----------------------------------------------------------------------------------------------
 
 
 def memory_limit(extra: int) -> Optional[int]:
@@ -326,7 +322,7 @@ def _owner(path: str) -> int:
         return -1
 
 
-# -- Fills the server's pure caches with what the tests will ask of them, so that no child has to -----------------
+# -- caches -----------------------------------------------------------------------------------------------
 
 
 Pattern = List[Any]

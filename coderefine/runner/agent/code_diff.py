@@ -7,6 +7,7 @@ import ast
 import functools
 import importlib.util
 import operator
+import sys
 import types
 import warnings
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
@@ -21,13 +22,14 @@ SHAPE = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
 FUTURES = functools.reduce(operator.or_, (getattr(future, name).compiler_flag for name in future.all_feature_names))
 """What a `from __future__ import` adds to a module's flags; a statement compiled alone must have it, too."""
 HAS_DOCSTRING = 0x4000000
+"""Python 3.13 and later; before, the first constant of a function is its docstring or None."""
 
 
 class NotHotError(Exception):
     """The edit cannot be made by swapping code objects; the message says why."""
 
 
-class Block(NamedTuple):
+class Statement(NamedTuple):
     """A statement at the top of a module or of a class there: its lines, 1-based and inclusive, decorators included.
 
     `header` is the class statement it has to be compiled under; "" at the top.
@@ -38,7 +40,7 @@ class Block(NamedTuple):
     header: str = ""
 
 
-class Source:
+class SourceFile:
     """One file as the server imported it: its lines, its statements, and their code objects (compiled once)."""
 
     def __init__(self, filename: str, data: bytes) -> None:
@@ -49,7 +51,7 @@ class Source:
         self.blocks = [_block(node) for node in tree.body]
         self._members = {_block(node): self._methods(node) for node in tree.body if isinstance(node, ast.ClassDef)}
         self._flags = 0
-        self._compiled: Dict[Optional[Block], CodeType] = {}
+        self._compiled: Dict[Optional[Statement], CodeType] = {}
         self._twins: Dict[int, CodeType] = {}
         self._flags = self._old(None).co_flags & FUTURES
 
@@ -72,12 +74,12 @@ class Source:
                 return [(self._old(block), new)]
         return [(self._old(None), self._compile(text))]
 
-    def _around(self, head: int, end: int) -> Optional[Block]:
+    def _around(self, head: int, end: int) -> Optional[Statement]:
         """The block that holds lines `head`..`end` (0-based, end exclusive), when it shares no line with another."""
         block = _only(self.blocks, head, end)
         return block and (_only(self._members.get(block, ()), head, end) or block)
 
-    def _methods(self, node: ast.ClassDef) -> List[Block]:
+    def _methods(self, node: ast.ClassDef) -> List[Statement]:
         """The functions of a class: compiled alone under its name they are what they are within it."""
         if getattr(node, "type_params", None):
             return []
@@ -90,7 +92,7 @@ class Source:
             for block, fits, line in zip(found, good, lines)  # noqa: B905 - Python 3.9
         ]
 
-    def _compile_block(self, text: str, block: Block) -> Optional[CodeType]:
+    def _compile_block(self, text: str, block: Statement) -> Optional[CodeType]:
         """None when `text` is not exactly one statement at the block's place: the whole file must be compiled."""
         if text.rstrip().endswith("\\"):
             return None
@@ -110,7 +112,7 @@ class Source:
         """
         return self._twins.get(id(old), old)
 
-    def _old(self, block: Optional[Block]) -> CodeType:
+    def _old(self, block: Optional[Statement]) -> CodeType:
         if block not in self._compiled:
             text = self.text
             if block is not None:
@@ -120,7 +122,7 @@ class Source:
                 self._pair_up(block)
         return self._compiled[block]
 
-    def _pair_up(self, block: Block) -> None:
+    def _pair_up(self, block: Statement) -> None:
         whole = [code for code in _below(self._old(None)) if block.first <= code.co_firstlineno <= block.last]
         alone = list(_below(self._compiled[block]))[1 if block.header else 0 :]
         if [code.co_name for code in whole] != [code.co_name for code in alone]:
@@ -146,12 +148,12 @@ def _below(code: CodeType) -> Iterator[CodeType]:
             yield deeper
 
 
-def _block(node: ast.stmt) -> Block:
+def _block(node: ast.stmt) -> Statement:
     first = min([node.lineno] + [item.lineno for item in getattr(node, "decorator_list", ())])
-    return Block(first, node.end_lineno or node.lineno)
+    return Statement(first, node.end_lineno or node.lineno)
 
 
-def _only(blocks: Iterable[Block], head: int, end: int) -> Optional[Block]:
+def _only(blocks: Iterable[Statement], head: int, end: int) -> Optional[Statement]:
     """The one of `blocks` that holds lines `head`..`end`; None when there is none, or one that cannot stand alone."""
     around = [block for block in blocks if block.first <= max(end, head + 1) and head < block.last + 1]
     if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
@@ -159,7 +161,7 @@ def _only(blocks: Iterable[Block], head: int, end: int) -> Optional[Block]:
     return around[0] if around[0].header != "-" else None
 
 
-def _placed(text: str, block: Block) -> str:
+def _placed(text: str, block: Statement) -> str:
     """`text` where `block` stands, for the compiler."""
     if not block.header:
         return "\n" * (block.first - 1) + text
@@ -229,16 +231,7 @@ def _signature(code: CodeType) -> Tuple[Any, ...]:
 def _docstring(code: CodeType) -> Optional[str]:
     if not code.co_consts or not isinstance(code.co_consts[0], str):
         return None
-    return code.co_consts[0] if code.co_flags & HAS_DOCSTRING or not _marks_docstrings() else None
-
-
-def _marks_docstrings() -> bool:
-    """Python 3.13 marks functions that have a docstring; before, the first constant is it or None."""
-    return bool((lambda: None).__code__.co_consts[:1] != (None,) and _documented.__code__.co_flags & HAS_DOCSTRING)
-
-
-def _documented() -> None:
-    """Here for `_marks_docstrings`."""
+    return code.co_consts[0] if code.co_flags & HAS_DOCSTRING or sys.version_info < (3, 13) else None
 
 
 def same(one: CodeType, two: CodeType) -> bool:

@@ -1,4 +1,4 @@
-"""Why a test failed, read from the live exception: frames, locals, assertion; cheaper and closer than a traceback."""
+"""Why a test failed, read from the live exception: frames, locals, assertion, names that may have been meant."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MACHINERY = tuple(
 )
 
 
-class Place(NamedTuple):
+class TraceLink(NamedTuple):
     """A link of a traceback: the frame, its line, and the instruction it was at (byte offset)."""
 
     frame: Any
@@ -188,7 +188,7 @@ def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, r
         yield (paths.relative(error.filename), error.lineno, "<source>", {}, ())
 
 
-def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[Place], List[Place]]:
+def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink], List[TraceLink]]:
     """The project's own frames, deep recursions shortened; and the innermost one when it is a library's."""
     walked = [place for place in _walk(error) if not _hidden(place.frame)]
     ours = [place for place in walked if paths.ours(place.frame.f_code.co_filename)]
@@ -205,7 +205,7 @@ def _span(code: Any, at: int) -> Tuple[int, ...]:
     return () if None in found else found  # type: ignore[return-value]
 
 
-def _uncoiled(frames: List[Place]) -> List[Place]:
+def _uncoiled(frames: List[TraceLink]) -> List[TraceLink]:
     """At most FRAMES of `frames`: of a deep recursion each place once, and its last turns."""
     if len(frames) <= FRAMES:
         return frames
@@ -213,12 +213,12 @@ def _uncoiled(frames: List[Place]) -> List[Place]:
     return list(reversed(list(places.values())))[: FRAMES - 3] + frames[-3:]
 
 
-def _walk(error: BaseException) -> Iterator[Place]:
+def _walk(error: BaseException) -> Iterator[TraceLink]:
     link = error.__traceback__
     for _ in range(DEEP):
         if link is None:
             return
-        yield Place(link.tb_frame, link.tb_lineno or link.tb_frame.f_lineno or 0, link.tb_lasti)
+        yield TraceLink(link.tb_frame, link.tb_lineno or link.tb_frame.f_lineno or 0, link.tb_lasti)
         link = link.tb_next
 
 
@@ -263,7 +263,7 @@ def _source(paths: ProjectPaths, frames: List[FrameRecord]) -> str:
     return linecache.getline(os.path.join(paths.top, frames[-1][0]), frames[-1][1]).strip()
 
 
-# -- The names nearest to one that was not there, among those that the object, frame or module really has ---------
+# -- names that may have been meant -----------------------------------------------------------------------
 
 
 MOST = 3
@@ -290,7 +290,7 @@ def _asked(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
     """The name that was asked for, and all that were there."""
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name and hasattr(error, "obj"):
-        return name, _public(dir(error.obj), name)
+        return name, [one for one in dir(error.obj) if name.startswith("_") or not one.startswith("_")]
     if isinstance(error, ImportError):
         found = IMPORT.search(str(error))
         return (found.group(1), dir(sys.modules[found.group(2)])) if found else ("", [])
@@ -305,11 +305,6 @@ def _asked_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[s
         return error.args[0][:LONGEST], _keys(frame, error.args[0])
     found = KEYWORD.search(str(error)) if isinstance(error, TypeError) else None
     return (found.group(2), _parameters(frame, found.group(1))) if found else ("", [])
-
-
-def _public(names: Iterable[str], wrong: str) -> List[str]:
-    """Private names only for a private one."""
-    return [name for name in names if wrong.startswith("_") or not name.startswith("_")]
 
 
 def _keys(frame: Any, wrong: str) -> List[str]:

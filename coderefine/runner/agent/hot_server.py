@@ -24,7 +24,7 @@ from . import (
 )
 from .agent_channel import Channel
 from .call_probe import Answers, Call
-from .code_diff import NotHotError, Source
+from .code_diff import NotHotError, SourceFile
 from .direct_calls import DirectCalls
 from .live_functions import ExecutedCode, Key, LiveFunctions, Target, key
 from .loaded_modules import LoadedModules
@@ -44,24 +44,17 @@ def serve(fd: int, channel: Channel, job: Message) -> None:
     channel.take_over()
     ran = ExecutedCode(job["top"] + os.sep)
     ran.start()
-    run = ServerPlugin(lambda run: Server(fd, channel, job, run, ran).serve(), job["files"])
+    run = ServerPlugin(lambda run: HotServer(fd, channel, job, run, ran).serve(), job["files"])
     code = server_plugin.pytest_main(job, run)
     channel.send("failed", code=code, broken=run.broken, fault=run.fault)
     while agent_channel.read(fd) is not None:
         pass
 
 
-class Server:
+class HotServer:
     """Inside pytest's own loop over the items."""
 
-    def __init__(
-        self,
-        fd: int,
-        channel: Channel,
-        job: Message,
-        run: ServerPlugin,
-        ran: ExecutedCode,
-    ) -> None:
+    def __init__(self, fd: int, channel: Channel, job: Message, run: ServerPlugin, ran: ExecutedCode) -> None:
         ran.stop()
         self._fd = fd
         self._channel = channel
@@ -70,7 +63,7 @@ class Server:
         self._ran = ran
         self._tree = WorkingTree(job["top"])
         self._board = child.Board(len(run.items))
-        self._sources: Dict[str, Source] = {}
+        self._sources: Dict[str, SourceFile] = {}
         self._functions = LiveFunctions(job["top"] + os.sep, ran)
         self._modules = modules_of(job["top"])
         self._reach: Dict[int, FrozenSet[Key]] = {}
@@ -121,7 +114,7 @@ class Server:
             return self._called(message, edit, numbers, files)
         return self._laid(message, edit, numbers, files)
 
-    def _called(self, message: Message, edit: "Edit", numbers: List[int], files: Files) -> Message:
+    def _called(self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files) -> Message:
         """Call tests directly; unless that settles the candidate, run them by the protocol."""
         quick = self._laid(message, edit, numbers, files, directly=True)
         results = bytes.fromhex(quick["results"])
@@ -134,7 +127,7 @@ class Server:
         return {**answer, **spent, "retracted": retracted}
 
     def _laid(
-        self, message: Message, edit: "Edit", numbers: List[int], files: Files, *, directly: bool = False
+        self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files, *, directly: bool = False
     ) -> Message:
         """A child's answer, with `files` in the tree while it lives."""
         self._tree.put(files)
@@ -145,24 +138,24 @@ class Server:
             self._tree.sweep(self._job["scratch"])
         return {**answer, "changed": self._tree.changed}
 
-    def _reaching(self, numbers: List[int], edit: "Edit") -> List[int]:
+    def _reaching(self, numbers: List[int], edit: "CodeEdit") -> List[int]:
         """Those tests that entered an edited function, or might have: of some nothing is known."""
         if edit.files_unseen:
             return numbers
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
         return [number for number in numbers if number in reached or number not in self._reach]
 
-    def _edit(self, files: Dict[str, Optional[bytes]]) -> "Edit":
+    def _edit(self, files: Dict[str, Optional[bytes]]) -> "CodeEdit":
         """The functions to change for `files`. Raises NotHotError."""
         if self._threads > 1:
             raise NotHotError("threads are alive after the import")
-        edit = Edit()
+        edit = CodeEdit()
         edit.paths = list(files)
         for path, data in files.items():
             self._add(edit, self._tree.full(path), path, data)
         return edit
 
-    def _add(self, edit: "Edit", full: str, path: str, data: Optional[bytes]) -> None:
+    def _add(self, edit: "CodeEdit", full: str, path: str, data: Optional[bytes]) -> None:
         if data is None or not path.endswith(".py"):
             raise NotHotError("%s is no module to change in place" % path)
         filename = self._modules.get(os.path.realpath(full))
@@ -172,14 +165,14 @@ class Server:
         if filename == "":
             raise NotHotError("%s was not imported in the usual way" % path)
         if path not in self._sources:
-            self._sources[path] = Source(filename, self._tree.original(path).data or b"")
+            self._sources[path] = SourceFile(filename, self._tree.original(path).data or b"")
         source = self._sources[path]
         for old, new in source.pairs(data):
             pairs = code_diff.swaps(old, new, self._ran)
             edit.targets += self._functions.targets(pairs, source)
             edit.changed.update(key(code) for code, _ in pairs)
 
-    def _fork(self, message: Message, edit: "Edit", numbers: List[int], *, directly: bool) -> Message:
+    def _fork(self, message: Message, edit: "CodeEdit", numbers: List[int], *, directly: bool) -> Message:
         self._board.clear()
         limits = self._limits._replace(cpu=message["limit"])
         live = self._live_directly if directly else self._live
@@ -199,7 +192,7 @@ class Server:
             "speed": "hot",
         }
 
-    def _live(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
+    def _live(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
         """In the child: make the edit, run the tests."""
         edit.make()
         known, keep_going = frozenset(message["known"]), message["keep_going"]
@@ -222,14 +215,14 @@ class Server:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
             test_coverage.follow_programs(message["followed"], self._job["top"])
         return test_coverage.open_watch(
-            self._watched,
+            lambda path: warm_server.ours(path, self._job["top"]) and path not in self._rewritten,
             wanted or None,
             lines=message["lines"],
             stepped=frozenset(message["stepped"]),
             tests=self._rewritten.__contains__,
         )
 
-    def _live_directly(self, message: Message, edit: "Edit", numbers: List[int]) -> bytes:
+    def _live_directly(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
         """In the child: as `_live`, by direct calls where they are trusted; whether that left no doubt."""
         edit.make()
         sure = self._run.run_directly(
@@ -247,7 +240,7 @@ class Server:
             return
         self._way.trusted, self._way.on_trial = frozenset(places), True
         order = {"number": 0, "known": places, "keep_going": True, "limit": message["patience"]}
-        answer = self._laid(order, Edit(), places, {}, directly=True)
+        answer = self._laid(order, CodeEdit(), places, {}, directly=True)
         self._way.on_trial = False
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
@@ -275,10 +268,10 @@ class Server:
         codes: Dict[str, List[str]] = json.loads(ended.extra) if ended.extra else {}
         return codes
 
-    def _compare(self, message: Message, edits: "Dict[str, Edit]") -> bytes:
+    def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
         """In the child: record calls while the tests run, then have every candidate answer them."""
         failing = frozenset(message.get("failing", ()))
-        recorder = call_probe.Recorder(
+        recorder = call_probe.CallRecorder(
             self._functions.running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
@@ -296,17 +289,17 @@ class Server:
         codes = {number: row.codes for number, row in answers.items()}
         return json.dumps({**reply, **_shown(calls, answers), **codes}).encode("ascii")
 
-    def _answered(self, calls: List[Call], edits: "Dict[str, Edit]", until: float) -> Dict[str, Answers]:
+    def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", until: float) -> Dict[str, Answers]:
         """What the program ("", and AGAIN a second time) and every candidate answer, each in a process of its own.
 
         What a call leaves behind, in a cache or a counter, is so unknown to the others. Without those that died.
         """
         found: Dict[str, Answers] = {}
-        asked = {"": Edit(), **edits, AGAIN: Edit()}
+        asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
         for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items()):  # noqa: B905 - Python 3.9
             share = max(0.0, until - time.monotonic()) / left
 
-            def work(tell: child.Tell, edit: "Edit" = edit, share: float = share) -> None:
+            def work(tell: child.Tell, edit: "CodeEdit" = edit, share: float = share) -> None:
                 edit.make()
                 answers = call_probe.answers(calls, time.monotonic() + share, describe=True)
                 tell(json.dumps(answers).encode("ascii"))
@@ -315,10 +308,6 @@ class Server:
             if ended.ok:
                 found[number] = Answers(*json.loads(ended.extra))
         return call_probe.comparable(found, AGAIN)
-
-    def _watched(self, path: str) -> bool:
-        """Whether it is of interest who reaches the functions of the file at `path`: not for tests themselves."""
-        return warm_server.ours(path, self._job["top"]) and path not in self._rewritten
 
     def _learn(self, packed: Message) -> None:
         """Remember which functions each test entered; of the unsure ones nothing is known."""
@@ -349,7 +338,7 @@ def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[s
     return {**shown, **answered}
 
 
-class Edit:
+class CodeEdit:
     """What a candidate changes here: functions and their new code, the places of the old codes.
 
     `files_unseen`: it changes a module that is not imported yet, so who reaches it is unknown.

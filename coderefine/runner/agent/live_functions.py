@@ -8,7 +8,7 @@ import threading
 import types
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from .code_diff import NotHotError, Pairs, Source, same
+from .code_diff import NotHotError, Pairs, SourceFile, same
 
 Key = Tuple[str, int, str]
 """Where a code object comes from: file name, first line, name. Two lambdas of one line share it."""
@@ -97,7 +97,7 @@ class LiveFunctions:
         found = [function for function in self._by_key.get(key(code), ()) if function.__code__ is code]
         return found[0] if len(found) == 1 else None
 
-    def targets(self, pairs: Pairs, source: Source) -> List[Target]:
+    def targets(self, pairs: Pairs, source: SourceFile) -> List[Target]:
         """(function object, its new code) for all functions that run an old code of `pairs`.
 
         Raises NotHotError when a function at that place runs something else (a decorator rewrote it), or when the

@@ -16,34 +16,18 @@ import pytest
 
 MISSING = (ImportError, AttributeError, TypeError, LookupError)
 HOOKS = (
-    "pytest_runtest_protocol",
-    "pytest_runtest_logstart",
-    "pytest_runtest_setup",
-    "pytest_runtest_call",
-    "pytest_runtest_teardown",
-    "pytest_runtest_makereport",
-    "pytest_runtest_logreport",
-    "pytest_runtest_logfinish",
-    "pytest_pyfunc_call",
-    "pytest_exception_interact",
-    "pytest_report_teststatus",
-    "pytest_fixture_setup",
-    "pytest_fixture_post_finalizer",
-    "pytest_warning_recorded",
-    "pytest_assertion_pass",
-)
+    "pytest_runtest_protocol", "pytest_runtest_logstart", "pytest_runtest_setup", "pytest_runtest_call",
+    "pytest_runtest_teardown", "pytest_runtest_makereport", "pytest_runtest_logreport", "pytest_runtest_logfinish",
+    "pytest_pyfunc_call", "pytest_exception_interact", "pytest_report_teststatus", "pytest_fixture_setup",
+    "pytest_fixture_post_finalizer", "pytest_warning_recorded", "pytest_assertion_pass",
+)  # fmt: skip
 """Hooks by which a plugin takes part in the run of a test, or learns of it."""
 PARAMETER = "get_direct_param_fixture_func"
 """The function that pytest 8 and later puts where a plain parameter stands in for a fixture."""
 LOADED_LATE = (
-    "difflib",
-    "pprint",
-    "textwrap",
-    "linecache",
-    "_pytest._io.pprint",
-    "_pytest._io.saferepr",
+    "difflib", "pprint", "textwrap", "linecache", "_pytest._io.pprint", "_pytest._io.saferepr",
     "_pytest.assertion.util",
-)
+)  # fmt: skip
 """Modules that pytest imports at the first failure."""
 _HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(os.sep)[0]
 

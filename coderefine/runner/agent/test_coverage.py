@@ -1,4 +1,10 @@
-"""Which functions of the project each test enters, and which lines it executes, seen from inside the process."""
+"""Which functions of the project each test enters, and which lines it executes, recorded in the process itself.
+
+`open_watch` records by sys.monitoring (Python 3.12+) or by a trace function. TestSteps keeps what each line of a test
+ran, to separate setup from the failing assertion. LineRecorder serves cold runs. Programs that tests start record
+themselves: as with coverage.py, `follow_programs` puts `site/sitecustomize.py` in front of their PYTHONPATH, and
+`collect_followed` reads what they left. A program that is started with -I, -E or -S is not seen.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ import os
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple, Type
 
 from .live_functions import Key, key
 
@@ -60,9 +66,10 @@ class Watch:
         self._hits: Hits = set()
         self._unsure = False
         sys.addaudithook(self._audited)
+        self.start()
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look: the last step of making it."""
 
     def pause(self) -> None:
         """Look no more, until the next `begin`."""
@@ -253,20 +260,8 @@ def _lines_of(code: types.CodeType) -> Set[int]:
     return {line for _, _, line in code.co_lines() if line}
 
 
-def open_watch(
-    ours: Callable[[str], bool],
-    wanted: Optional[Set[Key]] = None,
-    *,
-    lines: bool = False,
-    entries: bool = True,
-    stepped: FrozenSet[int] = frozenset(),
-    tests: Callable[[str], bool] = lambda _: False,
-) -> Watch:
-    """A watch that already looks; see Watch for the parameters."""
-    make = Monitor if hasattr(sys, "monitoring") else Tracer
-    watch = make(ours, wanted, lines=lines, entries=entries, stepped=stepped, tests=tests)
-    watch.start()
-    return watch
+open_watch: Type[Watch] = Monitor if hasattr(sys, "monitoring") else Tracer
+"""Make a watch that already looks; see Watch for the parameters."""
 
 
 def packed(
@@ -293,7 +288,7 @@ def packed(
     }
 
 
-# -- What runs on behalf of each line of a test: what it asked for before it failed is not what it failed ---------
+# -- the lines of a test, one by one ----------------------------------------------------------------------
 
 
 Hit = Tuple[Key, int]
@@ -338,14 +333,14 @@ class TestSteps:
         return found
 
 
-# -- Which lines of the project each test executes in a cold run --------------------------------------------------
+# -- lines by test, in a cold run -------------------------------------------------------------------------
 
 
 Lines = Dict[str, List[int]]
 """Repo-relative path to the executed lines, ascending."""
 
 
-class Recorder:
+class LineRecorder:
     """Collects lines between `begin` and `end`; what comes before the first `begin` is import time.
 
     `only`: repo-relative paths of the files of interest; all files of the project when it is empty.
@@ -400,7 +395,7 @@ class Recorder:
         return known
 
 
-# -- Follows the Python programs that tests start: each leaves the lines it executed in a folder, for the ---------
+# -- Python programs that tests start ---------------------------------------------------------------------
 
 
 FOLDER, TOP = "CODEREFINE_FOLLOW", "CODEREFINE_TOP"

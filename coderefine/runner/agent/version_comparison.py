@@ -1,4 +1,8 @@
-"""Many calls beside those of the tests, of the same shape: what tells a general answer from one for the tests alone."""
+"""How two versions of the program answer many calls of the same shape as those of the tests.
+
+A version made for the tests alone answers the others differently. Unlike code_diff.py, `OtherVersion` need not equal an
+import of the other files: what only one version has (a helper, an import, a constant) is no hindrance.
+"""
 
 from __future__ import annotations
 
@@ -177,7 +181,7 @@ MAKERS: Dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
 }
 
 
-# -- Runs the functions of the loaded program as another version of its files has them ----------------------------
+# -- the other version ------------------------------------------------------------------------------------
 
 
 Values = List[Tuple[Dict[str, Any], str, Any, Any]]

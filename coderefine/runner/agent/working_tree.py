@@ -1,4 +1,7 @@
-"""Puts a candidate's files on disk while it is judged: code that reads itself, and programs it starts, see them."""
+"""Puts a candidate's files on disk while it is judged, and puts the tree back: also what a child changed in it.
+
+Code that reads its own source, and programs that it starts, see the candidate.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def _write(full: str, data: Optional[bytes], mtime: int) -> None:
     os.utime(full, ns=(mtime, mtime))
 
 
-# -- Notices what a child changed in the project's tree (inotify), removes what it made, and names the re ---------
+# -- changes by a child (inotify) -------------------------------------------------------------------------
 
 
 MODIFY, ATTRIB, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x40, 0x80, 0x100, 0x200
@@ -99,26 +102,10 @@ WATCHED = MODIFY | ATTRIB | MOVED_FROM | MOVED_TO | CREATE | DELETE
 NEW = CREATE | MOVED_TO
 FOLDERS = 4000
 """Most folders that are watched; a larger tree is not watched at all."""
-PASSED_OVER = frozenset(
-    [
-        ".git",
-        ".hg",
-        ".tox",
-        ".nox",
-        ".venv",
-        "venv",
-        "node_modules",
-        "__pycache__",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".hypothesis",
-        "site-packages",
-        ".eggs",
-        ".idea",
-        ".vscode",
-    ]
-)
+PASSED_OVER = frozenset((
+    ".git", ".hg", ".tox", ".nox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache",
+    ".ruff_cache", ".hypothesis", "site-packages", ".eggs", ".idea", ".vscode",
+))  # fmt: skip
 """Folders that tools write in, and that no verdict depends on."""
 
 
