@@ -1,4 +1,4 @@
-"""Whether a model can be asked at all, told without network and without heavy imports."""
+"""Whether a model can be asked at all, found out without network and without heavy imports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
 
 
 def check_price(config: Config) -> None:
-    """Raises UsageError where dollars are the only limit asked for and nobody can count them."""
+    """Raises UsageError where dollars are the only limit asked for and cannot be counted."""
     if not config.cost_alone:
         return
     from coderefine.llm.budget import price
@@ -49,9 +49,9 @@ def check_price(config: Config) -> None:
 def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Secrets that are known by their place: the model's key, credentials in headers and in the environment."""
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
-    told = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
-    logins = (match[1] for value in told for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
-    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *told, *logins)))
+    named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
+    logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
+    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *named, *logins)))
 
 
 def _authorised(headers: Mapping[str, str]) -> bool:

@@ -63,7 +63,7 @@ Price = Callable[[str, str | None, int, int, int], float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A request as it may leave, whom it goes to, and the key of its answer."""
+    """A request as it may leave, the model it goes to, and the key of its answer."""
 
     request: Request
     model: str
@@ -147,7 +147,7 @@ class Client:
         """Up to `number` answers to the same request, in an order that does not depend on time.
 
         One request with its prompt paid once where the server can give several answers. With `fill` the missing
-        ones are asked for side by side, and nobody waits for those still under way when the iterator is closed.
+        ones are asked for side by side, and those still under way are not waited for when the iterator is closed.
         Raises what `ask` raises.
         """
         model = request.model or self._config.model or ""
@@ -194,7 +194,7 @@ class Client:
         return replace(answer, text=restore(answer.text), others=others)
 
     def redact(self, text: str) -> str:
-        """`text` with secrets replaced: for what the model said and people will read."""
+        """`text` with secrets replaced: for replies of the model that people will read."""
         return self._redactor.clean(text)
 
     def models(self) -> tuple[str, ...]:
@@ -303,16 +303,16 @@ class Client:
 
     def _wait(self, error: TransientError, failed: int) -> None:
         """Pause before the next try. Raises ModelError when it has to be the end."""
-        said = self._redactor.scrub(str(error))
+        reason = self._redactor.scrub(str(error))
         pause = self._backoff.pause(failed, error.after)
         if self._closed:
             raise ModelError("the run is over")
         if failed >= self._backoff.tries:
-            raise ModelError(f"{said}; gave up after {failed} tries") from None
+            raise ModelError(f"{reason}; gave up after {failed} tries") from None
         if pause > LONGEST_WAIT:
-            raise ModelError(f"{said}; it asks to wait {pause:.0f} s: try again later") from None
+            raise ModelError(f"{reason}; it asks to wait {pause:.0f} s: try again later") from None
         self.budget.pause(pause)
-        self._note(f"{said}; try {failed + 1} of {self._backoff.tries} in {pause:.1f} s")
+        self._note(f"{reason}; try {failed + 1} of {self._backoff.tries} in {pause:.1f} s")
         time.sleep(pause)
 
     def _cost(self, model: str, prompt: int, completion: int, cached: int = 0) -> float | None:
@@ -335,9 +335,9 @@ class Client:
         with self._lock:
             if self._transport is None:
                 config = self._config
-                whom = Target(config.model or "", masked(config.base_url or OPENAI), config.api_key_env)
+                target = Target(config.model or "", masked(config.base_url or OPENAI), config.api_key_env)
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
-                self._transport = OpenAITransport(server, whom, stream=config.stream)
+                self._transport = OpenAITransport(server, target, stream=config.stream)
             return self._transport
 
 

@@ -112,7 +112,7 @@ def gather(
     code = selection.texts(_pointed(findings, cases), tests, things)
     results = [describe(findings, witness, int(MOST * share), wide=wide)]
     results.append(passing_nearby(selection.trace, cases, detailed))
-    result = "\n".join(filter(None, (*map(attrgetter("said"), things), *results)))
+    result = "\n".join(filter(None, (*map(attrgetter("note"), things), *results)))
     left = LONGEST - len(result) - sum(map(len, code.values()))
     if (over := sum(map(len, tests.values())) - left) > 0:
         tests = _shortened(_tests(detailed, cases, repository, things, most - over) | shared, left)
@@ -147,12 +147,12 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
     """The finding's test, with all that is known of its failure."""
     case = cases.get(finding.symbol)
     failure = case.failure if case else None
-    said = [finding.message, finding.evidence]
+    parts = [finding.message, finding.evidence]
     frames: tuple[str, ...] = ()
     if failure:
-        said += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
+        parts += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
         frames = tuple(frame.path for frame in failure.frames if _relative(frame.path))
-    text = "\n".join(cut(part, SEARCHED) for part in said)
+    text = "\n".join(cut(part, SEARCHED) for part in parts)
     return Failed(_test_file(finding, case), text, "::" not in finding.symbol, frames)
 
 

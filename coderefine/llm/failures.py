@@ -51,7 +51,7 @@ class UnsupportedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom we speak to, for the messages."""
+    """The server and model of a request, for messages."""
 
     model: str
     url: str
@@ -77,24 +77,24 @@ def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exceptio
 
 
 def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> Exception:
-    said = _said(error)
-    if final := _final(error, said, target):
+    reason = _server_message(error)
+    if final := _final(error, reason, target):
         return ModelError(final)
-    if error.status_code == 413 or (error.status_code in (400, 422) and CONTEXT.search(f"{error.code} {said}")):
+    if error.status_code == 413 or (error.status_code in (400, 422) and CONTEXT.search(f"{error.code} {reason}")):
         return TooLongError(
-            f"the request is longer than {target.model!r} can read; choose a model with a larger context: {said}"
+            f"the request is longer than {target.model!r} can read; choose a model with a larger context: {reason}"
         )
     if error.status_code in TRANSIENT or error.status_code >= 500:
-        return TransientError(f"the server answered {error.status_code}: {said}", retry_after(error.response.headers))
-    part = _unsupported(error, said, sent)
+        return TransientError(f"the server answered {error.status_code}: {reason}", retry_after(error.response.headers))
+    part = _unsupported(error, reason, sent)
     if part:
         return UnsupportedError(part)
-    return ModelError(f"the model's server refused the request ({error.status_code}): {said}")
+    return ModelError(f"the model's server refused the request ({error.status_code}): {reason}")
 
 
-def _final(error: APIStatusError, said: str, target: Target) -> str | None:
+def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
     """The line for an answer that no repetition will change, None for the others."""
-    status, whole, model = error.status_code, f"{error.code} {said}", target.model
+    status, whole, model = error.status_code, f"{error.code} {reason}", target.model
     lines = (
         (
             status == 401,
@@ -102,31 +102,31 @@ def _final(error: APIStatusError, said: str, target: Target) -> str | None:
         ),
         (
             status == 402 or (status in (403, 429) and bool(QUOTA.search(whole))),
-            f"the account behind {target.key_name} has no credit left ({status}): {said}",
+            f"the account behind {target.key_name} has no credit left ({status}): {reason}",
         ),
         (
             status in (400, 403, 422) and bool(FILTER.search(whole)),
-            f"the provider's content filter refused the request ({status}): {said}",
+            f"the provider's content filter refused the request ({status}): {reason}",
         ),
-        (status == 403, f"the key in {target.key_name} may not use model {model!r} (403): {said}"),
-        (status == 404, f"{target.url} knows no model {model!r} (404); check --model and base-url: {said}"),
+        (status == 403, f"the key in {target.key_name} may not use model {model!r} (403): {reason}"),
+        (status == 404, f"{target.url} knows no model {model!r} (404); check --model and base-url: {reason}"),
     )
     return next((line for holds, line in lines if holds), None)
 
 
-def _unsupported(error: APIStatusError, said: str, sent: frozenset[str]) -> str | None:
+def _unsupported(error: APIStatusError, reason: str, sent: frozenset[str]) -> str | None:
     if error.status_code not in (400, 422):
         return None
-    named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", said))]
+    named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", reason))]
     if named:
         return error.param if error.param in named else named[0]
-    if "response_format" in sent and re.search(r"json_schema|structured|response.?format", said):
+    if "response_format" in sent and re.search(r"json_schema|structured|response.?format", reason):
         return "response_format"
     return None
 
 
-def _said(error: APIStatusError) -> str:
-    """The server's own words, in one short line."""
+def _server_message(error: APIStatusError) -> str:
+    """The server's own message, in one short line."""
     body = error.body
     message = body.get("message") if isinstance(body, dict) else body
     if isinstance(message, str) and not message.lstrip().startswith("<"):

@@ -28,12 +28,12 @@ PARSER = re.compile(r"\b(?:add_argument|add_parser|add_option|option|argument|co
 @dataclass(frozen=True, slots=True)
 class MissingSymbol:
     """`tokens`: what the tests' lines that use it contain. `place`: the file where it belongs ("": not known), which
-    need not exist. `near`: the definition that it belongs to (a class, a function). `said`: a sentence on it."""
+    need not exist. `near`: the definition that it belongs to (a class, a function). `note`: a sentence on it."""
 
     tokens: tuple[str, ...]
     place: str = ""
     near: str = ""
-    said: str = ""
+    note: str = ""
 
     def used_in(self, text: str) -> bool:
         return any(re.search(rf"(?<![\w-]){re.escape(token)}(?![\w-])", text) for token in self.tokens)
@@ -41,10 +41,10 @@ class MissingSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failing test, or test module: its file, all that was said of it, and the files of its traceback."""
+    """A failing test, or test module: its file, all that the tools say of it, and the files of its traceback."""
 
     path: str
-    said: str
+    message: str
     collection: bool
     frames: tuple[str, ...] = ()
 
@@ -88,13 +88,13 @@ class _Finder:
         yield from self._unimportable()
         yield from self._attributes()
         yield from self._parameters()
-        for name in UNDEFINED.findall(self.one.said):
-            yield MissingSymbol((name,), self._innermost, said=f"{name} is not defined")
-        for name in FIXTURE.findall(self.one.said):
-            yield MissingSymbol((name,), self._fixture_module(), said=f"no fixture is called {name}")
-        for name in OPTION.findall(self.one.said):
+        for name in UNDEFINED.findall(self.one.message):
+            yield MissingSymbol((name,), self._innermost, note=f"{name} is not defined")
+        for name in FIXTURE.findall(self.one.message):
+            yield MissingSymbol((name,), self._fixture_module(), note=f"no fixture is called {name}")
+        for name in OPTION.findall(self.one.message):
             yield self._option(name)
-        for quoted, bare in FILE.findall(self.one.said):
+        for quoted, bare in FILE.findall(self.one.message):
             yield self._file(quoted or bare)
 
     @property
@@ -142,7 +142,7 @@ class _Finder:
     def _is_ours(self, dotted: str) -> bool:
         """Whether the module is the project's: relative, within a package of the project, or what the error names."""
         top = dotted.partition(".")[0]
-        return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.said
+        return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.message
 
     def _find(self, dotted: str) -> str | None:
         return self.project.find(dotted, self.one.path)
@@ -157,39 +157,39 @@ class _Finder:
             root = PurePosixPath(self.project.prefix)
             folder = root / "src" if any(self.project.listing((root / "src").as_posix())) else root
             place = (folder / f"{dotted.strip('.').replace('.', '/')}.py").as_posix()
-        said = f"there is no module {dotted}: the tests import {', '.join(names)} from it; it would be {place}"
-        return MissingSymbol((*names, last or dotted), place, said=said)
+        note = f"there is no module {dotted}: the tests import {', '.join(names)} from it; it would be {place}"
+        return MissingSymbol((*names, last or dotted), place, note=note)
 
     def _unimportable(self) -> Iterator[MissingSymbol]:
         """Names and modules that the failure says cannot be imported."""
-        for name, dotted in NAME.findall(self.one.said):
+        for name, dotted in NAME.findall(self.one.message):
             if file := self._find(dotted):
                 yield _name(name, file)
-        for dotted in MODULE.findall(self.one.said):
+        for dotted in MODULE.findall(self.one.message):
             if not self.one.collection and self._find(dotted.partition(".")[0]):
                 yield self._module(dotted, (dotted.rpartition(".")[2],))
 
     def _attributes(self) -> Iterator[MissingSymbol]:
-        for kind, of, name, owner, attribute in ATTRIBUTE.findall(self.one.said):
+        for kind, of, name, owner, attribute in ATTRIBUTE.findall(self.one.message):
             if kind == "module":
                 if file := self._find(of):
                     yield _name(name, file)
                 continue
             cls, attr = owner or of.rpartition(".")[2], attribute or name
             if found := self._definition(cls):
-                said = f"{cls} in {found.path} has no attribute {attr}"
-                yield MissingSymbol((attr,), found.path, found.name, said)
+                note = f"{cls} in {found.path} has no attribute {attr}"
+                yield MissingSymbol((attr,), found.path, found.name, note)
 
     def _parameters(self) -> Iterator[MissingSymbol]:
-        for called, name in PARAMETER.findall(self.one.said):
+        for called, name in PARAMETER.findall(self.one.message):
             if found := self._callee(called):
-                said = f"{called}() in {found.path} takes no {name}"
-                yield MissingSymbol((name,), found.path, found.name, said)
-        for called in ARITY.findall(self.one.said):
+                note = f"{called}() in {found.path} takes no {name}"
+                yield MissingSymbol((name,), found.path, found.name, note)
+        for called in ARITY.findall(self.one.message):
             if found := self._callee(called):
-                said = f"{called}() in {found.path} takes other arguments than the tests pass"
+                note = f"{called}() in {found.path} takes other arguments than the tests pass"
                 token = called.removesuffix(".__init__").rpartition(".")[2]
-                yield MissingSymbol((token,), found.path, found.name, said)
+                yield MissingSymbol((token,), found.path, found.name, note)
 
     def _callee(self, called: str) -> Definition | None:
         """The function that refused a call, as CPython names it; the class where it has no `__init__` of its own."""
@@ -215,19 +215,19 @@ class _Finder:
 
     def _option(self, name: str) -> MissingSymbol:
         """An option or command: it belongs where the others are declared."""
-        said = f"the command line knows no {name}"
+        note = f"the command line knows no {name}"
         for path in self._reached():
             module = self.project.module(path)
             for item in module.functions if module else ():
                 if module and PARSER.search("\n".join(module.lines[item.first - 1 : item.last])):
-                    return MissingSymbol((name,), path, item.name, f"{said}; others are in {path}")
-        return MissingSymbol((name,), said=said)
+                    return MissingSymbol((name,), path, item.name, f"{note}; others are in {path}")
+        return MissingSymbol((name,), note=note)
 
     def _file(self, path: str) -> MissingSymbol:
         folder = PurePosixPath(path).parent.as_posix()
         beside = ", ".join(PurePosixPath(other).name for other in self.project.listing(folder))
-        said = f"there is no file {path}" + (f"; beside it are {beside}" if beside else "")
-        return MissingSymbol((PurePosixPath(path).name,), self._innermost, said=said)
+        note = f"there is no file {path}" + (f"; beside it are {beside}" if beside else "")
+        return MissingSymbol((PurePosixPath(path).name,), self._innermost, note=note)
 
 
 def _local_name(alias: ast.alias) -> str:
@@ -236,10 +236,10 @@ def _local_name(alias: ast.alias) -> str:
 
 def _name(name: str, file: str) -> MissingSymbol:
     """A name that an existing module does not define."""
-    said = f"{name} is looked for in {file}, which does not define it"
+    note = f"{name} is looked for in {file}, which does not define it"
     if file.endswith("/__init__.py"):
-        said += f"; as a module it would be {PurePosixPath(file).parent / name}.py"
-    return MissingSymbol((name,), file, said=said)
+        note += f"; as a module it would be {PurePosixPath(file).parent / name}.py"
+    return MissingSymbol((name,), file, note=note)
 
 
 def _plugins(text: str) -> Iterator[str]:

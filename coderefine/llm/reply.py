@@ -72,17 +72,17 @@ class Block:
 
 def refused(text: str) -> str | None:
     """The reason of a reply that says NO REPAIR and edits nothing; None for any other."""
-    said = THOUGHT.sub("", text)
-    found = None if SEARCHED.search(said) else NO_REPAIR.search(said)
+    answer = THOUGHT.sub("", text)
+    found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """(path, symbol) of each `NEED path:symbol` line in a reply without edits; either may be empty."""
-    said = THOUGHT.sub("", text)
-    if SEARCHED.search(said):
+    answer = THOUGHT.sub("", text)
+    if SEARCHED.search(answer):
         return ()
-    return tuple(dict.fromkeys(_need(line) for line in NEED.findall(said)))
+    return tuple(dict.fromkeys(_need(line) for line in NEED.findall(answer)))
 
 
 def _need(line: str) -> tuple[str, str]:
@@ -97,10 +97,10 @@ def _need(line: str) -> tuple[str, str]:
 
 def mentioned(text: str) -> tuple[str, ...]:
     """Files and names that the prose of a reply without edits writes as code, in order."""
-    said = THOUGHT.sub("", text)
-    if SEARCHED.search(said):
+    answer = THOUGHT.sub("", text)
+    if SEARCHED.search(answer):
         return ()
-    found = (next(filter(None, match)) for match in MENTIONED.findall(said))
+    found = (next(filter(None, match)) for match in MENTIONED.findall(answer))
     return tuple(dict.fromkeys(name.strip("()") for name in found))
 
 
@@ -189,7 +189,7 @@ def _path(line: str) -> str:
 
 
 def _prose(lines: list[str]) -> str:
-    """What was said before the first block, without fences and without its path line."""
+    """What stands before the first block, without fences and without its path line."""
     kept = [line for line in lines if not FENCE.match(line)]
     while kept and (not kept[-1].strip() or _path(kept[-1])):
         kept.pop()

@@ -58,16 +58,16 @@ class Request:
     def key(self, model: str, ordinal: int) -> str:
         """sha256 over what decides the answer; `ordinal` counts identical requests of one run from 0."""
         schema = [self.schema.name, self.schema.body] if self.schema else None
-        said = [[message.role, message.text] for message in self.messages]
+        messages = [[message.role, message.text] for message in self.messages]
         samples = [self.samples] if self.samples > 1 else []
-        decides = [model, said, self.temperature, schema, ordinal, *samples]
+        decides = [model, messages, self.temperature, schema, ordinal, *samples]
         whole = json.dumps(decides, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said. `finish` is the server's word: stop, length, content_filter …
+    """The reply of the model. `finish` is the reason that the server gives: stop, length, content_filter …
 
     Token counts are the server's own, or estimates when it sent none (`counted` is then False).
     `others` are further samples of the same request, each (text, finish); the counts cover them all.
@@ -98,7 +98,7 @@ class Answer:
         try:
             given = json.loads(text)
             given.pop("asked", None)
-            others = tuple((str(said), str(finish)) for said, finish in given.pop("others", ()))
+            others = tuple((str(sample), str(finish)) for sample, finish in given.pop("others", ()))
             return cls(**given, others=others)
         except (ValueError, TypeError, AttributeError) as error:
             raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error

@@ -1,4 +1,4 @@
-"""What a model says about code by given criteria: read from JSON, checked against the code, added up by us."""
+"""A review by a model of code by given criteria: read from JSON, checked against the code, added up by us."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ def _under(path: str, glob: str) -> bool:
     return fnmatchcase(path, glob) or path == plain or path.startswith(f"{plain}/")
 
 
-def opinion(said: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:
-    """`said` (as SCHEMA has it) about `texts` by path; what it says of other code or other criteria is dropped."""
+def opinion(answer: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:
+    """`answer` (as SCHEMA has it) about `texts` by path; what it says of other code or other criteria is dropped."""
     known = {criterion.name: criterion for criterion in criteria}
     scores: dict[str, float] = {}
-    for item in said["scores"]:
+    for item in answer["scores"]:
         name = _name(item["criterion"], known)
         if name and LOWEST <= item["score"] <= HIGHEST:
             scores.setdefault(name, float(item["score"]))
-    remarks = tuple(dict.fromkeys(_remarks(said["findings"], known, texts)))
+    remarks = tuple(dict.fromkeys(_remarks(answer["findings"], known, texts)))
     missing = tuple(name for name in known if name not in scores)
-    return Opinion(scores, remarks, missing, len(said["findings"]) - len(remarks))
+    return Opinion(scores, remarks, missing, len(answer["findings"]) - len(remarks))
 
 
 def _remarks(
@@ -93,12 +93,12 @@ def _remarks(
             yield Remark(known[name], path, line, quote, problem, advice)
 
 
-def _name(said: str, known: Mapping[str, Criterion]) -> str | None:
+def _name(written: str, known: Mapping[str, Criterion]) -> str | None:
     """The criterion that is meant: its name, or the last part of it when that is one criterion's alone."""
-    said = said.strip()
-    if said in known:
-        return said
-    ends = [name for name in known if name.rsplit("/", 1)[-1] == said]
+    written = written.strip()
+    if written in known:
+        return written
+    ends = [name for name in known if name.rsplit("/", 1)[-1] == written]
     return ends[0] if len(ends) == 1 else None
 
 

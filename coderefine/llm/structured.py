@@ -38,8 +38,8 @@ def ask_json(client: Client, request: Request) -> Mapping[str, Any]:
     try:
         return read(text, request.schema)
     except ReplyError as fault:
-        said = Message("assistant", text[:2000] or "(nothing)")
-        again = (*request.messages, said, Message("user", f"{fault} Answer with the JSON object alone."))
+        reply = Message("assistant", text[:2000] or "(nothing)")
+        again = (*request.messages, reply, Message("user", f"{fault} Answer with the JSON object alone."))
         return read(client.ask(replace(request, purpose="again", messages=again)).text, request.schema)
 
 

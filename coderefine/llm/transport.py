@@ -160,7 +160,7 @@ def _read(result: ChatCompletion, request: Request) -> Answer:
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
-    """A streamed answer. Without a finish reason it was cut, however politely the connection ended."""
+    """A streamed answer. Without a finish reason it was cut."""
     began = time.monotonic()
     texts: dict[int, str] = {}
     finished: dict[int, str] = {}

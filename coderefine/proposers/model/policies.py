@@ -82,4 +82,4 @@ POLICIES = {
     # Feedback on the last output, refine it, with all outputs and all feedback in the prompt (Madaan et al. 2023).
     "self-refine": Policy(lambda: repeat(Move("refine", Base.LAST, correct=False)), History.TRANSCRIPT),
 }
-"""The configuration's word for a policy -> the policy."""
+"""Policies by the name that the configuration has for them."""

@@ -30,7 +30,7 @@ SECONDS = 30.0
 
 NEAR = 5
 FREEDOM = Freedom()
-"""How far traced tests are let loose: they may run a patch that nobody has judged yet (see Ask)."""
+"""How far traced tests are confined: they may run a patch that was not judged yet (see Ask)."""
 
 DEADLY = (HANG, "Exit", "Crash")
 
