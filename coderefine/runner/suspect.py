@@ -11,6 +11,9 @@ from coderefine.runner.run_results import RunResults
 LEAST, MOST, USUAL = 5.0, 10.0, 100.0
 """CPU seconds after which it is certain that a test hangs: `USUAL` times the slowest other's, within the first two."""
 
+WAITING = 6.0
+"""Wall seconds that it may take for each of these: it may have to wait for a processor."""
+
 
 class Suspect:
     """The test that `run` runs; its process ends with the block at the latest."""
@@ -20,7 +23,7 @@ class Suspect:
         self._run = run
         self._results = run.results.of_running()
         certain = min(MOST, max(LEAST, USUAL * run.results.slowest))
-        self._limits = replace(limits, computing=certain, glance=None)
+        self._limits = replace(limits, computing=certain, glance=None, test=max(limits.test, WAITING * certain))
         self._frames = frames_of(run.stacks(), run.start.view.top)
         self._threads = ThreadPoolExecutor(1)
 
