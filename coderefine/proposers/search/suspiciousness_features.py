@@ -90,8 +90,9 @@ KIND = 0.7
 """Statements that do what actual and expected value differ by (letter case, blanks, order)."""
 JUMP = 0.7
 """Loops, their jumps and what makes their conditions, in the function that hangs."""
-ONE_WAY, MANY = 0.3, 4
-"""Conditions that went one way only in all tests watched, when there are at least MANY of them."""
+ONE_WAY, NEVER, MANY = 0.3, 0.6, 4
+"""Conditions that went one way only in all tests watched, and loops that none of them entered, when at least MANY
+tests come there."""
 SHOWN = -1.2
 """Code that only shows values: pytest calls it because a test failed."""
 SIZE = 0.005
@@ -259,12 +260,16 @@ def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
 
 
 def one_way(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
-    """A suite that passed before took most branches; those that guard against errors aside."""
+    """A suite that passed before took most branches, except those that guard against errors, and entered most loops."""
     for stmt in stmts:
-        if isinstance(stmt, ast.If) and not isinstance(stmt.body[0], ast.Raise) and evidence.ran.get(stmt, 0) >= MANY:
+        if evidence.ran.get(stmt, 0) < MANY:
+            continue
+        if isinstance(stmt, ast.If) and not isinstance(stmt.body[0], ast.Raise):
             taken = [block[0] in evidence.ran for block in (stmt.body, stmt.orelse) if block]
             if not all(taken):
                 yield stmt, ONE_WAY
+        elif isinstance(stmt, ast.While | ast.For | ast.AsyncFor) and stmt.body[0] not in evidence.ran:
+            yield stmt, NEVER
 
 
 def _places(stmt: ast.stmt) -> int:

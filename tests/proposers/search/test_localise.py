@@ -207,3 +207,10 @@ def test_a_condition_that_only_guards_says_nothing() -> None:
     module = module_of("def f(a):\n    x = a\n    if x > 9:\n        raise ValueError\n    y = [2, x]\n    return y\n")
     both = {"bad": lines(2, 3, 5, 6), "good": lines(2, 3, 6)}
     assert ranked({"m.py": module}, both, [case("bad")])[0] == 5
+
+
+def test_a_loop_that_no_test_enters() -> None:
+    loop = "    while number > most:\n        found.append(number)\n"
+    module = module_of(f"def upto(most):\n    found = []\n    number = 0\n{loop}    return found\n")
+    every = dict.fromkeys("abcd", lines(2, 3, 4, 6))
+    assert ranked({"m.py": module}, every, [case(name) for name in "abcd"])[0] == 4
