@@ -211,6 +211,8 @@ def test_a_condition_that_only_guards_says_nothing() -> None:
 
 def test_a_loop_that_no_test_enters() -> None:
     loop = "    while number > most:\n        found.append(number)\n"
-    module = module_of(f"def upto(most):\n    found = []\n    number = 0\n{loop}    return found\n")
+    module = module_of(
+        f"def upto(most):\n    found = []\n    number = len(found) * 2 + len(found)\n{loop}    return found\n"
+    )
     every = dict.fromkeys("abcd", lines(2, 3, 4, 6))
     assert ranked({"m.py": module}, every, [case(name) for name in "abcd"])[0] == 4
