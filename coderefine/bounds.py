@@ -1,6 +1,6 @@
-"""Bounds of radon's figures that need no radon (their proofs: critics/maintainability.py, critics/complexity.py).
+"""Bounds of radon's metrics without importing radon (proofs: critics/maintainability.py, critics/complexity.py).
 
-Neither `re` nor `ast` is imported: a hook that has 30 ms cannot give them 10.
+`re` and `ast` are not imported at module level: they take 10 of the hook's 30 ms.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ ONLY_TREE = 0x400
 COUNTED = ("If", "IfExp", "For", "AsyncFor", "While", "ExceptHandler", "Assert", "comprehension", "match_case")
 BELOW = ("body", "handlers", "orelse", "finalbody", "cases")
 ANGLE = 4.01
-"""Lines of comment per line of code, in radians of a per cent, at which radon's sine turns negative."""
+"""Percentage of comment lines, converted to radians, above which the sine in radon's formula is negative."""
 
 
 def words(text: str) -> list[str]:
-    """Whatever may be a keyword; digits part words, for `1if x else 2` has two."""
+    """Split `text` into possible keywords; digits are separators, because `1if x else 2` contains two keywords."""
     return text.translate(SPACES).split()
 
 
 def decisions(text: str) -> int:
-    """No less than the decision points in it: each is written with a keyword of its own."""
+    """Return an upper bound of the number of decision points: each one has a keyword of its own."""
     found = words(text)
     return sum(map(found.count, DECISIONS))
 
 
 def surely_simple(text: str, limit: int) -> bool:
-    """Whether the text alone shows that no function of it is more complex than `limit`."""
+    """Return whether the keywords alone show that no function is more complex than `limit`."""
     return decisions(text) < limit
 
 
 def surely_maintainable(text: str, floor: float) -> bool:
-    """Whether the text alone shows that its index is not below `floor`, whatever its comments."""
+    """Return whether the text alone shows that its maintainability index is at least `floor`, whatever its comments."""
     return bound(text, _logical(text), -1.0) >= floor
 
 
 def surely_fine(text: str, limit: int, floor: float) -> bool:
-    """Both, by the places of functions and strings where the text alone does not show it."""
+    """Return whether `text` meets both `limit` and `floor`; parse it only where the text alone does not show this."""
     simple, maintainable = surely_simple(text, limit), surely_maintainable(text, floor)
     if simple and maintainable:
         return True
@@ -61,7 +61,7 @@ def surely_fine(text: str, limit: int, floor: float) -> bool:
 
 
 def bound(code: str, logical: int, sine: float) -> float:
-    """A number the index cannot be below. `sine`: the least the comments' sine can be."""
+    """Return a lower bound of the maintainability index. `sine`: the lowest value of the comments' sine term."""
     found = words(code)
     signs = sum(map(code.count, SIGNS)) - 2 * code.count("->") + code.count("==") + code.count("!=")
     length = 3 * (signs + sum(map(found.count, NAMED)))

@@ -102,7 +102,7 @@ class Drafted:
         return {self._task.drafted: f"{head}\n{text}".encode()}
 
     def _run(self, view: View, ask: Ask) -> Check:
-        """The drafted tests alone, confined as tightly as an attempt's tests can be."""
+        """Run only the drafted tests, in the tightest sandbox."""
         python, text = str(self._interpreter.path), self._text or ""
         self._listen(Event("critic", self.name))
         sandbox.run(view, (python, "-c", WRITE, self._name), TIGHT, cwd=self._place.prefix, stdin=text.encode())

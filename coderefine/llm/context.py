@@ -127,13 +127,13 @@ def gather(
 
 
 def given_files(task: Task, read: Read) -> str:
-    """The files that the task gives to be read, not to be changed."""
+    """Return the read-only files of the task, fenced."""
     texts = {path: text for path in task.given if (text := read(path))}
     return fenced_files("given", {path: cut(text, GIVEN) for path, text in texts.items()}, mark(texts.values()))
 
 
 def text_of(data: bytes | None) -> str | None:
-    """`data` as text with plain line ends, None when it is none."""
+    """Decode `data` to text with LF line ends; None if it is not text."""
     source = decode(data) if data is not None else None
     return source.text if source else None
 

@@ -99,11 +99,11 @@ class _Finder:
 
     @property
     def _innermost(self) -> str:
-        """The innermost file of the traceback that is not the test's own."""
+        """Return the innermost file of the traceback that is not the test file."""
         return next((path for path in reversed(self.one.frames) if path != self.one.path), "")
 
     def _failing_imports(self) -> Iterator[MissingSymbol]:
-        """All that a test module imports in vain: pytest names the first only."""
+        """Yield every import of the test module that fails; pytest reports only the first."""
         module = self.project.module(self.one.path)
         for item in module.tree.body if module else ():
             if isinstance(item, ast.ImportFrom):

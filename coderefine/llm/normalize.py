@@ -47,7 +47,7 @@ def _head(text: str, most: int) -> str:
 
 
 def mark(texts: Iterable[str]) -> str:
-    """A mark that the delimited text cannot contain, since it depends on it."""
+    """Return a delimiter mark: a digest of `texts`, so that they cannot contain it in advance."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:6]
 
 

@@ -337,7 +337,7 @@ def _style(module: Module, thing: MissingSymbol, names: Collection[str]) -> Coll
 
 
 def _belonging(module: Module, name: str) -> list[Definition]:
-    """What something missing belongs to: a function alone; a class with its methods, as far as they are short."""
+    """Return the definition `name`; for a class also its methods, only `__init__` if the class is long."""
     near = module.by_name.get(name)
     if near is None or not isinstance(near.node, ast.ClassDef):
         return [near] if near else []

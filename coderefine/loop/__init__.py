@@ -1,1 +1,1 @@
-"""The loop: critique, propose, judge, refine, prove. Nothing is imported here: `check` needs one module of it."""
+"""The refinement loop: critique, propose, judge, refine, prove. Imports nothing: `check` needs one module only."""

@@ -1,4 +1,4 @@
-"""The advisers' turn: once the gates are content, and never against them."""
+"""Run the advisers (critics that do not gate), once all gates pass; advice never overrides a gate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coderefine.loop.state import State, advice_on, advised
 
 
 def content(state: State) -> bool:
-    """Whether the best attempt leaves nothing to do; the advisers are asked about it if they were not yet."""
+    """Return whether the best attempt leaves nothing to do; run the advisers on it if they have not run yet."""
     if not state.clean(state.best):
         return False
     if state.parts.advice and not advice_on(state.best):
@@ -22,10 +22,10 @@ def content(state: State) -> bool:
 
 
 def heard(state: State, attempt: Attempt) -> Attempt:
-    """`attempt` with the advisers' word when they were heard about the best: they compare like with like.
+    """Return `attempt` with the advisers' checks, if the best attempt has such checks to compare with.
 
-    One that the gates like less is refused without asking them, and so is one that an adviser says no to. Raises
-    CriticError, and what a model's client raises.
+    An attempt with worse gates is refused without running the advisers; one that an adviser rejects is refused.
+    Raises CriticError, and the errors of the model's client.
     """
     if not advice_on(state.best):
         return attempt
@@ -39,7 +39,7 @@ def heard(state: State, attempt: Attempt) -> Attempt:
 
 
 def _ask_about_best(state: State) -> None:
-    """An adviser that cannot be understood is not heard in this run; it blocks nothing."""
+    """Run the advisers on the best attempt. If one fails, it is replaced by a note and blocks nothing."""
     state.say("stage", "review")
     try:
         checks = _said(state, state.best)
@@ -57,7 +57,7 @@ def _said(state: State, attempt: Attempt) -> tuple[Check, ...]:
 
 
 def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
-    """What the advisers say of `attempt`; those that compare see its rivals open beside it."""
+    """Run the advisers on `attempt`; those that compare also get views of the first and the best advised attempt."""
     ask = _ask(state, attempt)
     first = next(one for one in state.attempts if advice_on(one))
     rivals = (first,) if first.number == state.best.number else (first, state.best)
@@ -75,7 +75,7 @@ def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
 
 
 def _with_word(critic: str, views: Sequence[View], rivals: Sequence[Attempt]) -> list[tuple[View, Check]]:
-    """Each view with what `critic` said of it."""
+    """Pair each view with the check of `critic` on it."""
     return [(view, rival.check(critic) or Check(critic)) for view, rival in zip(views, rivals, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Pieces of a proved patch, each proved alone: what a reviewer may accept one by one."""
+"""Prove each piece of a proved patch alone, so that a reviewer can accept them one by one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from coderefine.loop.proof import proved_once
 from coderefine.loop.state import Parts, State, failing
 
 MOST = 30
-"""Pieces that are tried; each costs a run of all tests."""
+"""Maximum number of pieces that are tried; each costs a run of all tests."""
 
 
 def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[Attempt | None]:
-    """For each of `pieces` its attempt when it holds alone, else None.
+    """Yield for each of `pieces` its proved attempt, or None if the piece cannot be applied alone.
 
-    It holds when it may be published, and leaves no test red that the whole patch turns green.
+    It can if it may be published and if every test that the whole patch repairs also passes with the piece alone.
     """
     state = State(parts, attempts=[outcome.baseline], flaky=frozenset(outcome.evidence.flaky))
     for number, piece in enumerate(pieces, 1):

@@ -1,7 +1,7 @@
-"""Whether a patch answers as the code before it did: on calls that the tests make, and on calls near them.
+"""Check that a patch preserves behaviour: compare results of the tests' calls, and of variants of these calls.
 
-For tasks that may not change what the code does, where tests alone are too thin to hold it (seeds: a green
-"improvement" that changes `fibonacci(-1)`).
+Used for tasks that must not change behaviour, where the tests alone are too weak (example: an "improvement" that
+passes all tests and changes `fibonacci(-1)`).
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from coderefine.runner.candidates import Codes
 from coderefine.runner.cold_pool import open_any_pool
 
 SUITE = 10.0
-"""Seconds of tests above which it is not looked at: each version would run them all once more."""
+"""Duration of the tests, in seconds, above which nothing is compared: each version runs them all once more."""
 PATIENCE = 4.0
 """Seconds for the calls of one version."""
 RAISED, ENDLESS = "!", "~"
-"""How an answer begins that is none (runner/agent/call_probe.py)."""
+"""Prefixes of codes that stand for no value: an exception, a timeout (runner/agent/call_probe.py)."""
 UNSAID = "its behaviour was not compared beyond the tests"
 
 Answers = Mapping[str, Codes]
-"""Two answers to each call, by the call."""
+"""The results of two runs of each call, by call."""
 
 
 class Keeper(Protocol):
-    """Holds patches to what the code did before."""
+    """Checks that patches preserve the behaviour of the code."""
 
     def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """No when a call that had a value has another one now. `reason` says what was compared, or why nothing was.
+        """Return a negative verdict if a call that returned a value now has another result.
 
-        `cases`: the tests at the start, by id.
+        The verdict's `reason` describes what was compared, or why nothing was. `cases`: the baseline's tests, by id.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """`keeper`, whose recorded word on an attempt stands: what the clock or chance has a part in comes out once."""
+    """Wraps `keeper` and reuses recorded verdicts on attempts, since timing and chance may change a second one."""
 
     keeper: Keeper
     attempts: Sequence[Attempt]
 
     def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """The recorded no; a recorded yes with what is compared now."""
+        """Return the recorded verdict on the patch; a positive one gets the reason of a new comparison."""
         known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
         if known is None:
             return self.keeper.kept(views, patch, cases)
@@ -61,8 +61,10 @@ class Recalled:
 
 @dataclass(slots=True)
 class Behaviour:
-    """Compares patches of one project with its start: each version, whatever was changed in it, in a server of its
-    own that records the tests' calls and answers them, and calls near them."""
+    """Compares patched versions of one project with the baseline.
+
+    Each version runs in a server of its own, which records the tests' calls and repeats them and variants of them.
+    """
 
     place: Place
     interpreter: Interpreter
@@ -87,7 +89,7 @@ class Behaviour:
         statuses = {name: case.status for name, case in cases.items()}
         seconds = {name: case.seconds for name, case in cases.items()}
         parts = (views, self.place, self.interpreter, self.config)
-        # One worker observes and answers: a second one would only be started.
+        # One worker runs both the observation and the probe: a second one would have nothing to do.
         with open_any_pool(*parts, patch=patch, expected=statuses, seconds=seconds, workers=1) as pool:
             names = [name for name in pool.tests if name in statuses and not statuses[name].bad]
             pool.observe((), names)
@@ -95,7 +97,7 @@ class Behaviour:
 
 
 def compared(before: Answers, after: Answers) -> Verdict:
-    """Calls whose two answers differ (by chance, by the clock) say nothing; neither do those that only one has."""
+    """Return the verdict on two sets of results; calls with unstable results, or in one set only, are ignored."""
     if not before:
         return _unsaid("the tests make no call that can be repeated")
     valued = {call: code for call, code in _steady(before).items() if not code.startswith((RAISED, ENDLESS))}

@@ -1,8 +1,8 @@
-"""How tightly the tests of an attempt are confined: as tightly as the project's own tests bear.
+"""Choose the sandbox for the tests of an attempt: the tightest in which the project's own tests pass.
 
-The baseline runs as free as the user's own code may; attempts run confined, and only when that may be what hurts
-them is the untouched tree asked: it runs once more, watched, and attempts may then do what it did; only where that is
-not enough the sandbox is loosened step by step (sandbox/permissions.py).
+The baseline runs with the permissions of the user; attempts run in the sandbox. If tests of an attempt fail that the
+sandbox may have broken, they run on the unchanged tree while their accesses are recorded, and attempts are granted
+these. If that is not enough, the sandbox is loosened step by step (sandbox/permissions.py).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from coderefine.loop.flaky import ladder
 from coderefine.loop.state import State, tests
 
 MOST = 20
-"""Tests that are asked whether the sandbox is to blame: what one project's tests need is mostly alike."""
+"""Maximum number of tests run to see whether the sandbox is the cause: tests of a project need much the same."""
 
 
 def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
-    """What `run` makes of `ask` in the sandbox; once more, when tests were lost to the sandbox and it is loosened."""
+    """Return the attempt of `run(ask)` in the sandbox; run again if the sandbox broke tests and was loosened."""
     try:
         attempt = run(replace(ask, freedom=state.freedom))
     except CriticError:
-        # Whether pytest can start at all shows on any test.
+        # Any test shows whether pytest can start at all.
         if not _loosened(state, _fine(state)[:MOST], ask):
             raise
         return run(replace(ask, freedom=state.freedom))
@@ -35,7 +35,7 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 
 
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
-    """Tests that passed at the baseline and were asked for, and do not pass now, or could not be collected."""
+    """Return the requested tests that passed at the baseline and do not now; any passing ones if collection failed."""
     before, now = state.baseline.cases, attempt.cases
     if any(case.status.bad and name not in before for name, case in now.items()):
         return _fine(state)[:MOST]
@@ -44,13 +44,13 @@ def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
 
 
 def _fine(state: State) -> Sequence[str]:
-    """Tests that pass at the baseline."""
+    """Return the tests that pass at the baseline and are not flaky."""
     cases = state.baseline.cases.values()
     return [case.id for case in cases if not case.status.bad and case.id not in state.flaky]
 
 
 def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
-    """Whether the sandbox had to be loosened for `names` to pass on the untouched tree."""
+    """Loosen the sandbox until `names` pass on the unchanged tree; return whether it was changed."""
     asked = tuple(name for name in names if name not in state.bears)[:MOST]
     if not asked:
         return False
@@ -66,7 +66,7 @@ def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
 
 
 def _pass(state: State, critic: Critic, ask: Ask) -> bool:
-    """Whether the tests of `ask` are fine on the untouched tree."""
+    """Return whether all tests of `ask` pass on the unchanged tree."""
     try:
         (check,) = critique(state.parts.views, (critic,), Patch(), ask)
     except CriticError:

@@ -1,4 +1,4 @@
-"""Confirm, beside the search, what the baseline shows of its failing tests: that they always fail."""
+"""Confirm, in parallel with the first proof, that the baseline's failing tests always fail."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from coderefine.core import Ask, Critic, Views
 from coderefine.loop.flaky import OTHER_SEED, unsteady
 
 SUSPECT, SLOW = 2.0, 3.0
-"""CPU seconds after which a test is taken to hang: on the untouched tree (see runner/suspect.py), and on others."""
+"""CPU seconds after which a test counts as hanging: on the unchanged tree (see runner/suspect.py), on patched ones."""
 FAILED = 1
-"""How often a test has failed alone when it comes here."""
+"""Number of times that each test has already failed alone before it is confirmed."""
 
 
 class Confirmation:
-    """Nothing to confirm, unless `begin` was called."""
+    """Reruns failing tests in a background thread; does nothing until `begin` is called."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1)
         self._steady: Future[frozenset[str]] | None = None
 
     def begin(self, views: Views, critic: Critic, steady: tuple[str, ...], ask: Ask) -> None:
-        """Run `steady`, tests that have failed alone once, until they have failed often enough."""
+        """Start to rerun `steady`, tests that have failed alone once, until it is certain that they always fail."""
         if steady:
             ask = replace(ask, seed=OTHER_SEED)
             self._steady = self._threads.submit(unsteady, views, critic, steady, ask, failed=FAILED)
 
     def flaky(self) -> frozenset[str]:
-        """Tests that pass now and then after all; none from the second time on. Waits for them."""
+        """Wait for the reruns and return the tests that passed in some of them; empty from the second call on."""
         if self._steady is None:
             return frozenset()
         found, self._steady = self._steady.result(), None
         return found
 
     def close(self) -> None:
-        """End what still runs."""
+        """Stop the reruns that are still running."""
         if self._steady is not None and not self._steady.done():
             with proc.stopped():
                 self._threads.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Run the critics on one tree, side by side, each group in a view of its own."""
+"""Run the critics on one tree, in parallel, each group in a view of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from coderefine.core import Ask, Check, Critic, Patch, View, Views
 from coderefine.errors import VoidError
 
 RUNS_THE_PROJECT = "pytest"
-"""The critic that executes project code: it gets a view alone, so that what tests write is seen by no other."""
+"""The critic that executes project code: it gets a view of its own, so that no other critic sees what tests write."""
 
 Look = Callable[[View, list[Check]], None]
 
 
 def _look_away(_view: View, _checks: list[Check]) -> None:
-    """Most callers need only the checks."""
+    """Do nothing: most callers need only the checks."""
 
 
 def critique(
@@ -29,11 +29,11 @@ def critique(
     before: Sequence[Check] = (),
     look: Look = _look_away,
 ) -> tuple[Check, ...]:
-    """One Check per critic on baseline + `patch`, in the order of `critics`.
+    """Return one Check per critic on baseline + `patch`, in the order of `critics`.
 
-    `before` are earlier checks of the same baseline: a critic that looked at `ask.changed` only has the rest
-    carried over from them. `look` sees each view after its critics are done. Raises what the first failing
-    critic raised, once its siblings are done; Ctrl-C kills what runs.
+    `before`: earlier checks of the same baseline; if a critic checked only `ask.changed`, the rest is copied from
+    them. `look` is called with each view after its critics have run. Raises the error of the first failing critic,
+    after the others have finished; Ctrl-C kills running processes.
     """
     groups = [group for group in _groups(critics) if group]
     pool = ThreadPoolExecutor(max_workers=max(1, len(groups)))
@@ -56,7 +56,7 @@ def _groups(critics: Sequence[Critic]) -> tuple[list[Critic], list[Critic]]:
 
 
 def _group(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
-    """The checks of `group`; from a view of another kind when the first one did not run the patched code."""
+    """Return the checks of `group`; retry in another kind of view if the first one did not run the patched code."""
     try:
         return _in_view(views, group, patch, ask, look)
     except VoidError as error:
@@ -77,7 +77,7 @@ def _results(futures: Sequence[Future[list[Check]]]) -> list[Check]:
 
 
 def _whole(check: Check, before: Check | None, ask: Ask) -> Check:
-    """`check` with what it did not look at again carried over from `before`."""
+    """Complete `check` with the results of `before` for what it did not check again."""
     if check.complete or before is None or ask.changed is None:
         return check
     if check.cases or before.cases:

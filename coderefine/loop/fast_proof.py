@@ -1,7 +1,7 @@
-"""--fast-proof: prove with the tests that can reach the patch, and carry the others' outcomes over from the baseline.
+"""--fast-proof: run only the tests that can reach the patch, and copy the outcomes of the others from the baseline.
 
-Which can is what the import graph says, and, where the hook has left one, its coverage map. Neither sees what tests
-reach by a module's name that is computed, by reading files, or through programs that the code under test starts.
+Which tests can reach it follows from the import graph and, if there is one, from the hook's coverage map. Neither
+covers modules imported by a computed name, files that are read, or programs that the code under test starts.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from coderefine.import_graph import reached
 from coderefine.project.affected_tests import above, conftests_of, python_files, users
 
 SLOW = 60.0
-"""Seconds of tests from which on it is said what a proof costs."""
+"""Duration of the tests, in seconds, from which on the user is told the cost of a proof."""
 PROGRAMS = re.compile(rb"\b(?:subprocess|runpy|pytester|testdir|script_runner|Popen|os\.(?:system|popen|spawn|exec))")
-"""Words of tests that start programs: these may reach what the tests do not import."""
+"""Identifiers in tests that start programs, which may reach code that the tests do not import."""
 SPECIAL = ("conftest.py", "__init__.py")
-"""Files that pytest reads for the sake of others: tests in them (doctests) always run."""
+"""Files that pytest loads for other test files: tests in them (doctests) always run."""
 
 Same = Callable[[Collection[str], Mapping[str, bytes]], Collection[str]]
 
 
 def none_same(_tests: Collection[str], _patched: Mapping[str, bytes]) -> frozenset[str]:
-    """No test is known to run as it did: there is no coverage map of this tree."""
+    """Return no tests: without a coverage map, none is known to be unaffected."""
     return frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The test files to run, named as in test ids; None for all, and then `why`."""
+    """`files`: the test files to run, named as in test ids (None: all). `why`: the reason for running all."""
 
     files: tuple[str, ...] | None = None
     why: str = ""
@@ -46,8 +46,8 @@ WHOLE = Selection()
 class FastProof:
     """Chooses the tests of a proof.
 
-    `plugins`: files that pytest loads by name. `under`: files that have another content in the views than below `top`.
-    `same`: which of some test files surely run as they did when files change so (the coverage map).
+    `plugins`: files that pytest loads by name. `under`: files whose content in the views differs from that below `top`.
+    `same`: returns those of given test files that certainly do not execute given changes (coverage map).
     """
 
     top: Path
@@ -57,7 +57,10 @@ class FastProof:
     same: Same = none_same
 
     def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> Selection:
-        """The files of the tests that failed (`cases`: the baseline's), of those `judged`, and that reach `patch`."""
+        """Select the files of failing tests, those in `judged`, and those that can reach `patch`.
+
+        `cases`: the baseline's tests, by id.
+        """
         there = self._files()
         if why := next(chain(self._unseen(patch, there), _uncollected(cases, there)), ""):
             return Selection(why=why)
@@ -77,12 +80,12 @@ class FastProof:
         return Selection(tuple(dict.fromkeys(name.partition("::")[0] for name in cases if cases[name].path in chosen)))
 
     def _files(self) -> set[str]:
-        """The Python files of the tree that is checked."""
+        """Return the Python files of the tree that is checked."""
         gone = {path for path, data in self.under.items() if data is None}
         return {*python_files(self.top), *(path for path in self.under if path.endswith(".py"))} - gone
 
     def _unseen(self, patch: Patch, there: Collection[str]) -> Iterator[str]:
-        """Why the import graph cannot say which tests reach `patch`."""
+        """Yield the reasons why the import graph does not show which tests reach `patch`."""
         for path in sorted(patch.files):
             if not path.endswith(".py"):
                 yield f"{path} is no Python file"
@@ -101,7 +104,7 @@ class FastProof:
             return True
 
     def _cleared(self, patch: Patch, tests: Collection[str], by_patch: Collection[str]) -> Collection[str]:
-        """Those of `tests` that the coverage map excludes: none where a conftest.py is affected."""
+        """Return those of `tests` that the coverage map excludes; none if a conftest.py is affected."""
         texts = {path: data for path, data in patch.files.items() if data is not None}
         if conftests_of(by_patch) or len(texts) < len(patch.files):
             return frozenset()
@@ -109,14 +112,14 @@ class FastProof:
 
 
 def _uncollected(cases: Mapping[str, Case], there: Collection[str]) -> Iterator[str]:
-    """Why tests cannot be chosen by their files: what is no test file failed at the start."""
+    """Yield the reasons why tests cannot be selected by file: a file that is no test file failed at the baseline."""
     for name, case in cases.items():
         if case.status.bad and "::" not in name and (PurePosixPath(name).name in SPECIAL or case.path not in there):
             yield f"{name} could not be collected"
 
 
 def _always(cases: Mapping[str, Case], there: Collection[str]) -> set[str]:
-    """The files of tests that failed, and those of which the import graph does not say what they reach."""
+    """Return the files of failing tests, and those that the import graph does not cover."""
     return {
         case.path
         for case in cases.values()
@@ -125,13 +128,13 @@ def _always(cases: Mapping[str, Case], there: Collection[str]) -> set[str]:
 
 
 def _using(found: Collection[str], tests: Collection[str]) -> set[str]:
-    """Those of `tests` that are in `found` or below a conftest.py that is."""
+    """Return those of `tests` that are in `found`, or below a conftest.py in `found`."""
     conftests = conftests_of(found)
     return {path for path in tests if path in found or above(path, conftests)}
 
 
 def _all(by_patch: Collection[str], opaque: Collection[str]) -> str:
-    """Why every test is chosen."""
+    """Return the reason why every test is selected."""
     for found, why in ((by_patch, "imports what is patched"), (opaque, "starts programs")):
         if conftests := conftests_of(found):
             return f"{min(conftests.values())} {why}"
@@ -139,7 +142,7 @@ def _all(by_patch: Collection[str], opaque: Collection[str]) -> str:
 
 
 def carry(check: Check, baseline: Check, selection: Selection) -> Check:
-    """`check` of some files, with the other files' outcomes of the baseline, marked as such."""
+    """Add to `check` the baseline's outcomes of the test files that did not run, marked as carried."""
     if selection.files is None:
         return check
     ran = frozenset(selection.files)
@@ -148,7 +151,7 @@ def carry(check: Check, baseline: Check, selection: Selection) -> Check:
 
 
 def announcement(seconds: float, *, fast: bool, least: float = SLOW) -> str:
-    """What a run of tests that took `seconds` costs; "" for less than `least`."""
+    """Return a message on the cost of a proof for tests that took `seconds`; "" for less than `least`."""
     if seconds < least:
         return ""
     took = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -1,7 +1,7 @@
-"""Run failing and broken tests again: which of them are flaky, and what the failing ones execute.
+"""Rerun failing and broken tests to find flaky ones, and to record what the failing ones execute.
 
-A flaky test is neither fixed nor broken by any patch. How often a test is run again is chosen for one that fails one
-time in four: it is told apart from one that always fails, or always passes, with at least 99 % certainty.
+A flaky test is neither fixed nor broken by any patch. The number of reruns is chosen such that a test that fails one
+time in four is distinguished from one that always fails, or always passes, with a probability of at least 99 %.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from coderefine.sandbox import LOOSEST, TOUCHED
 
 OTHER_SEED = 1
 FAILED_AGAIN = 4
-"""Failures in a row that make a test one that always fails: one that fails 1 time in 4 does that in 0.4 % of cases."""
+"""Consecutive failures after which a test counts as always failing; one that fails 1 in 4 times: 0.4 % of cases."""
 PASSED_AGAIN = 17
-"""Passes in a row that make a test one that always passes: one that fails 1 time in 4 does that in 0.8 % of cases."""
+"""Consecutive passes after which a test counts as always passing; one that fails 1 in 4 times: 0.8 % of cases."""
 SIDE_BY_SIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What a second run of the failing tests showed.
+    """Result of the second run of the failing tests.
 
-    `flaky`: those that do not fail again. `steady`: those that failed again. `absent`: those that cannot be run by
-    themselves, such as a class that cannot be collected. `freedom`: the sandbox's step that they
-    need (see Ask). `trace`: the lines that each executes; `followed`: some in Python programs that the tests start.
+    `flaky`: tests that do not always fail. `steady`: tests that failed again. `absent`: those that cannot be run by
+    themselves, such as a class that cannot be collected. `freedom`: the permissions that they need in the sandbox (see
+    Ask). `trace`: the lines that each executes; `followed`: some of these are in Python programs that tests start.
     """
 
     flaky: frozenset[str] = frozenset()
@@ -44,11 +44,11 @@ class Rerun:
 
 
 def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Rerun:
-    """Run the failing tests of `baseline` once more: alone, confined, with another hash seed, watched line by line.
+    """Rerun the failing tests of `baseline`: without the others, in the sandbox, with another hash seed, and traced.
 
-    Those that pass there are run again until it is known what they do. Of one that always passes alone, a second full
-    run decides: a test that fails only in company is order-dependent (a real failure), not flaky. Tests that hung are
-    believed here (see runner/suspect.py).
+    Tests that pass this time are rerun until it is clear whether they are flaky. For a test that always passes alone, a
+    second full run decides: one that fails only together with others is order-dependent (a real failure), not flaky.
+    Tests that hung are not rerun (see runner/suspect.py).
     """
     ids = tuple(id_ for id_ in baseline.failing if not is_hung(baseline.cases[id_]))
     if not ids:
@@ -65,7 +65,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
 
 
 def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: Freedom) -> frozenset[str]:
-    """Select those of `suspects`, tests that passed alone, that fail there too or pass in a second full run."""
+    """Return those of `suspects`, tests that passed alone, that also fail alone or pass in a second full run."""
     seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=freedom))
     mixed = frozenset(id_ for id_ in suspects if seen[id_, False])
     rest = frozenset(suspects) - mixed
@@ -76,11 +76,10 @@ def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, free
 
 
 def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, Freedom]:
-    """The check of `ask` on the untouched tree at the tightest step where tests fail as they do outside, and the step.
+    """Return the check of `ask` on the unchanged tree in the tightest sandbox where tests fail as outside; its step.
 
-    A test that hits the sandbox before it comes to the fault would be red however right the patch. When it is
-    another way at the loosest step too, the sandbox is not to blame. Raises CriticError when pytest gives no verdict
-    at all.
+    A test that the sandbox breaks before it reaches the fault would fail with any correct patch. If it fails
+    differently at the loosest step too, the sandbox is not the cause. Raises CriticError if pytest gives no verdict.
     """
     found: dict[Freedom, Check] = {}
     errors: list[CriticError] = []
@@ -106,9 +105,9 @@ def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[C
 
 
 def ladder(views: Views, critic: Critic, ask: Ask, first: Freedom) -> Iterator[Freedom]:
-    """What `ask` may be granted on the untouched tree, from `first` on, ever more.
+    """Yield increasing permissions for the tests of `ask`, beginning with `first`.
 
-    After the first step the tests are run as free as at the baseline, and watched: the next one grants what they did.
+    After the first, the tests run on the unchanged tree without a sandbox; the next step grants the accesses recorded.
     """
     yield first
     needs = first.needs | _needed(views, critic, ask)
@@ -119,7 +118,7 @@ def ladder(views: Views, critic: Critic, ask: Ask, first: Freedom) -> Iterator[F
 
 
 def _needed(views: Views, critic: Critic, ask: Ask) -> Needs:
-    """What the tests of `ask` touch outside of the untouched tree."""
+    """Record the accesses of the tests of `ask` outside the tree, on the unchanged tree."""
     try:
         (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=None, record=True, coverage=False))
     except CriticError:
@@ -128,7 +127,7 @@ def _needed(views: Views, critic: Critic, ask: Ask) -> Needs:
 
 
 def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
-    """Whether some test of `names` did not run, or failed in another way than at the baseline."""
+    """Return whether a test of `names` did not run, or raised another exception than at the baseline."""
     if any(name not in check.cases for name in names):
         return True
     both = ((baseline.cases[name].failure, check.cases[name].failure) for name in names)
@@ -136,11 +135,11 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
 
 
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:
-    """Those of `ids`, tests that failed on baseline + `patch` and passed before, that say nothing against the patch.
+    """Return those of `ids`, tests that fail with `patch` and passed before, whose failure is no evidence against it.
 
-    They both pass and fail when they are run alone again, or fail on the untouched baseline too, under the hash seed of
-    `ask`: alone and in company, for a test that needs another before it fails alone on any tree. That tree is the
-    user's own, and is not confined: a test that only misses what the sandbox withholds is not excused.
+    These both pass and fail in reruns, or also fail on the unchanged baseline under the hash seed of `ask`. There they
+    run alone and in the full suite, because a test that depends on another one fails alone on any tree. The baseline
+    runs without a sandbox, so a test that fails only because of the sandbox is not excused.
     """
     own = replace(ask, freedom=None, changed=None)
     seen = _outcomes(views, critic, ids, ask, patch=patch)
@@ -156,7 +155,7 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
 
 
 def unsteady(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, *, failed: int = 0) -> frozenset[str]:
-    """Those of `ids` that both pass and fail on the untouched baseline when they are run alone again and again.
+    """Return those of `ids` that both pass and fail in repeated runs on the unchanged baseline.
 
     `failed`: how often each has failed already.
     """
@@ -168,7 +167,7 @@ def unsteady(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, *, fail
 
 
 def is_hung(case: Case) -> bool:
-    """Whether a test was ended because it did not end by itself."""
+    """Return whether the test was killed because it did not end."""
     return case.failure is not None and case.failure.exception == HANG
 
 
@@ -181,7 +180,7 @@ def _outcomes(
     before: Counter[tuple[str, bool]] | None = None,
     patch: Patch = Patch(),
 ) -> Counter[tuple[str, bool]]:
-    """How often each of `ids` passed (True) and failed, until it is known what it does; `before`: so far."""
+    """Count how often each of `ids` passes (True) and fails, until it is clear; `before`: earlier counts."""
     seen = Counter(before or {})
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for _ in range(PASSED_AGAIN):
@@ -196,7 +195,7 @@ def _outcomes(
 
 
 def _run(views: Views, critic: Critic, patch: Patch, ask: Ask) -> Check:
-    """A run without any verdict says nothing of any test."""
+    """Run the critic; return an empty Check if it gives no verdict."""
     try:
         (check,) = critique(views, (critic,), patch, ask)
     except CriticError:
@@ -215,7 +214,7 @@ def _is_open(seen: Counter[tuple[str, bool]], id_: str) -> bool:
 
 
 def _missing(seen: Counter[tuple[str, bool]], id_: str) -> int:
-    """Runs that are missing until a test that has done one thing only is taken to do it always."""
+    """Return the number of runs needed until a test with only one kind of outcome counts as steady."""
     return (PASSED_AGAIN if seen[id_, True] else FAILED_AGAIN) - seen[id_, True] - seen[id_, False]
 
 

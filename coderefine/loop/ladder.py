@@ -1,4 +1,4 @@
-"""The ladder of proposers, cheapest first; a climb sends the cheaper ones round again."""
+"""Sequence of proposers, cheapest first; after an accepted patch the cheaper ones start again."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from coderefine.core import Cost, Patch, Proposals, Proposer, Situation, Views
 
 
 class Ladder:
-    """Asks the cheapest proposer that still has an idea.
+    """Gets patches from the cheapest proposer that still has one.
 
-    After an accepted patch the cheaper rungs start afresh on the better tree (a model's repair may leave lint that
-    ruff fixes for nothing), while the dearer ones keep their thread.
+    After an accepted patch the cheaper proposers start again on the improved tree (a model's repair may leave lint
+    findings that ruff fixes at no cost), while the more expensive ones keep their state.
     """
 
     def __init__(self, proposers: Sequence[Proposer], views: Views) -> None:
@@ -27,7 +27,7 @@ class Ladder:
 
     @property
     def reason(self) -> str:
-        """Why a proposer gave up, in its own words; empty when none says so."""
+        """The reason that a proposer gives for giving up; "" if none does."""
         return next((reason for one in self._proposers if (reason := getattr(one, "reason", ""))), "")
 
     @property
@@ -36,7 +36,7 @@ class Ladder:
 
     @property
     def last_cost(self) -> Cost:
-        """What was spent since this was last asked."""
+        """The cost since the last read of this property."""
         now, before = self.spent, self._paid
         self._paid = now
         usd = None if now.usd is None or before.usd is None else now.usd - before.usd
@@ -49,7 +49,7 @@ class Ladder:
         )
 
     def next(self, situation: Situation) -> Patch | None:
-        """The next patch, or None when no rung has one. Raises what a proposer raises."""
+        """Return the next patch, or None if no proposer has one. Raises the errors of the proposers."""
         while self._at < len(self._proposers):
             patch = self._ask(situation)
             if patch is not None:
@@ -59,13 +59,13 @@ class Ladder:
         return None
 
     def close(self) -> None:
-        """End every proposer that still runs: servers, threads and files of theirs go with it."""
+        """Close every running proposer, with its servers, threads and files."""
         for running in self._running.values():
             if running is not None:
                 running.close()
 
     def climbed(self) -> None:
-        """The last patch was accepted: cheaper rungs look again."""
+        """Restart the cheaper proposers, because the last patch was accepted."""
         for rung in range(self._at):
             if (running := self._running.pop(rung, None)) is not None:
                 running.close()

@@ -1,4 +1,4 @@
-"""Holds back what is only plausible: a repair that is not clearly ahead of its rivals is offered, not built upon."""
+"""Hold back plausible repairs: one that is not clearly better than its rivals is offered to the user, not applied."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer, Ve
 from coderefine.loop.state import State, failing
 
 LEAST_WRONG, LEAST_NOTICED = 3, 0.34
-"""Small wrong versions that must have been judged to say something, and the share that the tests have to notice."""
+"""Minimum number of judged mutants for a conclusion, and the share of them that the tests have to kill."""
 
 DISTURBING = 0.3
-"""How much larger a share of nearby answers a patch may change than those that were offered."""
+"""Limit of the difference in the share of changed nearby answers between a patch and those that were offered."""
 
 
 def held_back(state: State, attempt: Attempt) -> Attempt:
-    """`attempt`, refused as a step where a search says that it may be wrong: what it found is offered.
+    """Return `attempt`, refused if the search that proposed it considers it only plausible; its offer is recorded.
 
-    Where plausible patches are accepted it stays a step, and the evidence says what it is.
+    With `accept_plausible` the attempt is kept, and the doubt is recorded for the evidence.
     """
     search = next((one for one in state.searches() if one.proposed is attempt.patch), None)
     if not attempt.verdict or search is None:
@@ -38,9 +38,9 @@ def _offered(state: State, attempt: Attempt, offer: Offer) -> Attempt:
 
 
 def weak(state: State, found: Evidence) -> str:
-    """Why a proved attempt is only plausible all the same; "" if it is not.
+    """Return why a proved attempt is nevertheless only plausible; "" if it is not.
 
-    The tests notice too few small wrong versions, or it changes far more than any patch that was offered for them.
+    Either the tests kill too few mutants, or it changes far more nearby answers than any patch that was offered.
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
@@ -62,7 +62,7 @@ def _share(changed: tuple[int, int]) -> float:
 
 
 def offer_whole(state: State, attempt: Attempt, why: str) -> None:
-    """Offer `attempt`, whatever its steps, as the only alternative; the verdict on it is a no from now on."""
+    """Refuse `attempt` because of `why`, and offer its whole patch as the only alternative."""
     refused = replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {why}"))
     state.attempts[attempt.number] = refused
     state.parts.record(refused)
@@ -73,5 +73,5 @@ def offer_whole(state: State, attempt: Attempt, why: str) -> None:
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
-    """The offers whose tests still fail in `best`: what was repaired in another way needs none."""
+    """Return the offers whose tests still fail in `best`."""
     return tuple(offer for offer in state.offers if not offer.tests.isdisjoint(failing(best)))

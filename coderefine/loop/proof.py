@@ -1,4 +1,4 @@
-"""The proof: everything, cold, in a clean tree, under another hash seed than the baseline's; once for each attempt."""
+"""The proof: all critics in fresh processes and a clean tree, with another hash seed; once for each attempt."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
 WATCHED, SHARE = 0.2, 0.02
-"""Seconds of tests, or share of the suite, whose lines are watched where that is dear (see Ask.watched): on Python 3.11
-a test may take ten times as long while it is."""
+"""Duration of the tests in seconds, or share of the suite, that is traced where tracing is slow (see Ask.watched).
+
+On Python 3.11 a traced test may take ten times as long.
+"""
 STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
-"""Seconds that strength may take at most and in any case, and its share of the run."""
+"""Maximum and minimum seconds for measuring the strength, and its share of the run's time."""
 
 
 def prove(state: State) -> Attempt:
-    """The best attempt that holds; the baseline when none does. Its evidence is left in `state`."""
+    """Return the best attempt that is proved, or the baseline if there is none. Its evidence is stored in `state`."""
     for attempt in state.publishable():
         proved = _proved(state, attempt)
         if proved.verdict and (edited := state.parts.edited(state.looked)):
@@ -52,14 +54,14 @@ def prove(state: State) -> Attempt:
 
 
 def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
-    """A note on what the patch changes although no finding and no repaired test is about it."""
+    """Return a note on changes of the patch that no finding and no repaired test asked for, if there are any."""
     findings = [item for one in state.attempts[: attempt.number] if one.verdict for item in one.findings]
     found = judge.unrequested_changes(attempt, state.baseline, findings, state.originals(attempt.patch))
     return (f"changed besides what was asked, look at it: {judge.listed(found)}",) if found else ()
 
 
 def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Attempt:
-    """The user worked on meanwhile: what is better by their edits must not count for the patch."""
+    """Check baseline and patch again after edits by the user, whose improvements must not count for the patch."""
     state.say("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
     state.looked = time.time_ns()
     try:
@@ -95,10 +97,10 @@ def _strength(state: State, attempt: Attempt, found: Evidence) -> Measured:
 
 
 def examined(state: State, attempt: Attempt) -> Attempt:
-    """`attempt` with what all critics found in its tree. Raises CriticError.
+    """Return `attempt` with the checks of all critics on its tree. Raises CriticError.
 
-    Its tests are watched as far as that is cheap: which of them run the patched lines. What the tests made of the
-    test files is kept in `state.examined`.
+    As far as it is cheap, tests are traced to see which of them run the patched lines. The digests of the test files
+    after the run are stored in `state.examined`.
     """
     state.say("stage", "proof")
     suite = tests(state.baseline)
@@ -135,7 +137,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
 
 
 def _selection(state: State, patch: Patch) -> Selection:
-    """The tests that prove `patch`: all of them, unless the user has asked for fewer."""
+    """Select the tests that prove `patch`: all of them without --fast-proof."""
     suite, fast = tests(state.baseline), state.parts.fast
     if suite is None or fast is None:
         return WHOLE
@@ -143,7 +145,7 @@ def _selection(state: State, patch: Patch) -> Selection:
 
 
 def _begin_confirming(state: State, ask: Ask) -> None:
-    """Beside the first proof: that the failing tests, which it is to show repaired, always fail at the start."""
+    """Start to confirm, in parallel with the first proof, that the failing tests always fail at the baseline."""
     suite = tests(state.baseline)
     if suite and state.steady:
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
@@ -153,7 +155,7 @@ def _begin_confirming(state: State, ask: Ask) -> None:
 
 
 def _near(state: State) -> frozenset[str]:
-    """The tests that failed at the start, and the nearest others, as many as are cheap to watch."""
+    """Return the tests that failed at the baseline and the nearest others, as many as can be traced cheaply."""
     suite = tests(state.baseline)
     if suite is None:
         return frozenset()
@@ -169,7 +171,7 @@ def _near(state: State) -> frozenset[str]:
 
 
 def _proved(state: State, attempt: Attempt) -> Attempt:
-    """`attempt` as it was examined; its verdict stays a yes only if it may be published with that."""
+    """Return the examined `attempt`, refused if it may not be published."""
     after = state.examined.get(attempt.number, {})
     before = {path: _digest(_given(state, attempt, path)) for path in after}
     verdict = judge.publishable(
@@ -180,7 +182,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
 
 
 def proved_once(state: State, attempt: Attempt) -> Attempt:
-    """The proof of an attempt that has not been examined: a piece of a patch, or one whose tree changed meanwhile."""
+    """Prove an attempt that has not been examined: a piece of a patch, or one whose tree changed meanwhile."""
     try:
         return _proved(state, examined(state, attempt))
     except CriticError as error:
@@ -188,15 +190,16 @@ def proved_once(state: State, attempt: Attempt) -> Attempt:
 
 
 def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
-    """What the test files look like after the tests ran: code under test may have rewritten them."""
+    """Return the digests of the test files after the tests ran: code under test may have rewritten them."""
     paths = {case.path for check in checks for case in check.cases.values() if case.path}
     return {path: _digest(view.read(path)) for path in paths}
 
 
 def _given(state: State, attempt: Attempt, path: str) -> bytes | None:
-    """What a view showed at `path` when the proof began: a test file may be patched where it is a module with doctests.
+    """Return the content of `path` in the view when the proof began.
 
-    Of a file outside the repository, to which a link leads, a view shows nothing.
+    A test file may be patched if it is a module with doctests. None for a file outside the repository that is reached
+    through a symbolic link, which views do not contain.
     """
     files = attempt.patch.files
     if state.parts.outside(path):
@@ -209,7 +212,7 @@ def _digest(data: bytes | None) -> str:
 
 
 def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
-    """Tests that `attempt` lost by chance, or that fail on the untouched baseline too under this seed, are flaky."""
+    """Mark lost tests of `attempt` as flaky if they fail by chance or, under this seed, at the baseline too."""
     lost = judge.lost(attempt, state.baseline, state.flaky)
     suite = tests(state.baseline)
     if lost and suite:

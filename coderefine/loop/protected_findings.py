@@ -1,4 +1,4 @@
-"""What no patch may repair, said before anything is tried."""
+"""Report findings in protected files, which no patch may repair, before anything is tried."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ SHOWN = 3
 
 
 def announce(state: State) -> None:
-    """Name the protected files whose findings will be left."""
+    """Report the protected files whose findings will remain."""
     for path, count in list(_counts(state).items())[:SHOWN]:
         left = "its finding is left" if count == 1 else f"its {count} findings are left"
         state.say("note", f"{state.parts.reason(path)}: {left}")
 
 
 def hindrance(state: State) -> str:
-    """Say why nothing could be tried where protection is the reason; "" where it is not.
+    """Return why nothing could be tried if protection is the reason, else "".
 
-    That is so when every finding left is in a protected file, and all that failing tests run is protected too.
+    It is if every remaining finding is in a protected file, and all files that failing tests run are protected too.
     """
     left, counts = state.left(state.best), _counts(state)
     if not left:
@@ -36,14 +36,14 @@ def hindrance(state: State) -> str:
 
 
 def _counts(state: State) -> Mapping[str, int]:
-    """Findings left in files that may not be written; a failing test is repaired elsewhere."""
+    """Count the remaining findings per protected file; failing tests do not count, since other files repair them."""
     suite = tests(state.best)
     found = (item for item in state.left(state.best) if suite is None or item.critic != suite.critic)
     return Counter(finding.path for finding in found if state.parts.reason(finding.path))
 
 
 def _executed(state: State) -> Mapping[str, str | None]:
-    """Files that failing tests run, without the test files, each with the reason why it may not be written."""
+    """Return the files that failing tests run, except test files, with the reason for protection (None: writable)."""
     files = {path for lines in state.trace.values() for path in lines}
     suites = {case.path for case in state.best.cases.values()}
     return {path: state.parts.reason(path) for path in sorted(files - suites)}

@@ -1,4 +1,4 @@
-"""refine(): the baseline, the ladder of proposers, the final proof."""
+"""refine(): judge the baseline, try patches of the proposers, run the final proof."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from coderefine.loop.trial import tried
 
 End = tuple[Stop, str]
 WITHOUT_MORE = frozenset({Stop.CLEAN, Stop.NO_PROGRESS, Stop.CYCLE, Stop.UNFIXABLE})
-"""Reasons to stop that say no more than that nothing better was found."""
+"""Reasons to stop that mean only that nothing better was found."""
 
 
 def refine(parts: Parts) -> Outcome:
-    """Refine until the gates are clean or a limit is hit. Never raises for what a candidate did.
+    """Refine until the gates are clean or a limit is reached. Errors of a candidate are never raised.
 
-    Raises CriticError when the *baseline* cannot be judged. Ctrl-C ends the run with Stop.INTERRUPTED and the
+    Raises CriticError if the *baseline* cannot be judged. Ctrl-C ends the run with Stop.INTERRUPTED and the
     best attempt that passed every check so far.
     """
     state = State(parts)
@@ -92,7 +92,7 @@ def _climb(state: State) -> End:
 
 
 def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
-    """Try one patch that was asked for at `began`; it becomes the best when it is a better step."""
+    """Try one patch, which was requested at `began` (monotonic); it becomes the best attempt if it is better."""
     state.say("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
     attempt = tried(state, patch)
     cost = replace(ladder.last_cost, seconds=time.monotonic() - began)
@@ -105,12 +105,12 @@ def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
 
 
 def _limit(state: State) -> End | None:
-    """The first ceiling that the next step would cross."""
+    """Return the first limit that is reached, as a reason to stop; None if there is none."""
     return next((end for check in LIMITS if (end := check(state))), None)
 
 
 def _iterations(state: State) -> End | None:
-    """Only attempts that a model was paid for count: ruff and the search have budgets of their own."""
+    """Return a reason to stop if the iterations are used up; only attempts with model requests count."""
     rounds = sum(1 for attempt in state.attempts if attempt.cost.requests)
     most = state.parts.limits.iterations
     return (
@@ -149,7 +149,7 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 
 
 def _no_idea(state: State, ladder: Ladder) -> str:
-    """Why there was no attempt; a search that could not judge anything says what prevented it."""
+    """Return why there was no attempt: what prevented the search, protection, or that nothing was found."""
     hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
     hindered = hindered or hindrance(state)
     return hindered or f"{', '.join(ladder.names) or 'no proposer'} found nothing to try"
@@ -169,7 +169,7 @@ def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Off
 
 
 def _unproved(state: State, why: str) -> Outcome:
-    """Interrupted: the best attempt that passed its checks, without the final proof."""
+    """Return the outcome of an interrupted run: the best attempt that passed its checks, without the final proof."""
     best = next(iter(state.publishable()), state.baseline)
     if best.number:
         state.evidence = state.show(best)

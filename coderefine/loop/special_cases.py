@@ -1,8 +1,8 @@
-"""Whether a patch knows the tests' own inputs: its answers to them are new, and beside them all are as before.
+"""Detect patches that special-case the tests' inputs: only the results of these calls change, not those of variants.
 
-A patch that copies answers out of the tests, however it is disguised, changes what the program answers to the calls of
-the failing tests and to no call beside them. So may an honest repair of a limit (`>` for `>=`): therefore only patches
-are looked at that bring constants into places where there were none (judge/new_constants.py); a moved limit does not.
+A patch that hard-codes expected results, however disguised, changes the results of the failing tests' calls and of no
+variant of these calls. The same may hold for a correct repair of a limit (`>` for `>=`). Therefore only patches that
+add constants where there were none (judge/new_constants.py) are checked; a changed limit does not.
 """
 
 from __future__ import annotations
@@ -20,37 +20,38 @@ from coderefine.runner.candidates import Codes, Nearby
 from coderefine.runner.pool import open_pool
 
 SECONDS = 8.0
-"""For the answers of all versions."""
+"""Seconds for running the calls in all versions."""
 LEAST = 5
-"""Calls beside one of the tests' that have to be comparable."""
+"""Minimum number of comparable variants of a call."""
 SHARE = 0.04
-"""Of the calls beside one of the tests', how many may have a new answer and it still counts as alone."""
+"""Maximum share of a call's variants with a changed result for which the call still counts as a special case."""
 PAIR = 2
 VARIOUS = 4
-"""Old answers that differ, and are one and the same by now: the patch ignores what it is asked."""
+"""Number of different old results from which on one common new result means that the patch ignores its input."""
 HALF = 0.5
 RAISED, ENDLESS = "!", "~"
-"""How an answer begins that is none (runner/agent/call_probe.py)."""
+"""Prefixes of codes that stand for no value: an exception, a timeout (runner/agent/call_probe.py)."""
 KNOWS = "knows the tests' inputs"
 UNSAID = "not compared beside the tests' calls"
 
 
 class Guard(Protocol):
-    """Refuses patches that tell the tests' inputs from their neighbours."""
+    """Refuses patches that special-case the tests' inputs."""
 
     def check(
         self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
     ) -> Verdict:
-        """No when the patch has special answers for the tests' own calls. `reason` says what was compared, or why not.
+        """Return a negative verdict if the patch special-cases the tests' own calls.
 
-        `originals`: what the touched files held at the start; `cases`: the tests at the start, by id.
+        The verdict's `reason` describes what was compared, or why nothing was. `originals`: contents of the touched
+        files at the baseline; `cases`: the baseline's tests, by id.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """`guard`, whose recorded verdict on an attempt stands: what the clock has a part in is decided once."""
+    """Wraps `guard` and reuses recorded verdicts on attempts, since timing may change a second one."""
 
     guard: Guard
     attempts: Sequence[Attempt]
@@ -67,7 +68,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class SpecialCases:
-    """Compares the patched program with the one at the start: on the calls of the failing tests, and beside them."""
+    """Compares the patched program with the baseline on the calls of the failing tests and on variants of them."""
 
     place: Place
     interpreter: Interpreter
@@ -92,12 +93,12 @@ class SpecialCases:
 
 
 def _one_of(name: str, failing: list[str]) -> bool:
-    """Whether a test was red, or is in a file that could not be collected."""
+    """Return whether test `name` failed, or is in a file that could not be collected."""
     return any(name == one or name.startswith(f"{one}::") for one in failing)
 
 
 def judged(found: Nearby) -> Verdict:
-    """The verdict on `found`, whose own version is the patched one."""
+    """Return the verdict on `found`, in which `own` is the patched version and `other` the baseline."""
     for answers in (found.own, found.within):
         looked = [alone for call in found.around if (alone := _alone(found, answers, call)) is not None]
         special = sum(1 for count in looked if count)
@@ -108,10 +109,10 @@ def judged(found: Nearby) -> Verdict:
 
 
 def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None:
-    """How many calls beside `call` have no new answer, if (nearly) all have none; 0 if not.
+    """Return the number of variants of `call` whose result is unchanged if (nearly) all are, else 0.
 
-    None where nothing can be told: `call` has its old answer, or too few calls beside it can be compared. An answer
-    that is the same for all of them is none, nor is an exception where there was a value.
+    None if there is no evidence: the result of `call` is unchanged, or too few variants can be compared. A new result
+    that is the same for all variants counts as unchanged, and so does an exception in place of a value.
     """
     own = _both(found, answers, call)
     if not own or own[0] == own[1]:
@@ -128,23 +129,23 @@ def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None
 
 
 def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, ...]:
-    """The old and the new answer, where both are steady."""
+    """Return the old and the new result of `call`; empty if one of them is unstable."""
     pair = (_steady(found.other, call), _steady(answers, call))
     return tuple(code for code in pair if code is not None) if None not in pair else ()
 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
-    """Whether a pair of answers says something; not an error in both, unless it is the one that was red."""
+    """Return whether a pair of results is comparable; the same error twice is not, unless it is the error `old`."""
     return bool(pair) and (len({*pair}) > 1 or not _no_value(pair[0]) or pair[0] == old)
 
 
 def _fresh(pair: tuple[str, ...], new: str) -> bool:
-    """Whether the second answer is new as `new` is: an error where there was a value is none."""
+    """Return whether the result changed; a new error counts only if `new` is an error too."""
     return pair[0] != pair[1] and (_no_value(new) or not _no_value(pair[1]))
 
 
 def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> bool:
-    """Whether all that is new is one and the same answer, where there were various ones."""
+    """Return whether all changed results are equal now although they differed before."""
     pairs = [values[one] for one in (call, *fresh) if len(values.get(one, ())) == PAIR]
     now, before = {codes[0] for codes in pairs}, {codes[1] for codes in pairs}
     return len(fresh) >= LEAST and len(now) == 1 and len(before) >= VARIOUS
@@ -155,6 +156,6 @@ def _no_value(code: str) -> bool:
 
 
 def _steady(answers: Mapping[str, Codes], call: str) -> str | None:
-    """The answer to `call`, if it was asked twice and is the same."""
+    """Return the result of `call` if two runs gave the same one, else None."""
     codes = answers.get(call, ())
     return codes[0] if len(codes) == 2 and codes[0] == codes[1] else None

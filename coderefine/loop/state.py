@@ -1,4 +1,4 @@
-"""What a run is made of, and what it knows so far."""
+"""Components (Parts) and state (State) of a run."""
 
 from __future__ import annotations
 
@@ -47,43 +47,43 @@ ENDLESS, SHORTEST = 86_400.0, 60.0
 SEED = 0
 """Hash seed of the baseline."""
 LINTER = "autofix"
-"""Origin of the patches that repair no test."""
+"""Origin of patches that only fix lint and repair no test."""
 
 
 def _quiet(_event: Event) -> None:
-    """The listener of those who do not listen."""
+    """Ignore the event."""
 
 
 def forget(_attempt: Attempt) -> None:
-    """The recorder of those who keep no journal."""
+    """Do not record the attempt: there is no journal."""
 
 
 def _untouched(_since: int) -> tuple[str, ...]:
-    """What was edited, for those whose tree nobody else writes."""
+    """Return no edited files: the default where no one else edits the tree."""
     return ()
 
 
 def _nowhere(_path: str) -> bool:
-    """Whether a path leads out of a repository that has no links."""
+    """Return False: the default for a repository without symbolic links that point outside."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a run is made of. `original` gives a path's bytes in the user's tree at the snapshot (None: no file).
+    """Components of a run. `original` returns the bytes of a path in the user's tree at the snapshot (None: no file).
 
-    `reason` says why a path may not be written (None: it may). `record` keeps each attempt, refused ones too.
-    `strength` measures how much the tests notice of a proved patch (None: not measured).
-    `behaviour` holds it to what the code did before (None: the tests alone do).
-    `special` refuses what has answers for the tests' own calls only (None: nobody looks).
-    `outside`: whether links of the user's lead from a path out of the repository, where no view and no patch reaches.
-    `edited`: which files of the user's tree were written since an instant (`time.time_ns`).
-    `advice`: critics that are heard once the gates are content; their findings are refined on, and block nothing.
-    `helpers`: which functions of a file that holds these bytes assert on behalf of the tests; no patch may change them.
+    `reason` returns why a path may not be written (None: it may). `record` stores each attempt, refused ones too.
+    `strength` measures how many mutants of a proved patch the tests kill (None: not measured).
+    `behaviour` refuses patches that change behaviour (None: only the tests check this).
+    `special` refuses patches that special-case the tests' inputs (None: not checked).
+    `outside`: whether a path leads through symbolic links out of the repository; views and patches do not contain it.
+    `edited`: returns the files of the user's tree that were written since a time (`time.time_ns`).
+    `advice`: critics that run once all gates pass; their findings are refined, but do not block a patch.
+    `helpers`: returns the functions in a file's bytes that assert on behalf of tests; no patch may change them.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
-    `task`: says when an attempt is good enough although advisers have remarks left, and what it refuses to change.
-    `accept_plausible`: write the first plausible repair; otherwise what may be wrong is offered.
-    `fast`: chooses the tests of a proof (None: all of them).
+    `task`: decides when an attempt is good enough although advisers have findings left, and what may not be changed.
+    `accept_plausible`: apply the first plausible repair; otherwise it is only offered.
+    `fast`: selects the tests of a proof (None: all of them).
     """
 
     views: Views
@@ -111,18 +111,17 @@ class Parts:
 
 @dataclass(slots=True)
 class State:
-    """One run's memory; lives no longer than `refine`. `attempts[n]` is attempt number n, 0 the baseline.
+    """State of one run, which exists only during `refine`. `attempts[n]` is attempt number n, 0 the baseline.
 
-    `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: what was spent and led to no attempt.
-    `held`: how an attempt's behaviour was compared with the start's, by number.
-    `freedom`: of the attempts' tests, see Ask; `bears`: tests known to pass with it on the untouched tree.
-    `confirmation`: whether failing tests always fail; `steady`: those that are yet to be confirmed; `absent`: those
+    `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: cost that belongs to no attempt.
+    `held`: how the behaviour of an attempt was compared with the baseline's, by attempt number.
+    `freedom`: permissions of the attempts' tests, see Ask; `bears`: tests already run on the unchanged tree for it.
+    `confirmation`: reruns of failing tests; `steady`: failing tests still to be confirmed; `absent`: failing tests
     that cannot be run by themselves.
-    `trace`: lines that failing tests execute on the untouched tree; `follow`: some in programs that they start.
-    `offers`: what is plausible and was not taken as a step. `doubts`: why an attempt that was taken may be wrong, and
-    `changed`: nearby answers that it changes and all compared, by number.
-    `examined`: by the number of an attempt, digests of the test files after its tests had run; `selected`: which tests
-    those were.
+    `trace`: lines that failing tests execute on the unchanged tree; `follow`: some are in programs that tests start.
+    `offers`: plausible patches that were not applied. `doubts`: why an accepted attempt may be wrong, by number;
+    `changed`: number of nearby answers that an attempt changes, and of all compared ones, by number.
+    `examined`: digests of the test files after the tests of an attempt, by number; `selected`: the tests that ran.
     """
 
     parts: Parts
@@ -155,7 +154,7 @@ class State:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Folders on the import path; pytest puts those of tests that are in no package there."""
+        """Folders on the import path; pytest adds those of tests that are in no package."""
         folders = dict.fromkeys(posixpath.dirname(case.path) for case in self.baseline.cases.values() if case.path)
         bare = (name for name in folders if self.parts.original(posixpath.join(name, "__init__.py")) is None)
         return (*self.parts.roots, *bare)
@@ -167,7 +166,7 @@ class State:
 
     @property
     def patience(self) -> float:
-        """Seconds one check may take: what is left of the run, but always enough for an answer."""
+        """Seconds that one check may take: the rest of the run's time, at least SHORTEST."""
         left = self.seconds_left
         return ENDLESS if left is None else max(left, SHORTEST)
 
@@ -188,7 +187,7 @@ class State:
         )
 
     def name_view(self, view: View, checks: Sequence[Check]) -> None:
-        """Remember what separates the tests from the user's tree, for the report."""
+        """Store how the tests are isolated from the user's tree, for the report."""
         confined = next((check.confined for check in checks if check.confined), ())
         self.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
 
@@ -196,7 +195,7 @@ class State:
         return {path: self.parts.original(path) for path in patch.files}
 
     def left(self, attempt: Attempt) -> tuple[Finding, ...]:
-        """Hard findings of `attempt`, in the critics' order; flaky tests are nobody's task."""
+        """Return the hard findings of `attempt` in the critics' order, without flaky tests."""
         return tuple(
             finding
             for finding in attempt.findings
@@ -204,7 +203,7 @@ class State:
         )
 
     def clean(self, attempt: Attempt) -> bool:
-        """Nothing left to do; an attempt that may not be published is never clean."""
+        """Return whether nothing is left to do; an attempt that may not be published is never clean."""
         return not self.left(attempt) and (not attempt.number or bool(self.may_publish(attempt)))
 
     def may_publish(self, attempt: Attempt) -> Verdict:
@@ -212,19 +211,19 @@ class State:
         return verdict and self.judges_pass(attempt)
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
-        """Refuse `attempt` while a test fails that the task names as its judge."""
+        """Refuse `attempt` if a test fails that the task names as its acceptance test."""
         suite = tests(attempt) if self.parts.task.judged else None
         failing = [item.symbol or item.path for item in self.left(attempt) if suite and item.critic == suite.critic]
         reason = f"the tests that judge it still fail: {judge.listed(tuple(failing))}" if failing else ""
         return Verdict(ok=not failing, reason=reason)
 
     def publishable(self) -> list[Attempt]:
-        """Attempts that may be published, best first: each accepted one beat all before it."""
+        """Return the attempts that may be published, best first: each accepted one is better than those before it."""
         accepted = [attempt for attempt in self.attempts[1:] if attempt.verdict and self.may_publish(attempt)]
         return accepted[::-1]
 
     def repair(self, attempt: Attempt) -> Attempt:
-        """Return the last step towards `attempt` that is more than a linter's own fixes; `attempt` without one."""
+        """Return the last accepted attempt up to `attempt` that is not just a lint fix; `attempt` if there is none."""
         steps = [one for one in self.attempts[1 : attempt.number] if one.verdict]
         repairs = (one for one in (attempt, *reversed(steps)) if one.patch.origin != LINTER)
         return next(repairs, attempt)
@@ -247,12 +246,12 @@ class State:
         )
 
     def _all_changed(self, steps: Sequence[int]) -> tuple[int, int] | None:
-        """Nearby answers that the repairs among `steps` change, and all compared; None where none were."""
+        """Sum up the changed and the compared nearby answers of the attempts `steps`; None if none were compared."""
         counts = [count for number in steps if (count := self.changed.get(number))]
         return (sum(one for one, _ in counts), sum(all_ for _, all_ in counts)) if counts else None
 
     def keep(self, attempt: Attempt) -> None:
-        """Remember `attempt` here and in the journal; what is only offered may be proposed again."""
+        """Store `attempt` here and in the journal; patches that are only offered may be proposed again."""
         self.attempts.append(attempt)
         if not attempt.verdict.reason.startswith(PLAUSIBLE):
             self.seen |= judge.digests(attempt.patch, self.originals(attempt.patch))
@@ -277,13 +276,13 @@ class State:
         )
 
     def _suite_runs(self) -> float | None:
-        """What the cold test runs took, in units of the first; None without tests."""
+        """Return the time of all cold test runs, in units of the baseline's run; None without tests."""
         suite = tests(self.baseline)
         spent = sum(critic.spent for critic in self.parts.critics if isinstance(critic, TestRunner))
         return spent / suite.seconds if suite and suite.seconds and spent else None
 
     def searches(self) -> Iterator[Searcher]:
-        """The proposers that judge candidates of their own."""
+        """Return the proposers that search, and judge candidates themselves."""
         return (one for one in self.parts.proposers if isinstance(one, Searcher))
 
     def say(self, kind: str, text: str = "", *, done: int = 0, cost: Cost | None = None) -> None:
@@ -292,7 +291,7 @@ class State:
 
 
 def tests(attempt: Attempt) -> Check | None:
-    """The check that ran tests, if any did."""
+    """Return the check with test results, or None."""
     return next((check for check in attempt.checks if check.cases), None)
 
 
@@ -303,10 +302,10 @@ def failing(attempt: Attempt) -> frozenset[str]:
 
 
 def advised(attempt: Attempt) -> tuple[Finding, ...]:
-    """What the advisers remarked on `attempt`."""
+    """Return the advisers' findings on `attempt`."""
     return tuple(finding for check in attempt.checks if not check.gate for finding in check.findings)
 
 
 def advice_on(attempt: Attempt) -> tuple[Check, ...]:
-    """The advisers' checks of `attempt`: they are paid for once, and carried along."""
+    """Return the advisers' checks of `attempt`; model requests were paid for them, so they are reused."""
     return tuple(check for check in attempt.checks if not check.gate)

@@ -1,4 +1,4 @@
-"""How strong the proof of a patch is: the share of its wrong versions that the tests notice."""
+"""Measure the strength of a proof: the share of the patch's mutants that the tests kill."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from coderefine.runner.candidates import Candidate, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 
 MOST = 12
-"""Mutants judged: enough for a ratio a person can read."""
+"""Maximum number of mutants that are judged."""
 COMPARING = 0.3
-"""Seconds for the answers to the tests' calls and to calls near them, of the patch and of the start."""
+"""Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
 OBSERVING = 0.5
-"""Share of the time that the tests may take on the patch itself; the rest is for the mutants."""
+"""Share of the time for running the tests on the patch itself; the rest is for the mutants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`noticed`: wrong versions that the tests notice, and all judged. `changed`: answers near the tests that the patch
-    changes besides those that were wrong, and all compared. None: not measured."""
+    """Two pairs of numbers (None: not measured).
+
+    `noticed`: mutants that the tests kill, and all judged ones. `changed`: nearby answers that the patch changes, and
+    all compared ones, both without the calls of repaired tests.
+    """
 
     noticed: tuple[int, int] | None = None
     changed: tuple[int, int] | None = None
@@ -49,10 +52,10 @@ class Strength:
         freedom: Freedom = Freedom(),
         repaired: Sequence[str] = (),
     ) -> Measured:
-        """Measure within `seconds`, by the tests that are known to run the patched lines.
+        """Measure within `seconds`, with the tests that are known to run the patched lines.
 
-        Nothing when it cannot be measured, or there is nothing to mutate. `freedom` of the tests: see Ask. `repaired`:
-        those that failed at the start.
+        Return an empty Measured if it cannot be measured, or if there is nothing to mutate. `freedom`: permissions of
+        the tests, see Ask. `repaired`: tests that failed at the baseline.
         """
         until = time.monotonic() + seconds
         wrong = list(judge.mutants(attempt.patch, originals, MOST))
@@ -64,7 +67,7 @@ class Strength:
         try:
             return self._measured(views, attempt, originals, wrong, ordered, len(first), until, freedom)
         except (RunnerError, WorkspaceError):
-            # The evidence is then one number shorter; the patch is no worse for it.
+            # The evidence then lacks this number, but that is not the patch's fault.
             return Measured()
 
     def _measured(  # noqa: PLR0917
@@ -78,7 +81,7 @@ class Strength:
         until: float,
         freedom: Freedom,
     ) -> Measured:
-        """`repaired`: how many of `running`, the first ones, failed at the start."""
+        """Measure in a pool. `repaired`: number of tests, the first of `running`, that failed at the baseline."""
         cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)
         with open_any_pool(
@@ -103,9 +106,9 @@ class Strength:
 def _changed(
     pool: AnyPool, originals: Mapping[str, bytes | None], running: Sequence[str], repaired: int
 ) -> tuple[int, int] | None:
-    """Answers that differ from those at the start, the calls of repaired tests left out; None where none were seen.
+    """Count results that differ from the baseline, without calls of repaired tests; None if none were compared.
 
-    `repaired`: how many of `running`, the first ones, failed at the start.
+    `repaired`: number of tests, the first of `running`, that failed at the baseline.
     """
     if not repaired:
         return None

@@ -1,4 +1,4 @@
-"""One patch on trial: admitted, applied in a private view, criticised, weighed."""
+"""Try one patch: check whether it is admissible, apply it in a private view, run the critics, judge the result."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from coderefine.loop.proof import examined, excuse
 from coderefine.loop.state import LINTER, SEED, State, advice_on, failing, tests
 
 LINT = "ruff"
-"""The critic that the patches of LINTER are for."""
+"""The critic whose findings the patches of LINTER fix."""
 SLOW_SUITE = 5.0
-"""Seconds of baseline tests above which a candidate must first do better on the failing ones alone."""
+"""Duration of the baseline's tests, in seconds, from which on a patch must first improve the failing ones alone."""
 
 
 def tried(state: State, patch: Patch) -> Attempt:
-    """`patch` judged as the next attempt; its verdict is yes when it is a better step than the best so far."""
+    """Judge `patch` as the next attempt; its verdict is positive if it is better than the best attempt so far."""
     number = len(state.attempts)
     refusal = _admitted(state, patch) and _ours(state, patch)
     if not refusal:
@@ -50,7 +50,7 @@ def _admitted(state: State, patch: Patch) -> Verdict:
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
-    """`attempt`, refused when it repairs tests only because it knows their inputs."""
+    """Return `attempt`, refused if it repairs tests by special-casing their inputs."""
     guard = state.parts.special
     repaired = failing(state.best) - failing(attempt)
     if guard is None or not attempt.verdict or not repaired:
@@ -62,7 +62,7 @@ def _general(state: State, attempt: Attempt) -> Attempt:
 
 
 def _kept(state: State, attempt: Attempt) -> Attempt:
-    """`attempt`, refused when it is a better step and behaves otherwise than the start."""
+    """Return `attempt`, refused if it is accepted so far but changes behaviour."""
     behaviour = state.parts.behaviour
     if behaviour is None or not attempt.verdict:
         return attempt
@@ -73,7 +73,7 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
 
 
 def _ours(state: State, patch: Patch) -> Verdict:
-    """Whether all that `patch` changes is the task's business."""
+    """Refuse `patch` if the task does not allow one of its changes."""
     refuses = state.parts.task.refuses
     reasons = (refuses(path, state.parts.original(path), data) for path, data in patch.files.items()) if refuses else ()
     reason = next(filter(None, reasons), "")
@@ -81,16 +81,16 @@ def _ours(state: State, patch: Patch) -> Verdict:
 
 
 def _sources(state: State) -> tuple[str, ...]:
-    """Texts of the files that hold failing tests: what a patch must not copy its answers from."""
+    """Return the texts of the files with failing tests, from which a patch must not copy expected values."""
     cases = (case for case in state.baseline.cases.values() if case.status.bad)
     paths = dict.fromkeys(case.path for case in cases if case.path)
     return tuple((state.parts.original(path) or b"").decode("utf-8", "replace") for path in paths)
 
 
 def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
-    """Refuse a linter's own fix before a test runs: one that leaves as many remarks, or brings one that was not there.
+    """Refuse a lint fix before tests run if it does not reduce the findings, or if it adds a new one.
 
-    The latter could never be published, and neither could any repair built upon it.
+    In the latter case neither the fix nor any patch based on it could be published.
     """
     if patch.origin != LINTER:
         return None
@@ -105,10 +105,11 @@ def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
-    """On a slow suite: the failing tests, and those that earlier attempts broke, before all others are run.
+    """For a slow suite, run the failing tests, and those that earlier attempts broke, before all others.
 
-    An attempt that is no better there is refused at once, unless what it lost says nothing against it. Of the others it
-    is assumed that they do as in the best. Where a module could not be collected all run: its tests have no names yet.
+    Return the refused attempt if it is no better on these, assuming that the others end as in the best attempt; tests
+    lost by chance are excused. Return None if all tests must run, for example because a module could not be collected
+    and the names of its tests are unknown.
     """
     suite = tests(state.best)
     if suite is None or suite.seconds < SLOW_SUITE or not _alone(state, suite):
@@ -127,7 +128,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def _alone(state: State, suite: Check) -> bool:
-    """Whether what fails can be run before all others."""
+    """Return whether the failing tests can be run without the others."""
     return all("::" in name for name in suite.failing) and not state.absent.issuperset(suite.failing)
 
 
@@ -137,7 +138,7 @@ def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
 
 
 def _judged(state: State, number: int, patch: Patch) -> Attempt:
-    """Everything, as the final proof wants it; then the advisers' turn, where they had one about the best."""
+    """Run all critics as the final proof does, then the advisers if they have checked the best attempt."""
     attempt = examined(state, Attempt(number, patch, cost=Cost(test_runs=1)))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     if not advice_on(state.best):

@@ -110,7 +110,7 @@ def _uses(tree: ast.Module | None) -> Uses:
 
 
 def _expected(node: ast.AST) -> Iterator[str]:
-    """What is called where an AssertionError is expected, or handed over to be."""
+    """Yield the names of functions that are called where AssertionError is expected, or passed to such a `raises`."""
     if isinstance(node, ast.With | ast.AsyncWith) and _expects(node):
         yield from (_called(inner) for item in node.body for inner in ast.walk(item))
     yield from map(_last, _handed(node))
@@ -122,7 +122,7 @@ def _expects(node: ast.With | ast.AsyncWith) -> bool:
 
 
 def _handed(node: ast.AST) -> list[ast.expr]:
-    """What `raises(AssertionError, helper, …)` is given to call."""
+    """Return the callable passed to `raises(AssertionError, helper, …)`, as a list; empty for other nodes."""
     raising = isinstance(node, ast.Call) and RAISES.fullmatch(_last(node.func)) and len(node.args) > 1
     return node.args[1:2] if isinstance(node, ast.Call) and raising and _assertion(node.args[0]) else []
 

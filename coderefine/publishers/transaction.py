@@ -176,10 +176,10 @@ def claim(handle: int, patience: float = ORPHANS) -> None:
 
 
 def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *, acting: bool) -> None:
-    """Take `plan` back and record that.
+    """Undo `plan` and record this in the journal.
 
-    Where the record cannot be written, `recover` sees later that the files are restored. `acting`: hooks ran; what they
-    made of our files is kept in the journal, and replaced, too.
+    If the record cannot be written, `recover` later detects that the files are restored. `acting`: git hooks have run;
+    files of the plan that they changed are saved in the journal and restored as well.
     """
     top = journal.repository.top
     take_back(top, plan, journal.keep if acting else None)

@@ -22,22 +22,22 @@ CONFTEST = "conftest.py"
 MOST = 20_000
 """Entries kept (one is a test file and a file it ran): about 3 MB."""
 OPEN = ("subprocess", "inspect", "__file__", "runpy", "open(", "read_text", "read_bytes", "multiprocessing", "exec(")
-"""Words in a test file that may reach more than what it imports."""
+"""Substrings of a test file that may run code which the file does not import."""
 CARRIED = ("cache", "global ", "scope=")
-"""Words in a file that may carry what one test did to the next."""
+"""Substrings of a file that may carry state from one test to the next."""
 Entry = tuple[object, ...]
-"""(mark, functions run, digest of the module level and of them); the digest is "" when all of the file counts."""
+"""(mark, indices of the functions run, digest of these and the module level); digest "": the whole file counts."""
 Entries = dict[str, dict[str, Entry]]
-"""Test file -> file that it ran -> what it ran of it."""
+"""Test file -> file that it executed -> the executed parts."""
 
 
 class Parts:
-    """A source file as its module level and its outermost functions, by their digests; `spans`: their bodies' lines."""
+    """Digests of a source file's module level and of its outermost functions; `spans`: lines of their bodies."""
 
     __slots__ = ("functions", "level", "spans")
 
     def __init__(self, text: str) -> None:
-        """Raises SyntaxError and ValueError for what is no Python."""
+        """Parse `text`. Raises SyntaxError or ValueError if it is not Python."""
         import ast
         import warnings
 
@@ -52,11 +52,11 @@ class Parts:
         self.level = _digest(ast.dump(tree))
 
     def run(self, lines: Iterable[int]) -> list[int]:
-        """The functions that `lines` are in; -1 stands for the module level."""
+        """Return the indices of the functions that contain `lines`; -1 is the module level."""
         return sorted({self._at(line) for line in lines})
 
     def digest(self, functions: Iterable[int]) -> str:
-        """Of the module level and `functions`. Raises IndexError when there are fewer."""
+        """Return the digest of the module level and `functions` (indices). Raises IndexError for an unknown index."""
         return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
 
     def _at(self, line: int) -> int:

@@ -1,4 +1,4 @@
-"""What a pool is asked, and what it answers."""
+"""Inputs and results of a pool: candidates, plans, verdicts and comparisons of behaviour."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from coderefine.core import Status
 
 Codes = tuple[str, ...]
-"""How a program answers a row of calls: a code each; see agent/call_probe.py for `!` and `~`."""
+"""The results of a sequence of calls, one code each; for the prefixes `!` and `~` see agent/call_probe.py."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call that tells candidates apart: its place in the row, itself as text, the module of the function.
+    """A call on which candidates differ: its index among all calls, its text, and the function's module.
 
-    `answers` by candidate number, as text; 0 is the unchanged program.
+    `answers`: results as text, by candidate number; 0 is the unchanged program.
     """
 
     place: int
@@ -26,11 +26,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How candidates answer the same row of calls: codes by candidate number, 0 being the unchanged program.
+    """Results of candidates for the same sequence of calls: codes by candidate number; 0 is the unchanged program.
 
-    `kinds`, one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for calls
-    near them, `-` for those that even the unchanged program answers differently each time. `asked`: calls that tell
-    candidates apart, those that split them most evenly first.
+    `kinds`: one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for variants
+    of these, `-` for calls whose result changes from run to run in the unchanged program. `asked`: calls on which
+    candidates differ, those that split them most evenly first.
     """
 
     codes: Mapping[int, Codes] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Comparison:
     asked: tuple[Asked, ...] = ()
 
     def changed(self, number: int, kinds: str) -> tuple[int, int]:
-        """How many calls of `kinds` candidate `number` answers otherwise than the unchanged program, and all."""
+        """Return the number of calls of `kinds` whose result candidate `number` changes, and of all compared ones."""
         rows = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
         pairs = [(before, after) for before, after, kind in rows if kind in kinds]
         return sum(before != after for before, after in pairs), len(pairs)
@@ -46,11 +46,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """What two versions answer, each asked twice, to the calls that tests make and to calls of the same shape.
+    """Results of two versions, each run twice, for the tests' calls and for variants of these calls.
 
-    `around`: the calls beside each recorded one. Answers by call, see Pool.answers: `own`, those of the version that
-    the tests ran; `other`, those of the second; `within`, those of the first whose functions call the second's.
-    `values`: what the first and the second answer, whatever becomes of the arguments.
+    `around`: recorded call -> its variants. By call, see Pool.answers: `own`: results of the version that the tests
+    ran; `other`: of the second version; `within`: of the first version with inner calls to the second.
+    `values`: return values of the first and the second version, without effects on the arguments.
     """
 
     around: Mapping[str, tuple[str, ...]]
@@ -73,13 +73,13 @@ Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a candidate has to show, in stages; each in a fresh child, always in collection order.
+    """Which tests a candidate must pass, in two stages, each in a fresh child and in collection order.
 
-    1. `first`: ids that must pass, run alone. 2. Those of `then` (ids, a function of the candidate, or None for
-    all collected) that reach the edit.
-    `known`: ids that may stay bad. `keep_going`: run all of `first` even when one fails, so that behaviours can be
-    compared; otherwise the first bad result ends it. `retry`: share of the judging time that second, longer
-    tries of hung candidates may take. `fastest`: "warm" forbids the hot speed.
+    1. `first`: test ids that must pass, run alone. 2. Those of `then` (ids, a function of the candidate, or None for
+    all collected tests) that reach the edit.
+    `known`: ids that may keep failing. `keep_going`: run all of `first` even when one fails, so that behaviours can be
+    compared; otherwise the first failure ends the stage. `retry`: share of the judging time that may be used to run
+    hung candidates again with a longer limit. `fastest`: "warm" excludes the hot server.
     """
 
     first: tuple[str, ...] = ()
@@ -92,10 +92,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict. `statuses` holds the tests that ran, the last run of each; `cpu` and `seconds` are the children's.
+    """The verdict on a candidate. `statuses`: of the tests that ran; `cpu`, `seconds`: CPU and wall time of its runs.
 
-    `plausible`: everything asked for ran and nothing outside `Plan.known` was bad. `reason` says why not.
-    `slow` says why it could not be judged hot. `hung`: its time limit stopped it.
+    `plausible`: all requested tests ran, and none outside `Plan.known` failed; `reason`: why it is not.
+    `slow`: why it was not judged by the hot server. `hung`: it was stopped by its time limit.
     """
 
     candidate: Candidate

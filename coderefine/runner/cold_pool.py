@@ -24,14 +24,14 @@ from coderefine.runner.worker import usual_workers
 ROOM, LEAST = 10.0, 20.0
 """A candidate's tests may take this many times what they usually take, and these wall seconds at least."""
 MOST_NEAR = 100
-"""Passing tests that a candidate has to pass besides."""
+"""Maximum number of tests, passing at the baseline, that a candidate must also pass."""
 
 
 @dataclass(slots=True)
 class ColdPool:
-    """Answers like `Pool`, at the speed of cold pytest. `expected`: the cold baseline, else it is run once.
+    """Judge candidates like `Pool`, but each in a cold pytest process.
 
-    `why` there is no fork.
+    `expected`: statuses of the cold baseline (None: it is run once). `why`: the reason why nothing can be forked.
     """
 
     views: Views
@@ -69,7 +69,7 @@ class ColdPool:
         others: Sequence[str] | None,
         seconds: float = 0.0,  # noqa: ARG002 - as Pool.observe
     ) -> Coverage:
-        """Return no lines: a cold run with coverage records them. Candidates have to pass the nearest of `others`."""
+        """Choose the nearest of `others`, which candidates must pass. Return no lines: cold runs record them."""
         fine = [name for name in (self.tests if others is None else others) if not self.baseline()[name].bad]
         self._near = tuple(nearest(failing, fine)[:MOST_NEAR])
         return {}
@@ -81,11 +81,11 @@ class ColdPool:
         seconds: float,  # noqa: ARG002
         failing: Sequence[str] = (),  # noqa: ARG002
     ) -> Comparison:
-        """Nothing is known of behaviour beyond the tests."""
+        """Return an empty comparison: behaviour beyond the tests cannot be observed without a fork."""
         return Comparison()
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:  # noqa: ARG002 - as Pool.answers
-        """Nothing is known of behaviour beyond the tests."""
+        """Return no answers: behaviour beyond the tests cannot be observed without a fork."""
         return {}
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
@@ -105,7 +105,7 @@ class ColdPool:
                     yield future.result()
 
     def _judge(self, candidate: Candidate, plan: Plan) -> Judged:
-        """In a thread: the failing tests alone, then everything."""
+        """Judge one candidate, in a thread: first the failing tests alone, then the others."""
         began = time.monotonic()
         statuses: dict[str, Status] = {}
         reason, hung = "", False
@@ -136,7 +136,7 @@ class ColdPool:
             yield replace(every, tests=then, stop_early=True)
 
     def _reason(self, check: Check, ask: Ask, plan: Plan) -> str:
-        """Why it is not plausible; "" when it is."""
+        """Return why the candidate is not plausible; "" if it is."""
         wanted = ask.tests if ask.tests is not None else self.tests
         wrong = [case for case in check.cases.values() if case.status.bad and case.id not in plan.known]
         bad = [f"{case.id} {case.status.value}" for case in wrong]
@@ -170,9 +170,10 @@ def open_any_pool(
     fork: bool = sys.platform != "win32",
     or_cold: bool = False,
 ) -> Iterator[AnyPool]:
-    """See pool.open_pool for the parameters; without `fork` every candidate is a cold process.
+    """Open a Pool, or a ColdPool if `fork` is False. For the other parameters see pool.open_pool.
 
-    `or_cold`: also where tests cannot even be collected (a conftest that imports what is broken); else RunnerError.
+    `or_cold`: also open a ColdPool where the tests cannot be collected (a conftest.py that imports broken code);
+    otherwise RunnerError is raised.
     """
     parts = (views, place, interpreter, config)
     cold = ColdPool(*parts, patch, workers or usual_workers(), expected, sum(seconds.values()), freedom=freedom)

@@ -1,4 +1,4 @@
-"""What the servers reported about the project: its tests, how long they take, how they behave in a fork."""
+"""State of a pool: the project's tests as the servers reported them, their durations and their outcomes in a fork."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""
 
 QUICK, TRIED = 0.05, 2.0
-"""Tests that take so many seconds are tried as direct calls, all together for so many CPU seconds."""
+"""Seconds up to which a test is tried as a direct call, and CPU seconds for trying all of them."""
 
 
 @dataclass(slots=True)
 class PoolState:
-    """Filled when the servers start (the first part) and by the baseline (the second)."""
+    """Fields up to `setup` are set when the servers have started, the others by the baseline run."""
 
     tests: tuple[str, ...] = ()
     """Ids of all collected tests, in collection order."""
@@ -36,39 +36,39 @@ class PoolState:
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     observed: set[str] = field(default_factory=set)
-    """Tests that were run on the unchanged tree here: only those are asked."""
+    """Tests that were run on the unchanged tree by this pool; only these are run on candidates."""
     unfit: frozenset[str] = frozenset()
     """Tests that end differently in a fork than in the cold run: they are never run on candidates."""
     retracted: set[str] = field(default_factory=set)
-    """Tests that ended differently when they were called directly: from then on by pytest's protocol only."""
+    """Tests whose result differed when called directly; from then on they run through pytest's protocol only."""
     habits: frozenset[str] = frozenset()
     """Files that the project's own tests change."""
     never_hot: str = ""
-    """Why nothing here can be judged hot."""
+    """Why no candidate can be judged by the hot server; "" if they can."""
 
     def add(self, ready: Message) -> None:
-        """Take in what a hot server reports once it has collected."""
+        """Store the "ready" message that a hot server sends after collection."""
         self.tests, self.broken = tuple(ready["tests"]), ready["broken"]
         self.places = {name: place for place, name in enumerate(self.tests)}
         self.preload, self.setup = ready["preload"], float(ready["cpu"])
 
     def quick(self) -> list[int]:
-        """Places of the tests of which pytest's own work may be the larger part."""
+        """Return the indices of the fast tests (up to QUICK), where pytest's overhead may exceed the test itself."""
         known = (name for name in self.observed if name in self.places)
         return sorted(self.places[name] for name in known if self.seconds.get(name, 0.0) <= QUICK)
 
     def fit(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of `names` that can be asked of a candidate."""
+        """Return those of `names` that can be run on a candidate."""
         known = self.observed | set(self.broken)
         return tuple(name for name in names if name in known and name not in self.unfit)
 
     def limit(self, names: Iterable[str], *, hot: bool) -> float:
-        """CPU seconds for a child that runs `names`."""
+        """Return the CPU limit, in seconds, of a child that runs `names`."""
         spent = sum(self.seconds.get(name, 0.0) for name in names)
         return LEAST + ROOM * spent + (0.0 if hot else 0.5 + 3.0 * self.setup)
 
     def statuses(self, answer: Message) -> dict[str, Status]:
-        """Of a hot server's bytes, or of a warm one's names."""
+        """Decode the statuses in `answer`, by test id: bytes from a hot server, names from a warm one."""
         if "statuses" in answer:
             return {name: Status(status) for name, status in answer["statuses"].items()}
         results = bytes.fromhex(answer["results"])
@@ -79,7 +79,7 @@ class PoolState:
 def message(
     candidate: Candidate, places: Sequence[int], known: Sequence[int], limit: float, *, keep_going: bool
 ) -> Mapping[str, object]:
-    """The order to judge `candidate`, as agent/hot_server.py and agent/warm_server.py read it."""
+    """Build the message "judge `candidate`" for agent/hot_server.py and agent/warm_server.py."""
     return {
         "kind": "judge",
         "number": candidate.number,

@@ -20,19 +20,19 @@ from coderefine.runner.run_results import RunResults
 from coderefine.sandbox import Bounds
 
 MARGIN = 16
-"""Bytes of the board before the stacks."""
+"""Size in bytes of the header of the shared status file (see _Board); the stack dump follows it."""
 LAST = 4
-"""Place on the board of the byte that makes the running test the process's last one."""
+"""Offset in the status file of the byte that tells the process to end after the running test."""
 SLOWER = 20.0
-"""See Limits.computing."""
+"""Factor of the slowest test's time; see Limits.computing."""
 TICK = 0.2
-"""Seconds between two looks at whether the process still lives."""
+"""Seconds between two checks whether the process is still alive."""
 LAST_WORDS = 5.0
 """Seconds a process may take to exit once it has reported how it ended."""
 DUMP = 2.0
-"""Seconds it may take to write its stacks; a busy machine needs more than an idle one."""
+"""Seconds the process may take to dump its stacks; a busy machine needs more than an idle one."""
 ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
-"""Asks the process where it is; a real-time signal, so that no project has a handler for it."""
+"""Signal that makes the process dump its stacks; a real-time signal, since projects rarely have a handler for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Ended:
 
     @property
     def how(self) -> str:
-        """How a process ended that did not report it."""
+        """Describe the exit of a process that did not report its own end."""
         if self.returncode < 0:
             name = signal.Signals(-self.returncode).name
             return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
@@ -56,10 +56,12 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Wall seconds: of one test, of importing one module, and the instant (monotonic) at which all is over.
+    """Limits of a test process.
 
-    `computing`: CPU seconds of one test (None: no limit), or `SLOWER` times what the slowest before it took.
-    `glance`: as many after which `repeats` is asked whether the test stands where another one hangs.
+    `test`, `module`: wall seconds for one test and for importing one module. `deadline`: when the whole check must end
+    (`time.monotonic`). `computing`: CPU seconds for one test, at least `SLOWER` times those of the slowest test so far
+    (None: no limit). `glance`: CPU seconds of a test after which `repeats` checks whether its stacks are those of
+    another test that hangs.
     """
 
     test: float
@@ -111,10 +113,10 @@ class ProcessRun:
         self._stack.close()
 
     def watch(self, limits: Limits, *, until: str = "", repeats: Callable[[str], bool] | None = None) -> str:
-        """Take in what the process reports until it ends, test `until` has a result, or a limit runs out.
+        """Process the reports until the process ends, test `until` has a result, or a limit is exceeded.
 
-        Returns the limit: "check" (the deadline), "test" (its wall time), "computing" (its CPU time), "repeated"
-        (`repeats` is true of its stacks), or "".
+        Return the exceeded limit: "check" (the deadline), "test" (wall time of a test), "computing" (CPU time of a
+        test), "repeated" (`repeats` returned True for the stacks), or "" for none.
         """
         while True:
             if not self._take_in() or self.results.code is not None or until in self.results.cases:
@@ -125,7 +127,7 @@ class ProcessRun:
                 return "repeated"
 
     def _take_in(self) -> bool:
-        """Wait a TICK for reports and pass them on; False when the process has ended and all are taken in."""
+        """Wait up to TICK for reports and process them; return False once the process has ended and none is left."""
         gone = self._child.poll() is not None
         messages = self._channel.receive(0.0 if gone else TICK)
         for message in messages or ():
@@ -136,7 +138,7 @@ class ProcessRun:
         return bool(messages) or (messages is not None and not gone)
 
     def _repeated(self, limits: Limits, repeats: Callable[[str], bool]) -> bool:
-        """Look once, when the running test has computed for a while, where it stands."""
+        """Return whether `repeats` accepts the running test's stacks; checked once per test, after `limits.glance`."""
         if self._glanced == self.results.number or not self._computed_over(limits.glance):
             return False
         self._glanced = self.results.number
@@ -151,13 +153,16 @@ class ProcessRun:
         return "computing" if self._computed_over(limits.computing) else ""
 
     def _computed_over(self, seconds: float | None) -> bool:
-        """Whether the running test has computed for longer than `seconds` and than any usual one."""
+        """Return whether the running test used more CPU than `seconds` and than SLOWER times the slowest other test."""
         if seconds is None or not self.results.running:
             return False
         return self._clock.computed(self._child.pid, self.results) > max(seconds, SLOWER * self.results.slowest)
 
     def stacks(self) -> str:
-        """Have the process write its stacks now; it goes on. Its `pid` is that of its namespace: ask from there."""
+        """Make the process dump its stacks, and return them; the process continues.
+
+        The signal is sent from inside the view, because `results.pid` is valid in the PID namespace of the process.
+        """
         before = len(self._board.dump)
         view = self.start.view
         view.run(("sh", "-c", f"kill -{int(ASK)} {self.results.pid}"), timeout=5.0)
@@ -168,7 +173,7 @@ class ProcessRun:
         return seen
 
     def go_on_alone(self, results: RunResults) -> None:
-        """Make the running test the last one of this process, whose reports go into `results` from now on."""
+        """Let the process end after the running test; record its further reports in `results`."""
         self.results, self._listen = results, lambda: None
         self._board.end_after_this()
 
@@ -192,7 +197,7 @@ class ProcessRun:
 
 
 class _Board:
-    """A file we share with the process: the number of the running test (4 bytes), then room for its stacks."""
+    """A status file shared with the process: the number of the running test (4 bytes), LAST, then the stack dump."""
 
     def __enter__(self) -> _Board:
         self._file = tempfile.TemporaryFile()
@@ -234,14 +239,14 @@ def _started(start: Start, job: Mapping[str, object], channel: Channel, board: _
 
 @dataclass(slots=True)
 class _Clock:
-    """How long the running test has computed; known to a TICK. Only on Linux, elsewhere it stands still."""
+    """Measure the CPU time of the running test, to within TICK. Only on Linux; elsewhere it is always 0."""
 
     _pid: int = 0
     _number: int = -1
     _start: float = 0.0
 
     def computed(self, root: int, results: RunResults) -> float:
-        """CPU seconds of the process that runs the tests, below `root`, since the current test began."""
+        """Return the CPU seconds that the test process, a descendant of `root`, used since the current test began."""
         if not self._pid:
             self._pid = proc.inner(root, results.pid)
         now = proc.cpu_seconds(self._pid)
@@ -264,9 +269,9 @@ KEPT = 8
 
 
 def frames_of(dump: str, top: Path) -> tuple[Frame, ...]:
-    """The project's frames (outermost first) of the thread that has most of them; empty when none has.
+    """Return the project's frames, outermost first, of the thread with the most of them; empty if there are none.
 
-    `top` is the repository as the process saw it.
+    `top`: root of the repository as the process saw it.
     """
     threads = [tuple(_ours(part, top)) for part in _THREAD.split(dump)[1:]]
     best = max(threads, key=len, default=())

@@ -29,7 +29,7 @@ READY = 20.0
 SOON = 0.03
 """Seconds a view may take to close before its end is watched from the side."""
 KEPT = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,net_bind_service,sys_chroot,setfcap,net_raw"
-"""What root keeps inside: enough that its tests behave as outside, nothing that reaches out of the view."""
+"""Capabilities that root keeps inside: enough for its tests to behave as outside, none that reach out of the view."""
 
 ENTER = 'cd -- "$1" && shift && exec "$@"'
 

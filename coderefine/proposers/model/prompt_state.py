@@ -48,7 +48,7 @@ class Overlay:
         return text_of(self.read(path))
 
     def listing(self, folder: str) -> tuple[str, ...]:
-        """The files that lie in `folder`, repo-relative and sorted; hidden ones left out."""
+        """List the files directly in `folder`, repo-relative and sorted, without hidden ones."""
         try:
             found = {entry.name for entry in os.scandir(self.top / folder) if entry.is_file(follow_symlinks=False)}
         except OSError:

@@ -84,18 +84,18 @@ class Search:
         self.proposed: Patch | None = None
         """The patch handed out last."""
         self.changed: tuple[int, int] | None = None
-        """Nearby answers that it changes, and all that were compared."""
+        """Number of nearby answers that `proposed` changes, and of all that were compared."""
         self.offer: Offer | None = None
-        """What to offer in its place; None where it is clearly ahead of its rivals."""
+        """Offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
         self._patches: dict[int, Patch] = {}
         self.first_candidate: float | None = None
         """Seconds from the start of the first search to its first judged candidate."""
         self.chosen = Chosen([])
-        """What the last search came to."""
+        """Result of the last search."""
         self.hindrance = ""
         """Why no candidate could be judged, and what to do; "" when some were."""
         self._unsolved: frozenset[Symptom] = frozenset()
-        """What failed when the last search ended with nothing: a tree that fails alike is not searched again."""
+        """Symptoms of the last search without a result: a tree with the same symptoms is not searched again."""
 
     @property
     def spent(self) -> Cost:

@@ -34,21 +34,21 @@ UPPER = re.compile(
     r"\b(below|under|minimum)\b|\b(less|fewer|smaller|shorter|younger|lower) than\b|\bstarting (at|from|with)\b",
     re.IGNORECASE,
 )
-"""The limit itself belongs to what is above: `>=` and `<`."""
+"""Phrases after which the limit itself counts as above it, as with `>=` and `<`."""
 LOWER = re.compile(
     r"\bat most\b|\bor (less|fewer|below|earlier|younger|lower|smaller|shorter)\b|"
     r"\b(up to|above|over|beyond|maximum|exceeds?)\b|\b(more|greater|larger|longer|older|higher) than\b",
     re.IGNORECASE,
 )
-"""The limit itself belongs to what is below: `<=` and `>`."""
+"""Phrases after which the limit itself counts as below it, as with `<=` and `>`."""
 NEGATED = re.compile(r"\bnot? (less|fewer|more|greater) than\b", re.IGNORECASE)
 SIDES: dict[type[ast.cmpop], int] = {ast.GtE: 1, ast.Lt: 1, ast.Gt: -1, ast.LtE: -1}
 
 
 def intent(repair: Repair) -> int:
-    """1 where what is written in the function agrees with the limit that `repair` draws, -1 where it contradicts.
+    """Compare the comparison that `repair` changes with the text of the function: 1 if they agree, -1 if not.
 
-    0 where nothing is said, or both, or where the repair draws no limit.
+    0 if the text has no such phrase or contradictory ones, or if the repair changes no comparison.
     """
     side = _side(repair)
     return side * _said(repair) if side else 0
@@ -251,7 +251,7 @@ def doubts(group: Group) -> str:
 
 
 def compared(repairs: Sequence[Repair]) -> list[Repair]:
-    """The repairs whose behaviour is worth comparing: of single edits the most likely of each set of tests."""
+    """Select the repairs whose behaviour is compared: for each set of repaired tests, the most likely single edits."""
     single = [repair for repair in repairs if repair.second is None]
     sets = sorted({repair.fixed for repair in single}, key=lambda fixed: -len(fixed))[:MOST_SETS]
     by_set = (sorted((one for one in single if one.fixed == fixed), key=worth, reverse=True) for fixed in sets)
@@ -259,14 +259,14 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
 
 
 def answers(comparison: Comparison) -> Behaviour:
-    """The codes of repairs by their places; -1 is the unchanged program."""
+    """Return the answer codes by index of the repair; -1 is the unchanged program."""
     return {number - 1: codes for number, codes in comparison.codes.items()}
 
 
 def rival_sets(
     repairs: Sequence[Repair], comparison: Comparison, frontier: float, spectrum: Spectrum
 ) -> tuple[Rivals, ...]:
-    """`repairs` by the tests that they repair, then by their behaviour.
+    """Group `repairs` by the tests that they repair, then by their behaviour.
 
     `frontier`, `spectrum`: see `groups`.
     """
@@ -280,7 +280,7 @@ def rival_sets(
 
 
 def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
-    """How many small wrong versions of `repair` the tests notice, and how many were judged."""
+    """Return how many mutants of `repair` the tests kill, and how many were judged."""
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
     until = time.monotonic() + NOTICING
@@ -298,9 +298,9 @@ def groups(
     frontier: float,
     spectrum: Spectrum,
 ) -> list[Group]:
-    """Describe `found`, the places of repairs of the same tests that behave alike; the most likely group first.
+    """Describe the groups `found`: lists of indices of repairs that fix the same tests and behave alike.
 
-    `frontier`: the score of the last candidate that was tried. `spectrum`: which tests execute what.
+    `frontier`: the score of the last candidate that was tried. `spectrum`: which tests execute which statements.
     """
     behaviour = answers(comparison)
     values = [shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) for one in found]

@@ -25,24 +25,24 @@ SUSPICION = 3.0
 NATURAL = 0.25
 """Weight of the change in log probability of the tokens."""
 CALM = 0.6
-"""Log probabilities of n tokens are summed and divided by n ** CALM, so that long insertions stand a chance."""
+"""The log probabilities of n tokens are summed and divided by n ** CALM, so that long insertions are not excluded."""
 SHORTCUT = 0.7
-"""Taken off edits that remove behaviour: they make tests pass too easily."""
+"""Penalty (log odds) of edits that remove behaviour: they make tests pass too easily."""
 CEILING = 3.0
-"""What naturalness may add at most."""
+"""Upper bound of the score (log odds) that naturalness adds."""
 FIRST_GUESS = -0.5
-"""How far the best edit of an operator is expected below its base, before any was seen."""
+"""Expected score of an operator's best edit relative to its base, before any of its edits is known."""
 SLACK = 0.5
-"""How much better than the best one seen the next place may be."""
+"""How much the score of the best edit at the next location may exceed the best one so far."""
 
 DEAR = 2.0
-"""Taken off edits of code that runs at import: judging one costs ten times as much as others do."""
+"""Penalty of edits to code that runs at import: judging one costs ten times as much as judging others."""
 UNUSED = 1.5
-"""Added to edits that read a name which nothing reads so far."""
+"""Bonus of edits that read a name which is not read so far."""
 ECHO = 1.5
-"""Taken off edits that repeat a line of the function."""
+"""Penalty of edits that repeat a line of the function."""
 RUNNING = 1.0
-"""Added to edits within the expression that raised."""
+"""Bonus of edits within the expression that raised."""
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 _TOTAL = sum(operator.prior for operator in TABLE)

@@ -66,7 +66,7 @@ class _Row:
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
-    """The inputs that split the alternatives most evenly, then those that split what is still together."""
+    """Yield the inputs that split the alternatives most evenly, then those that split the groups that remain."""
     rows = [row for one in asked if (row := _row(one, groups)) is not None]
     together = [tuple(range(len(groups)))]
     for _ in range(MOST_QUESTIONS):
@@ -78,14 +78,14 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
-    """None where an alternative was not asked."""
+    """Return the answers of all groups to `one`, or None if they do not differ."""
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
     return _Row(one, answers) if len(set(answers)) > 1 else None
 
 
 def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
-    """`members` by their answers; those of unknown behaviour stay with all."""
+    """Partition `members` by their answers."""
     answers = dict.fromkeys(row.answers[member] for member in members)
     return [tuple(member for member in members if row.answers[member] == answer) for answer in answers]
 
@@ -99,7 +99,7 @@ def _size(together: Sequence[Sequence[int]]) -> int:
 
 
 def summary(repair: Repair) -> str:
-    """`src/cart.py:41 `>` → `>=``: where, what was, what is; long pieces are cut, what is exchanged has a `↔`."""
+    """Summarise a repair as `src/cart.py:41 `>` → `>=``; long texts are cut, swapped ones are joined by `↔`."""
     both = filter(None, (repair.proposed, repair.second))
     return "; ".join(map(_edit, both))
 

@@ -120,18 +120,21 @@ class Spectrum:
 
     @property
     def ran(self) -> dict[ast.stmt, int]:
-        """By how many tests each statement is executed."""
+        """Return the number of tests that execute each statement."""
         found = dict(self.passing)
         for stmt, tests in self.failing.items():
             found[stmt] = found.get(stmt, 0) + len(tests)
         return found
 
     def ochiai(self, stmt: ast.stmt) -> float:
-        """ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
+        """Return the Ochiai suspiciousness ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
         return self._ratio(len(self.failing.get(stmt, ())), self.passing.get(stmt, 0))
 
     def purified(self, stmt: ast.stmt) -> float:
-        """Ochiai where a check that passed inside a failing test is a passing test; Xuan and Monperrus 2014."""
+        """Return the Ochiai suspiciousness after test purification (Xuan and Monperrus 2014).
+
+        An assertion that passed inside a failing test counts as a passing test of its own.
+        """
         hit = self.share.get(stmt, float(len(self.failing.get(stmt, ()))))
         return self._ratio(hit, self.passing.get(stmt, 0) + self.cleared.get(stmt, 0))
 
@@ -146,7 +149,7 @@ def spectrum_of(
     tests: Mapping[str, Module],
     steps: Steps,
 ) -> Spectrum:
-    """Lines of the coverage turned into statements. `tests`: the failing tests' files."""
+    """Build the spectrum: map the lines of `coverage` to statements. `tests`: modules of the failing tests, by path."""
     bad, good = _ran(modules, {**coverage, **_from_frames(modules, coverage, failing)}, {case.id for case in failing})
     kept = {stmt: frozenset(found) for stmt, found in bad.items() if not _docstring(stmt)}
     parts = taken_apart(modules, failing, tests, steps)

@@ -18,18 +18,18 @@ from coderefine.runner.cold_pool import AnyPool
 MOST_FIRST = 3
 """Failing tests run on every candidate; the others wait until these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
-"""After the first repair the search goes on for this share of the time it took, within these seconds."""
+"""After the first repair the search continues for GRACE_SHARE of the time so far, within these bounds in seconds."""
 DOUBT = 3.0
-"""Seconds more for a better one when something speaks against the best."""
+"""Additional seconds to find a better repair when there is evidence against the best one."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
-"""Confirmed partial repairs kept for being combined, and other repairs of the same tests kept to be compared."""
+"""Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A proposal that proved itself: the failing tests it passes, and whether those are all.
+    """A proposal that was confirmed. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
 
-    `second`: the other proposal of a composed repair, `parts` the tests that each of the two passes alone.
+    `second`: the other proposal of a composed repair; `parts`: the tests that each of the two makes pass alone.
     """
 
     proposed: Proposed

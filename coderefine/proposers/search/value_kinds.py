@@ -322,7 +322,7 @@ class Kinds:
             self._learn(name, self.of(default))
 
     def _from_handling(self, node: ast.AST) -> None:
-        """Weak signs, used for what is still unknown: a name compared or reckoned with a number, measured, sliced."""
+        """Infer kinds from weak evidence: comparison or arithmetic with a number, calls like `len`, slices."""
         match node:
             case ast.Compare(comparators=[_]):
                 self._compared(node)

@@ -1,9 +1,9 @@
-"""Tests of ours with a known outcome, run as the project's are: when they do not end so, no result counts.
+"""Canary tests: our own tests with a known outcome. If one ends differently, no result of the process is valid.
 
-They go through pytest's protocol, its assertion rewriting and our own reporting, before the project's tests and after
-them, under the names of project tests, so that whatever turns failures into passes turns these, too. A secret of the
-process decides which of them fail. The project's and installed plugins do not learn of them: nothing counts, orders,
-retries or photographs them, and pytest's own summary leaves them out.
+They run before and after the project's tests, under the names of project tests, through the same pytest protocol,
+assertion rewriting and reporting: code that turns failures into passes also changes their outcome. A secret of the
+process decides which of them must fail. They are hidden from plugins of the project and of installed packages, which
+would count, reorder or retry them, and from pytest's summary.
 """
 
 from __future__ import annotations
@@ -119,14 +119,14 @@ class Canary:
         return all(internals.is_own_file(file) or self._is_known(file) for file in files)
 
     def _is_known(self, file: str) -> bool:
-        """Whether it is a file that no patch has touched: the project's, or of an installed package."""
+        """Return whether `file` is an unpatched file of the project or of an installed package."""
         real = os.path.realpath(file)
         installed = os.sep + "site-packages" + os.sep in real or os.sep + "dist-packages" + os.sep in real
         return real not in self.patched and (installed or real.startswith(self._top)) and os.path.exists(real)
 
 
 def full(top: str, paths: Iterable[str]) -> FrozenSet[str]:
-    """`paths` below `top` in full, links resolved."""
+    """Return the absolute form of `paths` below `top`, with symbolic links resolved."""
     return frozenset(os.path.realpath(os.path.join(top, path)) for path in paths)
 
 
@@ -140,7 +140,7 @@ def _kind(canary: Canary) -> Any:
 
 
 def _rewritten(config: Any, folder: str) -> Any:
-    """Our source as a module, its assertions rewritten by the very hook that does it for the project's tests."""
+    """Import our source as a module, its assertions rewritten by the same import hook as the project's tests."""
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "test_%s.py" % os.urandom(6).hex())
     with open(path, "w", encoding="ascii") as stream:

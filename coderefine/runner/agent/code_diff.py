@@ -106,9 +106,9 @@ class SourceFile:
         return code if len(body) == 1 and _block(body[0]).first == block.first else None
 
     def twin(self, old: CodeType) -> CodeType:
-        """The code the import made where `old` of `pairs` stands.
+        """Return the code object that the import compiled for `old`, a code object of `pairs`.
 
-        They may differ: the compiler treats `re.sub` differently when it sees that `re` is an imported module.
+        The two may differ: the compiler treats `re.sub` differently when it sees that `re` is an imported module.
         """
         return self._twins.get(id(old), old)
 
@@ -162,7 +162,7 @@ def _only(blocks: Iterable[Statement], head: int, end: int) -> Optional[Statemen
 
 
 def _placed(text: str, block: Statement) -> str:
-    """`text` where `block` stands, for the compiler."""
+    """Prefix `text` so that it compiles with the line numbers, and within the class header, of `block`."""
     if not block.header:
         return "\n" * (block.first - 1) + text
     return "\n" * (block.first - 2) + block.header + "\n" + text

@@ -17,7 +17,7 @@ CaseRecord = Dict[str, Any]
 """id, status (a core.Status value), seconds, path (repo-relative), line, failure (FailureRecord or None)."""
 
 LAST = 4
-"""Place on the board of the byte that makes the running test the last one; see runner/process_run.py."""
+"""Offset in the shared status file of the byte that makes the running test the last one; see runner/process_run.py."""
 MARK = "_coderefine_failure"
 """Attribute by which a report carries its FailureRecord: plain data, so it survives a report's serialisation."""
 

@@ -20,7 +20,7 @@ import pytest
 from . import pytest_internals as internals
 
 DOUBT, PASSED, FAILED = 0, 1, 2
-"""As the bytes of server_plugin.STATUSES."""
+"""Indices in server_plugin.STATUSES; DOUBT: no result, the test must run through pytest's protocol."""
 BAD = (2, 3)
 
 MEANINGFUL = frozenset(("skip", "skipif", "xfail", "usefixtures", "filterwarnings"))

@@ -32,9 +32,9 @@ from .server_plugin import ServerPlugin
 from .working_tree import WorkingTree, decoded
 
 AGAIN = "again"
-"""The unchanged program, asked a second time."""
+"""Key of the second answers of the unchanged program."""
 SHOWN = 60
-"""Calls that tell candidates apart, shown with the answers as text."""
+"""Maximum number of calls on which candidates differ that are reported with the answers as text."""
 Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
 

@@ -18,7 +18,10 @@ MOST = 20
 
 
 def profile_program(argv: List[str]) -> None:
-    """Write the report. A function is charged for itself and for what it calls outside ROOT only."""
+    """Run the program under cProfile and write the report, for arguments ROOT, REPORT and the command.
+
+    The time of a function is its own time plus that of the calls it makes to code outside ROOT.
+    """
     root, report, words = os.path.realpath(argv[0]), argv[1], argv[2:]
     import cProfile
 
@@ -31,7 +34,7 @@ def profile_program(argv: List[str]) -> None:
 
 
 def run(words: List[str]) -> None:
-    """The program, as `python WORDS` would run it."""
+    """Run the program as `python WORDS` does."""
     module = words[0] == "-m"
     name, sys.argv = words[int(module)], words[int(module) :]
     sys.path[0] = os.getcwd() if module else os.path.dirname(os.path.abspath(name))
@@ -42,7 +45,7 @@ def run(words: List[str]) -> None:
 
 
 def costliest(profile: Any, root: str) -> List[Dict[str, Any]]:
-    """The functions below `root` by what they are charged for."""
+    """Return the functions below `root`, the most expensive first."""
     entries: List[Any] = profile.getstats()
     whole = sum(entry.inlinetime for entry in entries) or 1.0
     found = [

@@ -166,7 +166,7 @@ def start_session(config: Any, work: Callable[[Any, Any], None]) -> Any:
 
 
 def collect_and_run(session: Any) -> None:
-    """Go on in a session that has been started."""
+    """Collect and run the tests in a session that has been started."""
     from _pytest.main import _main
 
     _main(session.config, session)

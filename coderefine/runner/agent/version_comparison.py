@@ -23,16 +23,19 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, ca
 from .call_probe import Call, answers, label
 
 BESIDE = 60
-"""Calls made of one that the tests make."""
+"""Number of variants that are derived from one recorded call."""
 PLACES = 8
-"""Letters of a text, or items of a row, that are varied."""
+"""Number of characters of a string, or items of a sequence, that are varied."""
 STEPS = (1, -1, 2, -2, 3, -3, 5, -5, 7, 10, -10, 20, -20, 50, 100, -100, 200, -200, 1000, -1000)
 PLAIN = (type(None), types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, types.MethodType)
 HOUR = datetime.timedelta(hours=1)
 
 
 def beside(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
-    """The recorded calls, then up to BESIDE for each that differ from it in one argument; and how many for each."""
+    """Return the recorded calls followed by up to BESIDE variants of each, and the number of variants of each.
+
+    A variant differs from its call in one argument.
+    """
     found, sizes = list(calls), []
     for number, call in enumerate(calls):
         dice = random.Random(number)
@@ -212,7 +215,7 @@ class OtherVersion:
             self._compare(module, text)
 
     def _compare(self, module: types.ModuleType, text: str) -> None:
-        """What the module's own statements would have made of its names."""
+        """Execute the other version's `text` and record the module attributes whose values differ."""
         other = {name: value for name, value in module.__dict__.items() if name.startswith("__")}
         try:
             exec(compile(text, str(module.__file__), "exec", dont_inherit=True), other)
@@ -225,7 +228,7 @@ class OtherVersion:
 
     @contextlib.contextmanager
     def wholly(self) -> Iterator[None]:
-        """The other version answers."""
+        """Run calls with the other version's functions and module attributes."""
         self._set(other=True)
         for function, (_, code) in self.functions.items():
             function.__code__ = code
@@ -237,7 +240,7 @@ class OtherVersion:
 
     @contextlib.contextmanager
     def within(self) -> Iterator[None]:
-        """This version answers, and whatever its functions call of themselves is the other version."""
+        """Run calls with this version's functions, whose inner calls go to the other version's functions."""
         first = {code: (function, other) for function, (code, other) in self.functions.items()}
 
         def entered(frame: types.FrameType, event: str, _: object) -> None:

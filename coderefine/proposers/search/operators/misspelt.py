@@ -9,11 +9,11 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
 NEAREST = 3.0
-"""Log odds: the interpreter itself says what is wrong."""
+"""Log odds of the first suggestion; high, because the error message itself names the misspelt identifier."""
 
 
 def nearest(site: Site) -> Iterator[Edit]:
-    """The name that was asked for in vain replaced by one that is there, wherever the file makes the same slip."""
+    """Replace a name that could not be found by a similar existing one, here or at every place of the same mistake."""
     for wrong, names in site.hints.slips:
         for node in site.nodes:
             if _name(node) == wrong:
@@ -26,7 +26,7 @@ def nearest(site: Site) -> Iterator[Edit]:
 
 
 def _name(node: ast.AST) -> str:
-    """What `node` asks for by name."""
+    """Return the name that `node` looks up; "" for other nodes."""
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.Name):
@@ -39,7 +39,10 @@ def _name(node: ast.AST) -> str:
 
 
 def _same_slips(site: Site, node: ast.AST, wrong: str) -> Iterator[ast.AST]:
-    """Nodes that ask for `wrong` as `node` does; keys of the same function only, and nothing that the file defines."""
+    """Return the nodes of the same type that look up `wrong`.
+
+    String keys, and names that the file itself defines, are searched in the same function only.
+    """
     whole = site.module.tree
     within: ast.AST = site.local.function or whole if isinstance(node, ast.Constant) else whole
     if _defined(whole, wrong) and not isinstance(node, ast.Constant):
@@ -48,7 +51,7 @@ def _same_slips(site: Site, node: ast.AST, wrong: str) -> Iterator[ast.AST]:
 
 
 def _defined(tree: ast.Module, name: str) -> bool:
-    """Whether the file gives this name to something."""
+    """Return whether the file defines or assigns `name`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
             return True

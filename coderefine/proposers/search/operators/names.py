@@ -73,7 +73,7 @@ CONFUSED = (
     ("left", "right"),
     ("first", "last"),
 )
-"""Names that are taken for each other."""
+"""Groups of names that are often confused with each other."""
 
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
@@ -150,7 +150,7 @@ def everywhere(site: Site) -> Iterator[Edit]:
 
 
 def attributes(site: Site) -> Iterator[Edit]:
-    """An attribute replaced by another that objects of this name have, or by one it is taken for."""
+    """Replace an attribute by another one that is used on the same object, or by one that it is often confused with."""
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
             for other, weight in attribute_options(site, node).items():
@@ -263,12 +263,12 @@ def field_of(site: Site) -> Iterator[Edit]:
 
 
 def _alone(site: Site, node: ast.Name) -> bool:
-    """Whether no attribute of it is read."""
+    """Return whether `node` is not a builtin and no attribute of it is accessed."""
     return node.id not in BUILTINS and not isinstance(site.module.parents.get(node), ast.Attribute)
 
 
 def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
-    """Whether `base` may have been meant alone."""
+    """Return whether `base` without its attribute may have been intended."""
     return not isinstance(base, ast.Call) and not _called(site, node) and dotted(base) not in ("self", "cls")
 
 

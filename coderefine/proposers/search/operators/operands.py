@@ -180,7 +180,7 @@ def _without(site: Site, values: list[ast.expr], index: int) -> Edit:
 
 
 def grouping(site: Site) -> Iterator[Edit]:
-    """The same operators bound in another order, by parentheses."""
+    """Change the order of evaluation by adding or removing parentheses."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp):
             yield from _grouped(site, node)
@@ -194,7 +194,7 @@ def grouping(site: Site) -> Iterator[Edit]:
 
 
 def _grouped(site: Site, node: ast.BinOp) -> Iterator[Edit]:
-    """Parentheses around any run of the operands of an outermost operation, and those that stand there taken off."""
+    """Put parentheses around adjacent operands of an outermost operation, or remove the existing ones."""
     module = site.module
     if isinstance(module.parents.get(node), ast.BinOp):
         return

@@ -41,7 +41,7 @@ CUTTING = ("split", "rsplit", "partition")
 
 
 def produced(site: Site) -> Iterator[Edit]:
-    """A None that should be what a function or method makes of a name in scope: `f(x)`, `f(g(x))`, `x.split(",")`."""
+    """Replace None by the result of a call on a name in scope: `f(x)`, `f(g(x))`, `x.split(",")`."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and node.value is None and isinstance(_parent(site, node), HOLES):
             told = _told(site, _parent(site, node))
@@ -50,7 +50,7 @@ def produced(site: Site) -> Iterator[Edit]:
 
 
 def _told(site: Site, parent: ast.AST | None) -> float:
-    """What a failing test says for it: some None stood in the way, or the very name bound here was that None."""
+    """Return the bonus from the failing tests: some value was None, or the name bound here was that None."""
     if not site.hints.none or not isinstance(parent, ast.Assign | ast.Return):
         return 0.0
     known = site.module.index.attributes.get(_wanted_of(site, parent), {})
@@ -63,7 +63,7 @@ def _parent(site: Site, node: ast.AST) -> ast.AST | None:
 
 
 def _wanted(site: Site, node: ast.AST) -> str:
-    """What the value at `node` is called: what it is bound to, the keyword, or the function that returns it."""
+    """Return the name of the value at `node`: assignment target, keyword, or function that returns it."""
     return _wanted_of(site, _parent(site, node))
 
 
@@ -76,7 +76,7 @@ def _wanted_of(site: Site, parent: ast.AST | None) -> str:
 
 
 def products(site: Site, wanted: str) -> dict[str, float]:
-    """Calls over the names in scope, with their weights; more for those that sound like `wanted` or are of its kind."""
+    """Return calls on the names in scope with their weights; higher if similar to `wanted` in name or kind."""
     found: dict[str, float] = {}
     last, kind = wanted.rsplit(".", 1)[-1], site.kinds.name(wanted)
     for text, weight, name in (*_of_functions(site), *_of_methods(site), *_of_patterns(site)):
@@ -85,13 +85,16 @@ def products(site: Site, wanted: str) -> dict[str, float]:
 
 
 def _suits(name: str, kind: str) -> float:
-    """What the kind of a well-known call's result makes of its weight where a value of `kind` is wanted."""
+    """Return the weight factor of a well-known call by the kind of its result, where `kind` is expected."""
     result = METHODS.get(name) or RESULTS.get(name, "")
     return 1.0 if not result or not kind else 3.0 if result == kind else 0.3
 
 
 def _given(site: Site) -> list[tuple[str, float]]:
-    """Names whose value may be handed on here, with their weights: parameters first, nothing this statement binds."""
+    """Return the names that can be passed as an argument here, with weights: parameters first.
+
+    Names bound by this statement are excluded.
+    """
     paths = [path for path in site.readable if "__" not in path]
     parameters = [path for path in paths if path in site.local.parameters]
     ordered = list(dict.fromkeys([*parameters, *paths]))[:MOST_PATHS]
