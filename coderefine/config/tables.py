@@ -12,6 +12,7 @@ from typing import Any
 from coderefine.errors import ConfigError
 
 GATES = ("pytest", "ruff", "radon")
+"""The built-in gates (critics/__init__.py has their classes), and the default of the key `gates`."""
 CRITERIA = ("readability", "performance", "security", "api-design")
 """The built-in sets of criteria (llm/criteria)."""
 
@@ -35,8 +36,8 @@ class Criterion:
 class Command:
     """Any program as a gate: `run` is its argv, `format` one of lines (with `regex`), json, sarif.
 
-    `regex` has named groups path, line, rule, message. `findings_exit` lists the exit codes that mean "ran, with
-    findings"; 0 is clean; any other is an error of the tool. `timeout` is in seconds.
+    `regex` has named groups path, line, rule, message. `findings_exit` (in TOML `findings-exit`) lists the exit codes
+    that mean "ran, with findings"; 0 is clean; any other is an error of the tool. `timeout` is in seconds.
     """
 
     name: str

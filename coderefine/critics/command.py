@@ -17,6 +17,11 @@ Its output is read by a regex line by line, as JSON of the usual shapes, or as S
     run = ["bandit", "-q", "-r", "src", "-f", "sarif"]        # needs bandit[sarif]
     format = "sarif"
 
+    [[tool.coderefine.commands]]
+    name = "vulture"
+    run = ["vulture", "src"]
+    findings-exit = [3]        # exit codes that mean "ran, with findings"; without it [1]
+
 A program is looked for in the project's own environment first, then on PATH. It may run code of the project (plug-ins
 of a type checker, a Makefile), so it is confined from the start, on the untouched tree too.
 """
@@ -82,7 +87,7 @@ class CommandGate:
         """Always looks at the whole project: a type checker's verdict on one file depends on the others.
 
         Raises CriticError when the program cannot start, runs out of time, ends with a code that is neither 0 nor
-        one of `findings_exit`, or reports findings that cannot be read.
+        one of `findings-exit`, or reports findings that cannot be read.
         """
         began = time.monotonic()
         self._listen(Event("critic", self.name))
