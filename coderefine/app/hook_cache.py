@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from coderefine import import_graph as graph
 from coderefine.app.project import Project
-from coderefine.config import GATES
 from coderefine.core import Check, View
 from coderefine.git.process import run
 from coderefine.lint import Linter
@@ -88,5 +87,6 @@ def keep_coverage(project: Project, view: View, checks: Sequence[Check], tests: 
 def _folder(project: Project) -> str:
     """Return the git directory where the quick check decides as the full one does, else ""."""
     place, config = project.place, project.config
-    usual = set(config.gates) <= set(GATES) and not (config.commands or config.pass_env or project.task.name != "fix")
+    own = not (config.commands or config.pass_env or project.task.name != "fix")
+    usual = own and set(config.gates) <= set(ticket.GATES)
     return str(place.worktree_dir) if usual and place.worktree_dir and place.root == place.top else ""

@@ -112,7 +112,10 @@ class CommandGate:
         if result.returncode in NOT_STARTED and (missing := self._missing()):
             raise CriticError(missing)
         if result.returncode not in (0, *self._command.findings_exit):
-            raise CriticError(f"{self.name} exited {result.returncode}: {last_line_of(result)}")
+            raise CriticError(
+                f"{self.name} exited {result.returncode}: {last_line_of(result)} "
+                f"(if that means findings: findings-exit = [{result.returncode}])"
+            )
         return result
 
     def _missing(self) -> str:

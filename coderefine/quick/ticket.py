@@ -15,6 +15,8 @@ NAMES = (
 )  # fmt: skip
 """Files and folders whose coming, going or changing may change what is judged, and how."""
 VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "OPENAI_BASE_URL", "UV_PROJECT_ENVIRONMENT", "POETRY_CACHE_DIR")
+GATES = ("pytest", "ruff", "radon")
+"""The gates that the quick check can do by itself."""
 FOLDER = "coderefine/hook"
 TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
 """GRAPH: marks, users, test files. IMPORTS: what graph.Files is."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.config import GATES as CONFIGURABLE
 from coderefine.config import Command, Config
 from coderefine.core import Ask, Check, Severity, Span
-from coderefine.critics import build, names
+from coderefine.critics import GATES, build, names
 from coderefine.critics.command import CommandGate
 from coderefine.errors import ConfigError, CriticError
 from coderefine.project import Interpreter, locate
@@ -107,7 +108,7 @@ def test_sarif(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (says("boom", 3), "tool exited 3: boom"),
+        (says("boom", 3), "tool exited 3: boom .*findings-exit"),
         (says("nothing readable", 1), "none of its output could be read as a finding.*nothing readable"),
         (says("no json", 1, format="json"), "tool printed no JSON"),
         (says("[]", 1, format="json"), "could be read as a finding"),
@@ -150,6 +151,10 @@ def test_scope_colours_and_foreign_paths(tmp_path: Path) -> None:
 def test_it_runs_in_the_projects_root(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"lib/pyproject.toml": "", "lib/a.py": "x = 1\n"})
     assert [f.path for f in check(top, says("a.py:1: here"), where=top / "lib").findings] == ["lib/a.py"]
+
+
+def test_each_built_in_gate_is_a_name_that_a_configuration_may_have() -> None:
+    assert tuple(GATES) == CONFIGURABLE
 
 
 def test_the_registry_builds_what_is_configured(tmp_path: Path) -> None:
