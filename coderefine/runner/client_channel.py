@@ -1,4 +1,4 @@
-"""The client's end of the channel to the agent: how the agent is started, and the frames that it sends."""
+"""The client's end of the channel to the agent: command line of the agent, and the frames of the protocol."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ package.__path__ = [here]
 sys.modules[package.__name__] = package
 __import__(package.__name__ + "." + module, fromlist=["main"]).main(int(fd))
 """
-"""Loads our files as a package of a private name, with neither our folder nor the current one in `sys.path`."""
+"""Imports our files as a package with a private name; neither our folder nor the current one is in `sys.path`."""
 
 
 def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:
-    """The command line that runs `main(fd)` of `agent/MODULE.py` with the project's `python`."""
+    """Return the command line that runs `main(fd)` of `agent/MODULE.py` with the project's `python`."""
     return (str(python), "-c", BOOT, str(AGENT), module, str(fd))
 
 
 class Channel:
-    """A socket pair: `child_end` is for the child (pass_fds), the rest for us. Use as a context manager.
+    """A socket pair; pass the descriptor `child_end` to the child (pass_fds). Use as a context manager.
 
-    Every frame must carry `nonce`, which the child learns in its first frame: what a test writes to a
-    descriptor it guessed is no result.
+    Every frame must contain `nonce`, which is in the first frame sent to the child: a test that guesses the
+    descriptor cannot forge results.
     """
 
     def __init__(self) -> None:
@@ -66,11 +66,11 @@ class Channel:
         return self._ours.fileno()
 
     def close_child_end(self) -> None:
-        """The child has started: only its copy of the descriptor keeps the channel open now."""
+        """Close our copy of the child's descriptor, so that the channel closes when the child ends."""
         self._child_end.close()
 
     def send(self, **message: object) -> bool:
-        """Send a frame with the nonce in it; False when the other end is closed."""
+        """Send a frame with the nonce; return False if the other end is closed."""
         body = json.dumps({**message, "nonce": self.nonce}).encode("ascii")
         try:
             self._ours.sendall(len(body).to_bytes(HEADER, "big") + body)
@@ -79,9 +79,9 @@ class Channel:
         return True
 
     def receive(self, seconds: float) -> list[Message] | None:
-        """The frames that arrive within `seconds`, as soon as there are any; None when the child has gone.
+        """Return the frames that arrive, waiting up to `seconds` for the first; None if the child has ended.
 
-        Raises RunnerError for what is no frame of this run.
+        Raises RunnerError for data that is no frame of this run.
         """
         ready, _, _ = select.select([self._ours], [], [], max(0.0, seconds))
         if not ready:

@@ -20,11 +20,11 @@ from coderefine.runner.trust import check_canary, check_loaded, patched
 from coderefine.sandbox import Bounds, bounds
 
 RESTARTS = 8
-"""Processes a check may lose to tests that crash or hang before it gives up on the rest."""
+"""Number of crashed processes after which a check does not run the remaining tests."""
 MOST_HANGS = 40
-"""... and to tests that do not end."""
+"""Number of hanging tests after which a check does not run the remaining tests."""
 AGAIN, GLANCE = 1.0, 0.3
-"""CPU seconds of a test while another one is suspected to hang: at most, and where it stands at the same place."""
+"""CPU limits of a test, in seconds, after another one hung: in general, and if it is in the same function."""
 EVERY = 0.1
 """Seconds between two progress events."""
 ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
@@ -50,13 +50,13 @@ def run_tests(  # noqa: PLR0917
     doubted: tuple[str, ...] = (),
     canary: bool = True,
 ) -> Check:
-    """Run the project's tests inside `view`; a Check with cases, coverage and notes, and no findings yet.
+    """Run the project's tests inside `view`; return a Check with cases, coverage and notes, but without findings.
 
-    A test that takes the process down or hangs is an ERROR case of its own, and the others run in a new
-    process. `limit`: wall seconds one test may take (None: `test_limit`). `slowest`: seconds that the slowest test is
-    known to take. `doubted`: tests whose names ours take, see agent/canary.py; `canary`: whether ours run at all.
-    Raises VoidError when what was tested is not the patched code, or could not fail, CriticError when pytest
-    itself failed.
+    A test that crashes the process or hangs is an ERROR case, and the others run in a new process. `limit`: wall
+    seconds for one test (None: `test_limit`). `slowest`: known duration of the slowest test in seconds. `doubted`:
+    tests whose names the canary tests use, see agent/canary.py; `canary`: whether canary tests run.
+    Raises VoidError if not the patched code was tested, or if its tests could not fail; CriticError if pytest itself
+    failed.
     """
     secret = os.urandom(16).hex() if canary else ""
     limit = limit or test_limit(ask.timeout)
@@ -64,13 +64,13 @@ def run_tests(  # noqa: PLR0917
 
 
 def test_limit(timeout: float) -> float:
-    """Wall seconds one test may take in a check of `timeout` seconds, as long as nothing is known of the tests."""
+    """Return the wall seconds for one test in a check of `timeout` seconds, if the tests' durations are unknown."""
     return max(10.0, timeout / 20)
 
 
 @dataclass(slots=True)
 class _Cold:
-    """One check: as many processes as it takes."""
+    """One check of a cold run, in as many processes as necessary."""
 
     view: View
     place: Place
@@ -84,14 +84,14 @@ class _Cold:
     secret: str = ""
     gave_up: str = ""
     suspect: Suspect | None = None
-    """The test that may hang; the others run beside it."""
+    """The test that may hang; the others run in parallel with it."""
     ended: list[str] = field(default_factory=list)
-    """Tests that were ended on its account."""
+    """Tests that were killed because `suspect` seemed to hang."""
 
     def check(self) -> Check:
         """Run processes until all tests have results.
 
-        Tests that were ended because they stood where another one seemed to hang, which ended after all, run again.
+        Tests that were killed because of a suspect run again if the suspect ended by itself after all.
         """
         began = time.monotonic()
         results = RunResults(slowest=self.slowest)
@@ -103,9 +103,9 @@ class _Cold:
         return self._summed_up(results, time.monotonic() - began)
 
     def _run_left(self, results: RunResults, limits: Limits) -> list[str]:
-        """Run the tests that have no result. On the untouched tree one that may hang goes on beside the others.
+        """Run the tests that have no result; on the unchanged tree a suspect continues in parallel with the others.
 
-        Returns the tests that were ended on account of that one, where it ended by itself.
+        Return the tests that were killed because of the suspect, if it ended by itself.
         """
         self.suspect, self.ended = None, []
         crashes = hangs = 0
@@ -129,17 +129,17 @@ class _Cold:
 
     @property
     def _may_wait(self) -> bool:
-        """Whether a test may go on beside the others: one, on the untouched tree; a patch has no such claim."""
+        """Whether a test that may hang can continue in parallel: only one, and only on the unchanged tree."""
         return self.suspect is None and not self.view.patch.files
 
     def _finished(self, run: ProcessRun, results: RunResults, hung: str) -> bool:
-        """End a process, and take in how it ended: whether all is done."""
+        """End a process and record how it ended; return whether the check is finished."""
         if self.suspect and hung in ("computing", "repeated"):
             self.ended.append(results.running)
         return self._over(results, run.end(hung))
 
     def _ended_after_all(self, results: RunResults) -> bool:
-        """Wait for the suspect, if there is one, and take in its result; whether its test ended by itself."""
+        """Wait for the suspect, if there is one, and store its result; return whether it ended by itself."""
         suspect = self.suspect
         if suspect is None:
             return False
@@ -153,7 +153,7 @@ class _Cold:
         return True
 
     def _check_trust(self, results: RunResults, *, ended: bool) -> None:
-        """Raise VoidError when the process tested other code than the patched one, or its tests could not fail."""
+        """Raise VoidError if the process did not test the patched code, or if its tests could not fail."""
         if not results.chosen or (results.stopped and not results.cases):
             return
         check_loaded(results.loaded, patched(self.view))
@@ -199,7 +199,10 @@ class _Cold:
         return bounds(self.config, self.ask.freedom)
 
     def _over(self, results: RunResults, ended: Ended) -> bool:
-        """Whether the check is finished; otherwise the one to blame is recorded. Raises CriticError."""
+        """Return whether the check is finished; otherwise record the failure of the responsible test.
+
+        Raises CriticError if no test is responsible.
+        """
         if results.code is not None and not results.running and not results.importing:
             _check_exit_code(results, ended)
             self._check_trust(results, ended=True)
@@ -243,7 +246,7 @@ class _Cold:
 
 
 def _shorter(limits: Limits, results: RunResults, hung: str) -> Limits:
-    """The limits of the tests after one that hung: the first may take long until it is ended, not each."""
+    """Return shorter limits for the remaining tests after one that hung."""
     if not hung:
         return limits
     test = min(limits.test, max(5.0, 10 * results.slowest))
@@ -253,7 +256,7 @@ def _shorter(limits: Limits, results: RunResults, hung: str) -> Limits:
 
 
 def _check_exit_code(results: RunResults, ended: Ended) -> None:
-    """Raise CriticError unless pytest's exit code goes with what was received."""
+    """Raise CriticError if pytest's exit code contradicts the received results."""
     if results.code == INTERNAL:
         raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
     if not results.broken:
@@ -267,7 +270,7 @@ def _check_exit_code(results: RunResults, ended: Ended) -> None:
 
 
 def _collected(results: RunResults, ended: Ended) -> None:
-    """Raise CriticError when no module is to blame for tests that were not collected."""
+    """Raise CriticError if tests were not collected for another reason than a broken module."""
     if results.code == USAGE:
         raise CriticError(f"pytest refused to start: {_refusal(ended.stderr)}")
     if results.chosen is None and results.code != NO_TESTS:
@@ -275,7 +278,7 @@ def _collected(results: RunResults, ended: Ended) -> None:
 
 
 def _why(results: RunResults, ended: Ended, view: View, timeout: float) -> Failure:
-    """Describe the failure of a test (or module) in which the process ended or was ended."""
+    """Describe the failure of the test (or module) during which the process ended or was killed."""
     doing = "ran" if results.latest else "was imported"
     frames = frames_of(ended.dump or ended.stderr, view.top)
     seconds = time.monotonic() - results.since
@@ -292,7 +295,7 @@ def _why(results: RunResults, ended: Ended, view: View, timeout: float) -> Failu
 
 
 def _unattributed(results: RunResults, ended: Ended, view: View) -> str:
-    """The one line for a process that ended, or was ended, when no test and no module was to blame."""
+    """Describe in one line the end of a process for which no test and no module is responsible."""
     if not ended.hung:
         return f"pytest crashed{_when(results)} ({ended.how}): {_last(ended)}"
     frames = frames_of(ended.dump, view.top)
@@ -307,7 +310,7 @@ def _when(results: RunResults) -> str:
 
 
 def _line(text: str, mark: str) -> str:
-    """The last line that has `mark` in it, from there on; without one, the last line of all."""
+    """Return the last line with `mark`, from after it; the last non-empty line if no line has it."""
     found = [line for line in text.splitlines() if mark in line and "usage:" not in line]
     if not found:
         return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")
@@ -316,7 +319,7 @@ def _line(text: str, mark: str) -> str:
 
 
 def _refusal(text: str) -> str:
-    """What follows pytest's first `error:`; more lines when that one only announces them."""
+    """Return the text after pytest's first `error:`, with the next lines if it ends with a colon."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     start = next((n for n, line in enumerate(lines) if "error:" in line.lower() and "usage:" not in line), None)
     if start is None:

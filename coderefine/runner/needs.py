@@ -1,4 +1,4 @@
-"""What the tests of the untouched tree need beyond their view, from what agent/outside_access.py recorded."""
+"""Permissions that the project's tests need outside their view, derived from the log of agent/outside_access.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coderefine.core import Needs, View
 from coderefine.sandbox import kernel
 
 TEMPORARY = ("/tmp", "/var/tmp")
-"""Folders that hold nothing of value beside what tests leave there."""
+"""Folders for temporary files, which may be opened to the tests as a whole."""
 LOG = "touched"
 
 
@@ -22,7 +22,7 @@ def recording(view: View) -> Mapping[str, object]:
 
 
 def recorded(view: View) -> Needs:
-    """What was recorded in `view`."""
+    """Return the permissions recorded in `view`; none without a log."""
     try:
         lines = (view.temp / LOG).read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -35,9 +35,9 @@ def recorded(view: View) -> Needs:
 
 
 def _narrow(path: str) -> str:
-    """The least that has to be allowed for `path` to be changed: it, or its folder unless that holds too much.
+    """Return the smallest path to allow for writing `path`: its folder, or the file if the folder contains HOME.
 
-    "" where nothing small enough would do.
+    "" if there is none.
     """
     home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
     if folder in TEMPORARY or not (f"{home}/".startswith(folder.rstrip("/") + "/")):
@@ -46,13 +46,13 @@ def _narrow(path: str) -> str:
 
 
 def _existing(folder: str) -> str:
-    """`folder`, or the nearest above it that is there, unless that is HOME or above it."""
+    """Return `folder` or its nearest existing parent; "" if that is HOME or above it."""
     home = os.path.realpath(Path.home())
     found = next((path for path in (Path(folder), *Path(folder).parents) if path.is_dir()), Path("/"))
     return "" if f"{home}/".startswith(str(found).rstrip("/") + "/") else str(found)
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """`paths` without those that are below others."""
+    """Return `paths` without those below another one."""
     every = list(paths)
     return tuple(path for path in every if not any(path.startswith(f"{other}/") for other in every))

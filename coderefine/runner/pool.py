@@ -1,4 +1,4 @@
-"""Judges candidates by the hundred: servers that have the project loaded fork a limited child for each."""
+"""Judge hundreds of candidates: servers with the project loaded fork a resource-limited child for each."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from coderefine.sandbox import Bounds, steps
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
 WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
-"""How two versions are asked, each twice; see agent/version_comparison.py."""
+"""Keys of the results of two versions, two runs each; see agent/version_comparison.py."""
 SLOW = 0.1
-"""Seconds from which on a passing test is watched after the others only."""
+"""Duration in seconds from which on a passing test is traced after the others."""
 LEAST_OTHERS = 1.5
-"""Seconds that passing tests are watched in any case: without them every line of a failing test looks the same."""
+"""Minimum seconds for tracing passing tests: without these, all lines of failing tests are equally suspicious."""
 LINES, FUNCTIONS = 30.0, 6.0
-"""How many times slower a test may be while lines, or some functions, are watched, before it is ended."""
+"""How many times slower a test may be while lines, or some functions, are traced, before it is killed."""
 SLACK = 1.5
-"""... and CPU seconds that it may take in any case."""
+"""CPU seconds that every traced test may take in addition."""
 PORTION, MOST = 0.1, 20
-"""Seconds of tests, and number of tests, that are observed in one process."""
+"""Maximum duration in seconds, and maximum number, of the tests that are observed in one process."""
 DEATHS = 8
-"""Tests that may end a process while they are observed, before no more are."""
+"""Number of tests that may crash a process during observation before it is given up."""
 AT_ONCE = 600.0
-"""Seconds for the observation of all tests where nothing bounds it."""
+"""Seconds for the observation of all tests, unless the caller limits it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Tests to run on the unchanged tree, by their places, and how closely to watch them.
+    """Tests to run on the unchanged tree, by index, and how to trace them.
 
-    `functions`: those of interest (none: all). `watched` False: not at all.
+    `lines`: trace lines. `functions`: the functions to trace (empty: all). `watched`: False for no tracing.
     """
 
     places: tuple[int, ...]
@@ -68,9 +68,9 @@ class Order:
 
 
 class Pool:
-    """Open with `open_pool`. Not for use from several threads.
+    """A set of workers that judge candidates; open it with `open_pool`. Not thread-safe.
 
-    Only tests that have been observed (`observe`, `baseline`) are asked of candidates.
+    Only tests that have been observed (`observe`, `baseline`) are run on candidates.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class Pool:
         self._patterns: list[object] = []
         self._deaths = 0
         self.steps: Steps = {}
-        """What `observe` saw of the failing tests, line by line of them."""
+        """What each line of the failing tests executed, from `observe`."""
         self.loosened = ""
-        """What the project's own tests need beyond the tightest sandbox; "" for nothing."""
+        """Name of the permissions that the project's tests need beyond the tightest sandbox; "" for none."""
         self._begin()
 
     def _begin(self) -> None:
-        """As tightly as the project can be loaded at all. Raises RunnerError when it never can."""
+        """Start the servers in the tightest sandbox in which the project loads. Raises RunnerError if there is none."""
         try:
             self._launch(self._steps[0])
         except RunnerError:
@@ -128,14 +128,14 @@ class Pool:
             worker.launch()
         ready = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
         self._state.add(ready[0])
-        # How long a test that hangs would take is unknown: assume as long as the slowest other, if that is short.
+        # The duration of a test that hung is unknown: assume that of the slowest other test, if that is short.
         usual = min(UNKNOWN, max(self._cold.values(), default=UNKNOWN))
         self._state.seconds = {name: self._cold.get(name, usual) for name in self._state.tests}
         self._packs, self._found, self._reach, self._lined, self.steps = [], {}, ReachedCode(), set(), {}
         self._state.observed.clear()
         self._state.unfit = frozenset()
         self.confined: tuple[str, ...] = (*self._workers[0].server.confined, "rlimits")
-        """What confines the children here."""
+        """Names of the mechanisms that confine the children."""
         self.loosened = bounds.name if bounds else "not confined"
 
     @property
@@ -150,27 +150,27 @@ class Pool:
 
     @property
     def unfit(self) -> frozenset[str]:
-        """Tests whose outcome in a fork differs from the cold run's: they are never asked."""
+        """Tests whose outcome in a fork differs from the cold run's: they are not run on candidates."""
         return self._state.unfit
 
     @property
     def retracted(self) -> frozenset[str]:
-        """Tests whose direct call and pytest's protocol disagreed on some candidate; the protocol was believed."""
+        """Tests whose direct call gave another result than pytest's protocol on a candidate (the latter was used)."""
         return frozenset(self._state.retracted)
 
     def baseline(self) -> Mapping[str, Status]:
-        """The servers' own statuses of all collected tests on the unchanged tree; what is observed is not run again."""
+        """Return the statuses of all collected tests on the unchanged tree; run those not observed yet."""
         if set(self.tests) - self._state.observed - self._deadly:
             self.observe((), None)
         return {**dict.fromkeys(self.broken, Status.ERROR), **self._found}
 
     def observe(self, failing: Sequence[str], others: Sequence[str] | None, seconds: float = AT_ONCE) -> Coverage:
-        """Run tests on the unchanged tree: how they end in a fork, which functions they reach. Lines by test.
+        """Run tests on the unchanged tree and record their outcomes in a fork and the functions they reach.
 
-        `failing` tests come first and are watched line by line; where they behave differently from the cold run, the
-        sandbox is loosened step by step, if that helps. Then `others` (None: all that are collected) for `seconds`,
-        the nearest to `failing` first, watched inside the functions that `failing` reach. A test that dies, hangs or
-        cannot be watched costs itself only.
+        Return the executed lines by test. `failing` tests run first, and all their lines are traced; if their outcomes
+        differ from the cold run, the sandbox is loosened step by step as far as this helps. Then `others` (None: all
+        collected tests) run for `seconds`, the nearest to `failing` first, traced in the functions that `failing`
+        reach. A test that crashes, hangs or cannot be traced does not affect the others.
         """
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
@@ -184,7 +184,7 @@ class Pool:
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
 
     def _loosen(self, failing: Sequence[str], until: float) -> None:
-        """Loosen the sandbox step by step while some of `failing` end otherwise than in the cold run."""
+        """Loosen the sandbox step by step while outcomes of `failing` differ from the cold run."""
         for bounds in self._steps[1:]:
             if self.unfit.isdisjoint(failing) or time.monotonic() > until:
                 return
@@ -196,7 +196,7 @@ class Pool:
                 self._observe_failing(failing, until)
 
     def _observe_others(self, places: Sequence[int], functions: frozenset[Function], until: float) -> None:
-        """What else was observed in a process that a test ended is observed again; that test alone."""
+        """Observe passing tests; after a crash, observe the other tests of that process again and the culprit alone."""
         waiting, alone = deque(places), list[int]()
         for order, answer in self._shared(self._portions(waiting, functions, until)):
             self._take(order, answer)
@@ -206,7 +206,7 @@ class Pool:
         self._observe_unwatched(place for place in alone if place >= 0)
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
-        """All in one process first; each alone where that process dies, for those it had not come to."""
+        """Observe failing tests in one process; if it crashes, observe those without a result one by one."""
         places = self._harmless(self._known(one_of_each(failing)))
         chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))
         together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
@@ -224,14 +224,14 @@ class Pool:
             self._take(order, answer)
 
     def _observe_unwatched(self, places: Iterable[int]) -> None:
-        """Each alone: one that still ends its process is an error here, as a cold run would call it."""
+        """Run each test alone without tracing; one that crashes its process counts as an error, as in a cold run."""
         self._take_all(Order((place,), self._limit([place], 1.0), watched=False) for place in places)
 
     def _may_watch(self, until: float) -> bool:
         return time.monotonic() < until and not self._state.never_hot
 
     def _portions(self, waiting: deque[int], functions: frozenset[Function], until: float) -> Iterator[Order]:
-        """The tests that are `waiting`, in this order, as many as can be observed `until` then."""
+        """Yield portions of the `waiting` tests, in this order, until the time `until` (monotonic)."""
         while waiting and self._may_watch(until) and self._deaths <= DEATHS:
             portion: list[int] = []
             room = PORTION
@@ -245,7 +245,7 @@ class Pool:
         return SLACK + factor * sum(self._state.seconds[self.tests[place]] for place in places)
 
     def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
-        """The answers to `orders`, each carried out by the next free worker; empty where its server died."""
+        """Yield the answers to `orders`, each executed by the next free worker; empty if its server died."""
         source = iter(orders)
         free = list(self._workers)
         busy: dict[int, tuple[Worker, Order]] = {}
@@ -263,7 +263,7 @@ class Pool:
                 yield order, answer
 
     def _take(self, order: Order, answer: Message) -> None:
-        """Keep what one process showed; of the one that died, what had ended before."""
+        """Store the results of one process; of a crashed one, those of the tests that had ended."""
         if "slow" in answer:
             self._state.never_hot = answer["slow"]
             self._observe_warm(order)
@@ -281,7 +281,7 @@ class Pool:
             self._learn(order, answer["result"])
 
     def _learn(self, order: Order, result: Message) -> None:
-        """Keep what the tests of `order` reached."""
+        """Store the functions and lines that the tests of `order` reached."""
         packed = result["reach"]
         self._packs.append(packed)
         self._reach |= ReachedCode.of(self.tests, packed)
@@ -291,7 +291,7 @@ class Pool:
         self._patterns = result["patterns"] or self._patterns
 
     def _observe_warm(self, order: Order) -> None:
-        """The same tests where nothing can be forked after the import: without what they reach."""
+        """Run the tests of `order` in the warm server, where no fork after the import is possible; reach is unknown."""
         worker = self._workers[0]
         worker.preload(self._state.preload)
         names = [self.tests[place] for place in order.places]
@@ -302,7 +302,7 @@ class Pool:
             self._note(name, status)
 
     def _note(self, name: str, status: Status) -> None:
-        """How a test ended here; it is unfit when it ended otherwise in the cold run."""
+        """Store the status of a test; mark it as unfit if it differs from the cold run's."""
         self._found[name] = status
         self._state.observed.add(name)
         if self._expected is not None and self._expected.get(name) is not status:
@@ -311,7 +311,7 @@ class Pool:
             self._state.unfit -= {name}
 
     def _teach(self) -> None:
-        """Send the servers which test reaches which function, and which tests to try as direct calls."""
+        """Send the servers the functions that each test reaches, and the tests to try as direct calls."""
         self._state.preload = {**self._state.preload, "patterns": self._patterns}
         order = {status: byte for byte, status in enumerate(STATUSES)}
         statuses = bytes(order[self._found.get(name)] for name in self.tests)
@@ -328,37 +328,37 @@ class Pool:
             worker.learn(learned)
 
     def _harmless(self, places: Iterable[int]) -> list[int]:
-        """Without the tests that hang or end their process: what is run beside them would end with them."""
+        """Remove the tests that hang or crash: they would also end the other tests of their process."""
         return [place for place in places if self.tests[place] not in self._deadly]
 
     def _known(self, names: Iterable[str]) -> list[int]:
-        """Places of the tests that were collected."""
+        """Return the indices of those of `names` that were collected."""
         return [self._state.places[name] for name in names if name in self._state.places]
 
     def probe(
         self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float, failing: Sequence[str] = ()
     ) -> Comparison:
-        """Compare the answers of `candidates` to the calls that `tests` make, and to calls near them.
+        """Compare the results of `candidates` for the calls that `tests` make, and for variants of these calls.
 
-        Candidates that cannot be hot are absent; everything is when the probe died. `failing`: those of `tests` that
-        fail. `seconds` of wall time are shared by all; an answer cut short is a shorter tuple.
+        Candidates that the hot server cannot run are missing; the comparison is empty if the probe crashed.
+        `failing`: those of `tests` that fail. `seconds`: wall time for all together; after it, tuples are shorter.
         """
         answers = self._answers(candidates, tests, seconds, {"failing": self._known(failing)})
         return _comparison(answers)
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
-        """What the program answers, asked twice in `seconds`, to the calls of `tests` and calls near them; by call.
+        """Return the results of two runs of the calls of `tests` and of variants of them, by call, within `seconds`.
 
-        A call is named as it is in another version of the program. Nothing, when the probe died.
+        The name of a call is the same in other versions of the program. Empty if the probe crashed.
         """
         codes = self._answers((Candidate(1, {}),), tests, seconds)
         pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
         return dict(zip(codes.get("?", ()), pairs, strict=False))
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
-        """What the program answers to the calls of `tests` and to many of the same shape, and with `other` files.
+        """Return the results for the calls of `tests` and many variants, of the program and of it with `other` files.
 
-        Nothing, when the probe died.
+        Empty if the probe crashed.
         """
         codes = self._answers((), tests, seconds, {"other": encoded(other)})
         calls, sizes = codes.get("?", ()), [int(size) for size in codes.get("*", ())]
@@ -394,7 +394,7 @@ class Pool:
         return codes
 
     def _quick(self, places: Sequence[int], seconds: float) -> list[int]:
-        """Those of `places` that take `seconds` together, in this order; without the ones that end their process."""
+        """Return the first of `places` that together take up to `seconds`, without tests that crash or hang."""
         kept, spent = [], 0.0
         for place in self._harmless(places):
             spent += self._state.seconds.get(self.tests[place], 0.0)
@@ -403,9 +403,9 @@ class Pool:
         return kept
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
-        """Judge `candidates`; lazily and unordered. The next one is pulled when a worker is free.
+        """Judge `candidates`, lazily and unordered. The next one is pulled when a worker is free.
 
-        Leaving the iterator early ends what is running. Raises RunnerError when the servers cannot be kept alive.
+        Closing the iterator early kills what is running. Raises RunnerError if the servers keep crashing.
         """
         if not self._state.observed and self.tests:
             self.baseline()
@@ -413,7 +413,7 @@ class Pool:
 
 
 def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
-    """What the server answered to a probe (agent/hot_server.py), by candidate number."""
+    """Parse the reply of the server to a probe (agent/hot_server.py)."""
     codes = {int(name or 0): tuple(row) for name, row in reply.items() if not name or name.isdecimal()}
     answers = {int(name[1:] or 0): row for name, row in reply.items() if name.startswith("=")}
     rows = zip(reply.get("@", ()), reply.get("$", ()), reply.get("%", ()), strict=True)
@@ -425,7 +425,7 @@ def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]]) -> Iterator[tuple[Worker, Order, Message]]:
-    """The workers of `busy` that have answered, taken out of it; all of them, as dead, after the longest time."""
+    """Remove from `busy` and yield the workers that have answered; after the timeout all of them, as crashed."""
     longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
     ready, _, _ = select.select(list(busy), [], [], longest)
     for fd in ready or list(busy):
@@ -454,13 +454,13 @@ def open_pool(
     freedom: Freedom = Freedom(),
     within: float = math.inf,
 ) -> Iterator[Pool]:
-    """A pool of `workers` (default: one per processor), each in a view of its own with `patch` laid in.
+    """Open a pool of `workers` (default: one per processor), each in a view of its own with `patch` applied.
 
-    `expected`: the cold baseline's statuses; tests that end otherwise in a fork are left out (`Pool.unfit`).
-    `deadly`: tests that hung or ended their process in the cold run; they are run on candidates only.
-    `seconds`: what each test took there. `files`: the test files to collect (None: all). `freedom`: the sandbox's
-    step to begin with, and what the tests need. `within`: seconds in which the servers must be ready.
-    Raises RunnerError when the project cannot be collected, or the system cannot fork: see cold_pool.py.
+    `expected`: the cold baseline's statuses; tests whose outcome in a fork differs are left out (`Pool.unfit`).
+    `deadly`: tests that hung or crashed in the cold run; they are run on candidates only. `seconds`: duration of each
+    test there. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and the
+    permissions the tests need. `within`: seconds in which the servers must be ready.
+    Raises RunnerError if the tests cannot be collected, or if the system cannot fork: see cold_pool.py.
     """
     if sys.platform == "win32":
         raise RunnerError("candidates are judged in forks, which Windows does not have")
@@ -484,7 +484,7 @@ def _start(  # noqa: PLR0917
     files: Sequence[str] | None,
     bounds: Bounds | None,
 ) -> Iterator[WorkerProcess]:
-    """A worker's servers in a fresh view."""
+    """Start a worker's servers in a fresh view."""
     with (
         views.open(patch) as view,
         open_server(

@@ -1,4 +1,4 @@
-"""Which test reaches which function of the project, as the servers recorded it."""
+"""The functions and lines of the project that each test reaches, as recorded by the servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from coderefine.core import Coverage
 
 Function = tuple[str, int, str]
-"""Repo-relative path, first line, name; two lambdas of one line are one."""
+"""Repo-relative path, first line, name; lambdas on the same line are not distinguished."""
 
 
 Line = tuple[str, int]
@@ -18,7 +18,7 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a test: what ran on its behalf the last time it was reached, and all times before that."""
+    """One line of a test: the project's lines it executed the last time (`last`), and all times before (`before`)."""
 
     path: str
     line: int
@@ -29,7 +29,7 @@ class Step:
 Packed = Mapping[str, Any]
 """A message of agent/test_coverage.py about some tests."""
 Steps = Mapping[str, tuple[Step, ...]]
-"""By test id."""
+"""The steps of each test, by test id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ReachedCode:
 
     @classmethod
     def of(cls, names: Sequence[str], packed: Packed) -> ReachedCode:
-        """From a message of agent/test_coverage.py; `names`: all tests, in the order the server knows them."""
+        """Parse a message of agent/test_coverage.py; `names`: all tests, in the server's order."""
         table = [((path, line, name), (path, hit)) for path, line, name, hit in packed["table"]]
         rows = {names[place]: found for place, found in zip(packed["places"], packed["tests"], strict=True)}
         return cls(
@@ -50,15 +50,15 @@ class ReachedCode:
         )
 
     def __or__(self, other: ReachedCode) -> ReachedCode:
-        """Join both; of a test that both have, `other` counts."""
+        """Merge both; for a test in both, `other` has priority."""
         return ReachedCode({**self.entered, **other.entered}, {**self.hits, **other.hits})
 
     def functions(self, tests: Iterable[str]) -> frozenset[Function]:
-        """All functions that any of `tests` entered."""
+        """Return all functions that any of `tests` entered."""
         return frozenset().union(*(self.entered.get(test, frozenset()) for test in tests))
 
     def lines(self) -> Coverage:
-        """Executed lines by test and path."""
+        """Return the executed lines by test and path."""
         found: dict[str, dict[str, frozenset[int]]] = {}
         for test, hits in self.hits.items():
             by_path: dict[str, set[int]] = {}
@@ -69,7 +69,7 @@ class ReachedCode:
 
 
 def joined(packs: Iterable[Packed]) -> Packed:
-    """Several messages as one, without their steps: what a server is taught."""
+    """Merge messages into one for the servers, without the steps."""
     table: list[Any] = []
     found: dict[str, list[Any]] = {"places": [], "tests": [], "unsure": []}
     for packed in packs:
@@ -82,7 +82,7 @@ def joined(packs: Iterable[Packed]) -> Packed:
 
 
 def steps_of(names: Sequence[str], packed: Packed) -> dict[str, tuple[Step, ...]]:
-    """From a message of agent/test_coverage.py; `names`: all tests, in the order the server knows them."""
+    """Parse the steps in a message of agent/test_coverage.py; `names`: all tests, in the server's order."""
     hits = [(path, line) for path, _, _, line in packed["table"]]
 
     def lines(rows: Iterable[int]) -> frozenset[Line]:

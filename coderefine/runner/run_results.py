@@ -1,4 +1,4 @@
-"""The results of a check so far, from the messages of all the processes that it took."""
+"""The results of a check so far, from the messages of all its processes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from coderefine.runner.client_channel import Message
 
 @dataclass(slots=True)
 class RunResults:
-    """Grows with each message. `running` and `importing` name what would be to blame if the process died now.
+    """Results that grow with each message. `running`, `importing`: responsible test or module if the process dies now.
 
-    `number` is what stands on the process's board: its running test's place in `chosen`, 1-based; 0 for none.
+    `number`: the running test's 1-based index in `chosen`, from the process's status file; 0 for none.
     """
 
     cases: dict[str, Case] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class RunResults:
     needs: Needs = Needs()
 
     def begin_process(self) -> None:
-        """A new process starts."""
+        """Reset the fields that describe one process."""
         self.importing = ""
         self.number = self.pid = 0
         self.chosen = self.code = self.loaded = None
@@ -51,25 +51,25 @@ class RunResults:
         self.since = time.monotonic()
 
     def of_running(self) -> RunResults:
-        """Return a results of this process's running test alone."""
+        """Return empty results for the running test of this process alone."""
         return replace(self, cases={}, broken={}, coverage={}, canaries={})
 
     def add(self, message: Message) -> None:
-        """Take one message in. Raises RunnerError when it is of no known kind."""
+        """Process one message. Raises RunnerError if its kind is unknown."""
         take = getattr(self, f"_{message.get('kind')}", None)
         if take is None:
             raise RunnerError(f"the test process sent an unknown message: {message.get('kind')!r}")
         take(message)
 
     def note_running(self, number: int) -> None:
-        """Take in the number of the running test, from the board."""
+        """Store the number of the running test, from the status file."""
         if number != self.number:
             self.number = number
             self.since = time.monotonic()
 
     @property
     def running(self) -> str:
-        """The test that has started and has no result yet; "" when there is none."""
+        """The test that has started and has no result yet; "" if there is none."""
         return "" if self.latest in self.cases else self.latest
 
     @property
@@ -84,17 +84,17 @@ class RunResults:
 
     @property
     def failing(self) -> bool:
-        """Whether there is a failure to show among the tests that ran."""
+        """Whether a test failed."""
         return any(case.status.bad for case in self.cases.values())
 
     def ordered(self) -> dict[str, Case]:
-        """All results: what could not be collected, then the tests in collection order."""
+        """Return all results: collection errors, then the tests in collection order."""
         place = {name: index for index, name in enumerate(self.collected)}
         names = sorted(self.cases, key=lambda name: place.get(name, len(place)))
         return {**self.broken, **{name: self.cases[name] for name in names}}
 
     def blame(self, failure: Failure) -> str:
-        """Record `failure` against what was running or being imported; its id, "" when there was nothing."""
+        """Record `failure` for the running test or the module being imported; return its id, "" if there is none."""
         name = self.running or (self.latest if self.left else "") or self.importing
         if not name:
             return ""
@@ -147,7 +147,7 @@ class RunResults:
             self.followed = self.followed or bool(record["followed"])
 
     def _loaded(self, message: Message) -> None:
-        """What this process has loaded; the first fault stays."""
+        """Store the report of loaded files, unless an earlier one has a fault."""
         if self.loaded is None or not self.loaded["fault"]:
             self.loaded = message
 
@@ -155,14 +155,14 @@ class RunResults:
         self.canaries[str(message["when"])] = message["records"]
 
     def _silent(self, message: Message) -> None:
-        """Why our own tests could not run; the first reason stays."""
+        """Store why the canary tests could not run, unless there is an earlier reason."""
         self.silent = self.silent or str(message["why"])
 
     def _stopped(self, _: Message) -> None:
         self.stopped = True
 
     def _finishing(self, _: Message) -> None:
-        """Only there to bring the last result before the session's end can take the process down."""
+        """Do nothing: the message only flushes the last result before the end of the session can crash the process."""
 
     def _end(self, message: Message) -> None:
         self.code = int(message["code"])
@@ -173,7 +173,7 @@ class RunResults:
 
 
 def parse_case(record: Mapping[str, Any]) -> Case:
-    """A plugin's CaseRecord as Case. Raises RunnerError when it is not one."""
+    """Convert a plugin's CaseRecord to a Case. Raises RunnerError if it is malformed."""
     try:
         return Case(
             str(record["id"]),
@@ -188,7 +188,7 @@ def parse_case(record: Mapping[str, Any]) -> Case:
 
 
 def parse_failure(record: Mapping[str, Any]) -> Failure:
-    """A FailureRecord as Failure."""
+    """Convert a FailureRecord to a Failure."""
     return Failure(
         record["message"],
         record["exception"],
@@ -203,5 +203,5 @@ def parse_failure(record: Mapping[str, Any]) -> Failure:
 
 
 def parse_lines(record: Mapping[str, list[int]]) -> dict[str, frozenset[int]]:
-    """The executed lines of one test, by path."""
+    """Return the executed lines of one test, by path."""
     return {path: frozenset(numbers) for path, numbers in record.items()}

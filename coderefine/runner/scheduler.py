@@ -1,4 +1,4 @@
-"""One round of judging: candidates on their way through the workers, stage by stage."""
+"""Judge the candidates of one plan: distribute them to the workers, stage by stage."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from coderefine.runner.pool_state import PoolState, message
 from coderefine.runner.worker import CandidateRun, Stage, Worker
 
 LONGER = 15.0
-"""A hung candidate is tried once more with its limit times this."""
+"""Factor of the time limit with which a hung candidate is tried once more."""
 
 
 class Scheduler:
-    """Of one plan. The workers' servers run and have had their baseline."""
+    """Schedules the candidates of one plan; the workers' servers must have run the baseline."""
 
     def __init__(self, workers: Sequence[Worker], state: PoolState, plan: Plan) -> None:
         self._workers = workers
@@ -56,7 +56,7 @@ class Scheduler:
         return self._state.fit((*self._state.tests, *self._state.broken) if then is None else then)
 
     def _send(self, worker: Worker, task: CandidateRun) -> None:
-        """Give `worker` the next child to run; a server that is gone is started again first."""
+        """Send `worker` the next run of `task`; restart its servers first if they have ended."""
         hot = not task.slow and all(name in self._state.places for name in task.asked)
         if not hot and task.stage is Stage.REACH:
             task.stage, task.asked = Stage.ALL, self._everything(task.candidate)
@@ -86,7 +86,7 @@ class Scheduler:
         return {**order, "reach": task.stage is Stage.REACH, "direct": task.stage is not Stage.ALL}
 
     def _answers(self) -> Iterator[Judged]:
-        """Wait for some worker, and turn its answer into a verdict or a next step."""
+        """Wait for answers of the workers; yield the verdicts, or start the next stage."""
         busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
         ready, _, _ = select.select(list(busy), [], [], 1.0)
         for line in ready:
@@ -111,7 +111,7 @@ class Scheduler:
         return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason=why, slow=task.slow)
 
     def _next(self, worker: Worker, answer: Message) -> Judged | None:
-        """The verdict on the worker's task, or None when another child of it runs now."""
+        """Return the verdict on the worker's task, or None after starting another run of it."""
         task, worker.task = worker.task, None
         assert task is not None
         if answer["kind"] == "ready":
@@ -123,7 +123,7 @@ class Scheduler:
         return judged
 
     def _settled(self, worker: Worker, task: CandidateRun, answer: Message) -> Judged | None:
-        """What one child's answer comes to, or None when `task` wants another."""
+        """Return the verdict from one child's answer, or None if `task` needs another run."""
         if "slow" in answer:
             task.slow = answer["slow"]
             return None
@@ -139,7 +139,7 @@ class Scheduler:
         return None if judged.plausible and self._advance(task) else judged
 
     def _may_retry(self, task: CandidateRun) -> bool:
-        """Second tries stay within the plan's share of the time since `began`."""
+        """Return whether a second, longer run stays within the plan's share of the time so far."""
         cost = task.limit * LONGER
         if self._retried + cost > self._plan.retry * len(self._workers) * (time.monotonic() - self._began):
             return False
@@ -177,14 +177,14 @@ class Scheduler:
         return next((f"{name} {found[name].value}" for name in bad), "")
 
     def _gone(self, task: CandidateRun, answer: Message, found: Mapping[str, Status]) -> str:
-        """A test that was asked for and has no status; what could not be collected before need not be now."""
+        """Describe a requested test without a status; "" for none. Tests never collected are not required."""
         asked = [self._state.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
         wanted = (*answer.get("missing", ()), *asked)
         gone = (name for name in wanted if name not in found and name not in self._state.broken)
         return next((f"{name} did not run" for name in gone), "")
 
     def _died(self, answer: Message, found: dict[str, Status]) -> str:
-        """The test in which the child ended is a failed one."""
+        """Describe the crash of a child; mark the running test as failed in `found`."""
         running = answer.get("running", -1)
         name = self._state.tests[running] if 0 <= running < len(self._state.tests) else ""
         if name:

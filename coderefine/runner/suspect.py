@@ -1,4 +1,4 @@
-"""A test that may hang: its process goes on with it, beside the process of the other tests, until that is certain."""
+"""A test that may hang: its process continues in parallel with that of the other tests until it is certain."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from coderefine.runner.process_run import Ended, Limits, ProcessRun, frames_of
 from coderefine.runner.run_results import RunResults
 
 LEAST, MOST, USUAL = 5.0, 10.0, 100.0
-"""CPU seconds after which it is certain that a test hangs: `USUAL` times the slowest other's, within the first two."""
+"""CPU seconds after which a test certainly hangs: `USUAL` times those of the slowest other test, in [LEAST, MOST]."""
 
 WAITING = 6.0
 """Wall seconds that it may take for each of these: it may have to wait for a processor."""
 
 
 class Suspect:
-    """The test that `run` runs; its process ends with the block at the latest."""
+    """The running test of `run`. Use as a context manager, which kills the process at its end."""
 
     def __init__(self, run: ProcessRun, limits: Limits) -> None:
         self.name = run.results.running
@@ -40,11 +40,11 @@ class Suspect:
         return self._run.end(self._run.watch(self._limits, until=self.name))
 
     def repeats(self, dump: str) -> bool:
-        """Return whether these stacks are those of another test in the function where this one is."""
+        """Return whether the stacks in `dump`, of another test, are in the same function as this test."""
         here = self._frames[-1:]
         there = frames_of(dump, self._run.start.view.top)
         return any((one.path, one.function) == (other.path, other.function) for one in here for other in there)
 
     def result(self) -> tuple[RunResults, Ended]:
-        """Wait for it: a results with its result, without one where it was ended, or ended its process."""
+        """Wait for the test; return its results (empty if it was killed or crashed) and how its process ended."""
         return self._results, self._end.result()

@@ -1,4 +1,4 @@
-"""Which tests are near others: what is known of a suite before any of it has been watched."""
+"""Order tests by how near they are to the failing ones, judging by their names only."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 ENOUGH = 600
-"""Tests among which the servers choose; of larger suites they collect the nearest files only."""
+"""Number of tests up to which the servers collect the whole suite; of larger ones only the nearest files."""
 WATCHED, CHEAP = 40, 0.2
-"""Failing tests whose lines are watched, and seconds that they take together: more say little more, and before Python
-3.12 a test takes about 20 times as long while it is watched."""
+"""Maximum number, and total seconds, of the failing tests whose lines are traced.
+
+More give little further information, and before Python 3.12 a traced test takes about 20 times as long.
+"""
 UNKNOWN = 0.02
-"""Seconds of a test of which nothing is known."""
+"""Assumed duration in seconds of a test whose duration is unknown."""
 
 
 def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
-    """The other `tests`: parameters of the failing functions, then their classes, their files, files of like names."""
+    """Order the other `tests`: same function, then same class, same file, files with similar names."""
     names = set(failing)
     functions = {name.split("[")[0] for name in failing}
     classes = {function.rpartition("::")[0] for function in functions}
@@ -35,7 +37,7 @@ def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
 
 
 def one_of_each(tests: Sequence[str]) -> list[str]:
-    """`tests` with one parameter of each test function in front."""
+    """Reorder `tests`: one parameter set of each test function first."""
     first: dict[str, str] = {}
     for name in tests:
         first.setdefault(name.split("[")[0], name)
@@ -44,7 +46,7 @@ def one_of_each(tests: Sequence[str]) -> list[str]:
 
 
 def to_watch(failing: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
-    """Choose those of the `failing` tests whose lines are watched: see WATCHED. The quickest one in any case."""
+    """Select the `failing` tests whose lines are traced (see WATCHED), at least the fastest one."""
     costs = {name: seconds.get(name, UNKNOWN) for name in one_of_each(failing)}
     chosen: list[str] = []
     room = CHEAP
@@ -56,7 +58,7 @@ def to_watch(failing: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
 
 
 def files_near(failing: Sequence[str], tests: Sequence[str]) -> list[str] | None:
-    """The test files to load for `failing`: theirs, and the nearest until there are `ENOUGH` tests; None for all."""
+    """Return the test files to load for `failing`: theirs and the nearest, up to `ENOUGH` tests; None for all."""
     if len(tests) <= ENOUGH:
         return None
     counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Whether the results of a test process count: it loaded the patched code, and its tests were able to fail."""
+"""Check that the results of a test process are valid: it loaded the patched code, and its tests were able to fail."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from coderefine.errors import VoidError
 from coderefine.runner.client_channel import Message
 
 FEWEST = 2
-"""Tests of ours each time."""
+"""Minimum number of canary tests each time."""
 
 
 def patched(view: View) -> Mapping[str, str]:
-    """Digests of what was laid into `view`, by path; "" for what was removed."""
+    """Return the digests of the patched files of `view`, by path; "" for deleted ones."""
     files = view.patch.files.items()
     return {path: hashlib.sha256(data).hexdigest() if data is not None else "" for path, data in files}
 
 
 def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
-    """Raise VoidError unless `report` says that all patched files were there, and nothing was loaded in their place."""
+    """Raise VoidError unless all patched files were present according to `report`, and nothing else was loaded."""
     if report is None:
         raise VoidError("the test process did not report which files it had loaded")
     if fault := str(report["fault"]):
@@ -33,7 +33,10 @@ def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
 
 
 def check_canary(records: Sequence[Mapping[str, Any]] | None, secret: str, when: str) -> None:
-    """Raise VoidError unless the `records` of our tests are as `secret` decides. `when`: "before" or "after" others."""
+    """Raise VoidError unless the canary tests' `records` have the outcomes that follow from `secret`.
+
+    `when`: "before" or "after" the project's tests.
+    """
     if records is None or len(records) < FEWEST:
         raise VoidError(f"no result counts: the tests that must fail did not run {when} the project's")
     for number, record in enumerate(records):
@@ -58,5 +61,5 @@ def _check_message(record: Mapping[str, Any], mark: str) -> None:
 
 
 def token(secret: str, when: str, number: int) -> str:
-    """As agent/canary.py has it."""
+    """Return the token of a canary test, computed as in agent/canary.py."""
     return hashlib.sha256(f"{secret} {when} {number}".encode("ascii")).hexdigest()[:32]

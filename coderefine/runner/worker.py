@@ -1,4 +1,4 @@
-"""One worker of a pool: its processes in a view of their own, what it is doing, and how long that may take."""
+"""One worker of a pool: its server processes in a view of their own, its current task, and its time limits."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from coderefine.sandbox import Bounds
 START = 60.0
 """Seconds a server may take to load or to collect the project."""
 ANSWER = 30.0
-"""Wall seconds beyond a child's longest time after which its server counts as dead."""
+"""Wall seconds after a child's time limit from which on its server counts as crashed."""
 PATIENCE = 12.0
 """See agent/child.py: a child's wall limit is its CPU limit times this."""
 LIVES = 5
-"""Times a worker's servers are started anew from scratch."""
+"""Number of times that a worker's servers are restarted from scratch."""
 
 
 class Stage(Enum):
-    """How far a candidate is; see candidates.Plan."""
+    """Stage of judging a candidate; see candidates.Plan."""
 
     FIRST = "first"
     REACH = "reach"
@@ -42,7 +42,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class CandidateRun:
-    """A candidate on its way. `factor` stretches its time limit; `limit` is CPU seconds of the running child."""
+    """A candidate being judged. `factor` multiplies its time limit; `limit`: CPU seconds of the running child."""
 
     candidate: Candidate
     stage: Stage
@@ -57,12 +57,12 @@ class CandidateRun:
 
     @property
     def late(self) -> bool:
-        """Whether even a hanging child would have been ended by now."""
+        """Whether even a hanging child should have been killed by now."""
         return time.monotonic() - self.sent > self.limit * PATIENCE + ANSWER
 
 
 class Worker:
-    """Opens its servers with `start` and opens them again when they die as a whole."""
+    """Starts its servers with `start`, and restarts them if they crash."""
 
     def __init__(self, start: Callable[[Bounds | None], AbstractContextManager[WorkerProcess]]) -> None:
         self._start = start
@@ -76,12 +76,12 @@ class Worker:
         self.line: Connection | None = None
 
     def launch(self) -> None:
-        """Start the processes; they get ready while we do something else."""
+        """Start the processes without waiting until they are ready."""
         self._server = self._stack.enter_context(self._start(self.bounds))
         self._preloaded = False
 
     def ready(self, within: float = START) -> Message:
-        """Return what the hot server reports once it has collected. Raises RunnerError after `within` seconds."""
+        """Return the hot server's message after collection. Raises RunnerError after `within` seconds."""
         self.server.warm.wait(within)
         message = self.server.hot.wait(within)
         if message["kind"] != "ready":
@@ -97,25 +97,25 @@ class Worker:
         return self._server
 
     def learn(self, reach: Message) -> None:
-        """Send the hot server which test reaches which function; again whenever it is started anew."""
+        """Send the hot server the functions that each test reaches; repeated after every restart."""
         self._reach = reach
         self.server.hot.send({"kind": "learn", **reach})
 
     def preload(self, modules: Mapping[str, object]) -> None:
-        """Have the warm server import the third-party modules the project uses, once."""
+        """Make the warm server import the third-party modules that the project uses, once."""
         if not self._preloaded:
             self._preloaded = True
             self.server.warm.send({"kind": "preload", **modules})
             self.server.warm.wait(START)
 
     def send(self, task: CandidateRun, line: Connection, message: Mapping[str, object]) -> None:
-        """Raises RunnerError when the server is gone."""
+        """Send `message` for `task` to a server. Raises RunnerError if the server has ended."""
         self.task, self.line = task, line
         task.sent = time.monotonic()
         line.send(message)
 
     def revive(self) -> None:
-        """A server has been forked anew: it must learn again."""
+        """Send a new server again what the old one had learned."""
         self._preloaded = False
         if self._reach is not None:
             self.learn(self._reach)
@@ -125,14 +125,14 @@ class Worker:
         return self._server is None
 
     def died(self) -> None:
-        """Take the servers down; the next task starts them anew. Raises RunnerError when that happened too often."""
+        """Close the servers after a crash; the next task restarts them. Raises RunnerError after too many crashes."""
         self._lives -= 1
         self.close()
         if self._lives < 0:
             raise RunnerError('the test servers keep dying; set `sandbox = "off"` or `search = false` and report it')
 
     def restart(self) -> None:
-        """Start all over, in a fresh view."""
+        """Restart the servers in a fresh view."""
         self.close()
         self.launch()
         self.ready()
@@ -148,7 +148,7 @@ class Worker:
 
 
 class Connection:
-    """One socket to a server."""
+    """One socket connection to a server."""
 
     def __init__(self, name: str, channel: Channel) -> None:
         self.name = name
@@ -159,19 +159,19 @@ class Connection:
         return self._channel.fileno()
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Raises RunnerError when the server is gone."""
+        """Send `message`. Raises RunnerError if the server has ended."""
         if not self._channel.send(**message):
             raise RunnerError(f"the {self.name} test server is gone")
 
     def receive(self, seconds: float) -> list[Message]:
-        """What came within `seconds`. Raises RunnerError when the server is gone."""
+        """Return the messages that arrive within `seconds`. Raises RunnerError if the server has ended."""
         received = self._channel.receive(seconds)
         if received is None:
             raise RunnerError(f"the {self.name} test server ended")
         return received
 
     def wait(self, seconds: float) -> Message:
-        """The next frame, within `seconds`. Raises RunnerError."""
+        """Return the next message. Raises RunnerError if none arrives within `seconds`."""
         deadline = time.monotonic() + seconds
         while not self._received:
             left = deadline - time.monotonic()
@@ -182,7 +182,7 @@ class Connection:
 
 
 class WorkerProcess:
-    """A worker's processes. `hot` and `warm` are its lines; both send `ready` first."""
+    """The processes of a worker. `hot`, `warm`: connections to its servers, whose first message is "ready"."""
 
     def __init__(self, process: sandbox.Confined, warm: Connection, hot: Connection) -> None:
         self._process = process
@@ -191,7 +191,7 @@ class WorkerProcess:
 
     @property
     def confined(self) -> tuple[str, ...]:
-        """What confines it. Raises SandboxError where it had to be confined and could not."""
+        """Names of the mechanisms that confine it. Raises SandboxError if a strict sandbox is not possible."""
         return self._process.report().words
 
 
@@ -207,11 +207,9 @@ def open_server(
     files: Sequence[str] | None = None,
     strict: bool = False,
 ) -> Iterator[WorkerProcess]:
-    """Start a worker in `view`; `cwd` (repo-relative) is where pytest runs, `extra` are its options.
+    """Start a worker in `view`. `cwd` (repo-relative): where pytest runs; `extra`: additional options of pytest.
 
-    `origin` is the user's tree.
-
-    `files`: the test files it collects, as pytest names them (None: all).
+    `origin`: root of the user's tree. `files`: the test files to collect, as pytest names them (None: all).
     """
     with Channel() as warm, Channel() as hot, contextlib.ExitStack() as stack:
         process = stack.enter_context(
@@ -245,11 +243,11 @@ def open_server(
 
 
 OWN = {"PYTHONHASHSEED": "0"}
-"""All servers order their sets alike."""
+"""A fixed hash seed, so that all servers iterate over sets in the same order."""
 
 
 def encoded(files: Mapping[str, bytes | None]) -> dict[str, str | None]:
-    """Files as the channel wants them."""
+    """Encode the contents of files in base64 for a channel message."""
     return {path: None if data is None else base64.b64encode(data).decode("ascii") for path, data in files.items()}
 
 

@@ -1,4 +1,4 @@
-"""The project's `addopts` without what only changes speed, looks, or which part of the tests is run again."""
+"""Filter the project's `addopts`: remove options that only affect speed, output, or which tests are rerun."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _VALUES = _words(
     "--json-report-omit --pdbcls --testmon-env --console-output-style"
 )
 _MAYBE = frozenset(("--cov",))
-"""Options whose value is optional: the next word belongs to them unless it is an option."""
+"""Options with an optional value: the next argument is their value unless it is an option."""
 _SHORT = frozenset("xvqlfd")
 """Letters of `_FLAGS` that may be written together, as in `-xvs`."""
 
 
 def sift(words: Sequence[str]) -> Tuple[List[str], List[str]]:
-    """(kept, dropped): the words of `addopts` that change what the tests mean, and the options that do not."""
+    """Split the arguments of `addopts` into (kept, dropped): those that affect the tests' meaning, and the others."""
     kept: List[str] = []
     dropped: List[str] = []
     for group in _groups(words):
@@ -44,7 +44,7 @@ def sift(words: Sequence[str]) -> Tuple[List[str], List[str]]:
 
 
 def _groups(words: Sequence[str]) -> Iterator[List[str]]:
-    """Each option with its own value."""
+    """Yield each option with its value."""
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -62,7 +62,7 @@ def _idle(word: str) -> bool:
 
 
 def _split(group: List[str], dropped: List[str]) -> List[str]:
-    """`-xvs` loses its idle letters and keeps `-s`."""
+    """Remove the dropped letters from combined short options: `-xvs` becomes `-s`."""
     word = group[0]
     letters = word[1:]
     mixed = word.startswith("-") and not word.startswith("--") and set(letters) <= _SHORT | {"s"} and len(letters) > 1
@@ -78,14 +78,14 @@ BRIEF = {
     "benchmark_min_time": "0.000000001",
     "benchmark_warmup": 0,
 }
-"""Options of pytest-benchmark, whose defaults take more than a second a test; times in seconds."""
+"""Options of pytest-benchmark, whose defaults take more than one second per test; times in seconds."""
 
 
 class AddoptsFilter:
-    """Makes pytest read `addopts` without what is only speed or looks.
+    """Makes pytest read the filtered `addopts`.
 
-    `Config.getini` is replaced on the instance and only while the command line is parsed: later readers see the
-    project's own text.
+    `Config.getini` is replaced on the instance, and only while the command line is parsed: later calls return the
+    project's own value.
     """
 
     def __init__(self, channel: Any) -> None:
@@ -108,7 +108,7 @@ class AddoptsFilter:
         config.getini = getini
 
     def pytest_configure(self, config: Any) -> None:
-        """Benchmarks run once: here it counts what they do, not how fast. Their statistics stay, tests may ask."""
+        """Let benchmarks run once; their statistics remain available, because tests may use them."""
         for name, value in BRIEF.items():
             was = getattr(config.option, name, None)
             if was is not None:

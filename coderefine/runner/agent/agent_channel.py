@@ -13,23 +13,23 @@ from typing import Any, Dict, List, Optional
 
 HEADER = 4
 LIMIT = 64_000_000
-"""Bytes of the longest frame either side accepts."""
+"""Maximum size in bytes of a frame."""
 
 PAUSE = 0.05
-"""Seconds a result may wait for the next one: a system call per test, and the reader it wakes, cost too much."""
+"""Seconds that a result may be queued: a system call per test, which also wakes the reader, is too expensive."""
 
 Message = Dict[str, Any]
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
 def pack(message: Message) -> bytes:
-    """`message` as one frame."""
+    """Encode `message` as one frame."""
     body = _encode(message).encode("ascii")
     return len(body).to_bytes(HEADER, "big") + body
 
 
 def read(fd: int) -> Optional[Message]:
-    """The next frame from `fd`, blocking; None once the other side has gone."""
+    """Read the next frame from `fd`, blocking; None once the other side is closed."""
     head = _exactly(fd, HEADER)
     if head is None:
         return None
@@ -48,7 +48,7 @@ def _exactly(fd: int, count: int) -> Optional[bytes]:
 
 
 class Channel:
-    """Sends messages to the client. What is queued may be lost with the process; `send` flushes it."""
+    """Sends messages to the client. Queued messages are lost if the process dies; `send` flushes them."""
 
     def __init__(self, fd: int, nonce: str) -> None:
         self._fd = fd
@@ -58,21 +58,21 @@ class Channel:
         self._sent = 0.0
 
     def take_over(self) -> None:
-        """Make this process, a fork of ours, the one that may write; nothing is queued yet."""
+        """Make this process, a fork of ours, the only one that may write, with an empty queue."""
         self._owner = os.getpid()
         self._waiting = []
 
     def queue(self, kind: str, **fields: Any) -> None:
-        """Keep a message until something is sent; it is lost when the process dies before."""
+        """Queue a message until the next `send`; it is lost if the process dies before."""
         self._waiting.append(pack({"kind": kind, "nonce": self._nonce, **fields}))
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Send what was queued and this message. Raises OSError when a test has closed the channel."""
+        """Send the queued messages and this one. Raises OSError if a test has closed the channel."""
         self.queue(kind, **fields)
         self._flush()
 
     def flush_if_due(self) -> None:
-        """Send what was queued if the last time is long enough ago."""
+        """Send the queued messages if the last time was more than PAUSE seconds ago."""
         if self._waiting and time.monotonic() - self._sent > PAUSE:
             self._flush()
 

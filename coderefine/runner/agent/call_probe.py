@@ -1,6 +1,6 @@
-"""How a function behaves: recorded calls from the tests, and calls near them, answered and shortened to a code.
+"""Observe behaviour: repeat recorded calls of the tests and variants of them, and encode each result as a short code.
 
-Candidates that answer all of them alike behave alike, as far as we can see; no test has distinguished them.
+Candidates with equal codes are regarded as equivalent; no test has distinguished them.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ from .short_repr import Describer
 from .value_variants import variants
 
 CALLS = 40
-"""Calls of the tests that are recorded, and as many of edited functions, whoever calls them; at most PER_FUNCTION of
-one function by failing tests, and as many by passing ones."""
+"""Maximum number of recorded calls by tests, and also of calls of edited functions by any caller.
+
+At most PER_FUNCTION calls of one function by failing tests are recorded, and as many by passing ones.
+"""
 PER_FUNCTION = 8
 SLOW = 0.02
-"""Seconds that a copy of the arguments may take: no more calls of that function are recorded then."""
+"""Seconds for copying the arguments; after a slower copy, no more calls of that function are recorded."""
 NEAR = 320
-"""Calls made of them by varying one argument at a time."""
+"""Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE = 0.03
 """Wall seconds one call may take."""
 TIMEOUT, FAILED = "~", "!"
-"""How codes begin that stand for a call that did not end, and for one that raised."""
+"""Prefixes of the codes of a call that did not end, and of one that raised an exception."""
 DEPTH, WIDTH = 5, 60
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Call(NamedTuple):
-    """A function and what it was called with; `recorded` as the tests did, else varied.
+    """A function and its arguments. `recorded`: made by a test; otherwise a variant of such a call.
 
-    `failing`: a failing test made it, or the call that it was made from.
+    `failing`: whether a failing test made the call (or the call that it varies).
     """
 
     function: types.FunctionType
@@ -51,16 +53,16 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`f` and `p` for calls that failing and passing tests make, `F` and `P` for calls near them."""
+        """`f` and `p` for calls by failing and passing tests, `F` and `P` for variants of these."""
         letter = "f" if self.failing else "p"
         return letter if self.recorded else letter.upper()
 
 
 class CallRecorder:
-    """Notes calls that the tests make of the project's functions, with copies of the arguments.
+    """Records the tests' calls of the project's functions, with copies of the arguments.
 
-    Calls of the functions that are edited are noted wherever they come from: deep in a program the tests' own calls
-    show little of them.
+    Calls of edited functions are recorded for any caller: the tests' own calls show little of a function deep inside
+    the program.
     """
 
     def __init__(
@@ -70,9 +72,10 @@ class CallRecorder:
         failing: Callable[[], bool] = lambda: False,
         edited: "FrozenSet[int]" = frozenset(),
     ) -> None:
-        """`find` gives the function that runs some code, `failing` says whether a failing test is running.
+        """Create a recorder. `find` returns the function of a code object; `from_test`: whether a file is a test file.
 
-        `edited`: identities of the code of edited functions; to hash code takes longer than most calls.
+        `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
+        since hashing a code object takes longer than most calls.
         """
         self._find = find
         self._from_test = from_test
@@ -107,14 +110,14 @@ class CallRecorder:
             sys.setprofile(self._saw)
 
     def _enough(self, code: types.CodeType, *, edited: bool) -> bool:
-        """Whether this is known well enough: calls of passing tests must have a place beside those of failing ones."""
+        """Return whether enough calls of `code` are recorded; half of the room is kept for calls by passing tests."""
         failing = self._failing()
         if self._kept[edited] >= (CALLS // 2 if failing else CALLS) or code in self._dear:
             return True
         return self._counts.get((code, failing), 0) >= PER_FUNCTION
 
     def _again(self, frame: types.FrameType) -> bool:
-        """Whether this is a generator that goes on."""
+        """Return whether `frame` is a generator that is resumed."""
         if not frame.f_code.co_flags & 0x20:
             return False
         if any(frame is known for known in self._frames):
@@ -138,7 +141,7 @@ class CallRecorder:
 
 
 def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
-    """The arguments a frame of `code` has just been given, to call the function with again."""
+    """Return the arguments (args, kwargs) in `values`, the initial locals of a frame of `code`."""
     count, keywords = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames
     args = [values[name] for name in names[:count]]
@@ -153,7 +156,7 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
 
 
 def near(calls: List[Call]) -> List[Call]:
-    """The recorded calls, then calls that differ from one of them in one argument, taken in turn from each."""
+    """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call."""
     rows = [list(_around(call, random.Random(number))) for number, call in enumerate(calls)]
     mixed = [call for layer in itertools.zip_longest(*rows) for call in layer if call is not None]
     return [*calls, *mixed[:NEAR]]
@@ -169,16 +172,16 @@ def _around(call: Call, dice: random.Random) -> Iterator[Call]:
 
 
 def label(call: Call) -> str:
-    """The same for the same call in another version of the program, as far as we can see.
+    """Return a label of `call` that is the same in other versions of the program.
 
-    What was left to its default is no part of it: a parameter that a version adds changes no call there is.
+    Arguments equal to their defaults are left out, so that an added parameter with a default changes no label.
     """
     arguments = _code(_given(call.function, *copy.deepcopy((call.args, call.kwargs))))
     return "%s.%s %s" % (call.function.__module__, call.function.__qualname__, arguments)
 
 
 def _given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
-    """The arguments without those that are as their defaults."""
+    """Return the arguments without those equal to their defaults."""
     defaults = function.__defaults__ or ()
     first = function.__code__.co_argcount - len(defaults)
     while first < len(args) <= first + len(defaults) and _same(args[-1], defaults[len(args) - 1 - first]):
@@ -192,18 +195,18 @@ def _same(value: Any, other: Any) -> bool:
 
 
 class _TooLongError(BaseException):
-    """Not an Exception, so that the program's own handlers let it pass."""
+    """Raised when a call takes too long; not an Exception, so that the program's own handlers do not catch it."""
 
 
 class Answers(NamedTuple):
-    """One code per call, and the answers as a person reads them, where asked for."""
+    """Results of calls: one code each and, if requested, readable texts."""
 
     codes: List[str]
     texts: List[str]
 
 
 def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answers:
-    """Ask `calls` one after the other. Stops at `until` (monotonic seconds): the lists are then shorter."""
+    """Execute `calls` one after the other until `until` (monotonic seconds), after which the lists end."""
     found = Answers([], [])
     describer = Describer() if describe else None
     before = signal.signal(signal.SIGALRM, _ring)
@@ -221,10 +224,10 @@ def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answe
 
 
 def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
-    """`found` by candidate, made comparable; empty without the program's own answers, "" and a second time `again`.
+    """Make results by candidate comparable; empty without both runs of the unchanged program (keys "" and `again`).
 
-    A row is as long as the program's own: what a candidate did not come to did not end. A call that the program itself
-    does not answer alike twice has no code.
+    All rows get the length of the unchanged program's; missing results of a candidate count as timeouts. Calls whose
+    two results in the unchanged program differ get an empty code.
     """
     if "" not in found or again not in found:
         return {}
@@ -241,7 +244,7 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
 
 
 def kinds(calls: List[Call], found: Dict[str, Answers]) -> List[str]:
-    """The kinds of `calls`, see Call; `-` for those without a code."""
+    """Return the kinds of `calls` (see Call); `-` for those without a code."""
     codes = found[""].codes if "" in found else []
     return [call.kind if at >= len(codes) or codes[at] else "-" for at, call in enumerate(calls)]
 
@@ -251,7 +254,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
-    """Code and text of the answer; without `describe` the text is empty."""
+    """Execute `call`; return the code and the text of the result (empty without `describe`)."""
     text = ""
     try:
         args, kwargs = copy.deepcopy((call.args, call.kwargs))
@@ -265,7 +268,7 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
             text = _described(value, describe)
     except _TooLongError:
         return TIMEOUT, "does not end"
-    except BaseException as error:  # SystemExit included: an answer like any other
+    except BaseException as error:  # SystemExit included: a result like any other
         return FAILED + type(error).__name__, "raises " + type(error).__name__
     return code, text
 
@@ -276,7 +279,7 @@ def _described(value: Any, describe: Describer) -> str:
 
 
 def source_of(call: Call, describe: Describer) -> str:
-    """The call as source text: `pluralize('cat')`, or `<Cart lines=[]>.shipping()` for a method."""
+    """Return the call as source text: `pluralize('cat')`, or `<Cart lines=[]>.shipping()` for a method."""
     args, kwargs = _given(call.function, call.args, call.kwargs)
     parts, name = [describe(value) for value in args], call.function.__name__
     owner = call.function.__qualname__.rpartition(".")[0]
@@ -289,7 +292,7 @@ def source_of(call: Call, describe: Describer) -> str:
 
 
 def told_apart(codes: Dict[str, List[str]], most: int) -> List[int]:
-    """Places of at most `most` calls that candidates answer differently; those that split them most evenly first."""
+    """Return the indices of at most `most` calls on which candidates differ; the most even splits first."""
     names = [name for name in codes if name]
     length = min([len(codes[name]) for name in names] or [0])
     rows = []
@@ -307,7 +310,7 @@ def _code(value: Any) -> str:
 
 
 def _show(value: Any, depth: int) -> Any:
-    """`value` as plain data that is equal where a test would find it equal."""
+    """Convert `value` to plain data; values that a test considers equal become equal."""
     if depth == 0:
         return "..."
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""One forked child: started, limited, watched, and killed together with everything it started."""
+"""Fork a child with resource limits, wait for its result, and kill it with all processes that it started."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ import warnings
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 STEP = 0.02
-"""Seconds between two looks at the CPU time of a child that takes longer than its limit."""
+"""Interval in seconds for checking the CPU time of a child that takes longer than its limit."""
 PATIENCE = 12.0
-"""A child that waits for a busy processor gets its CPU limit times this as wall time."""
+"""Factor of the CPU limit that gives the limit of wall time, for a child on a busy processor."""
 SILENT = 70
 """Exit code of a child that ended without a result."""
 IDLE = 1.0
-"""Least wall seconds without any CPU time before a child counts as hanging."""
+"""Minimum wall seconds without CPU use after which a child counts as hanging."""
 
 
 MEMORY = 1 << 30
-"""Bytes of address space a child may add to what its server has."""
+"""Bytes of address space that a child may use in addition to that of its server."""
 FILE = 256 << 20
-"""Bytes of the largest file it may write."""
+"""Maximum size in bytes of a file that a child writes."""
 PROCESSES = 256
-"""Processes it may add to those its user has."""
+"""Number of processes that a child may add to those of its user."""
 
 
 class ChildLimits(NamedTuple):
-    """`cpu` seconds; `memory` and `file` bytes; `processes` of this user. None: as the server."""
+    """Limits of a child: `cpu` in seconds, `memory` and `file` in bytes, `processes` of this user. None: inherited."""
 
     cpu: float
     memory: Optional[int] = None
@@ -44,12 +44,12 @@ class ChildLimits(NamedTuple):
 
 
 def usual_limits() -> ChildLimits:
-    """What a child of this process may use; the CPU time is set for each."""
+    """Return the limits of children of this process; the CPU limit is set for each one."""
     return ChildLimits(0.0, memory_limit(MEMORY), FILE, process_limit(PROCESSES))
 
 
 class ChildEnd(NamedTuple):
-    """`ok` only when the child sent its result, with the nonce. `cpu`, `wall` in seconds; `died` in words."""
+    """How a child ended. `ok`: it sent its result with the nonce. `cpu`, `wall`: seconds. `died`: cause of a crash."""
 
     ok: bool
     extra: bytes
@@ -60,9 +60,9 @@ class ChildEnd(NamedTuple):
 
 
 class Board:
-    """Shared memory in which a child notes results as they come: they survive its death.
+    """Shared memory into which a child writes results immediately, so that they survive a crash.
 
-    The first 4 bytes hold the number of the running test plus one.
+    The first 4 bytes contain the number of the running test plus one.
     """
 
     def __init__(self, size: int) -> None:
@@ -81,7 +81,7 @@ class Board:
 
     @property
     def running(self) -> int:
-        """Number of the test that was begun last; -1 before the first."""
+        """Number of the test that started last; -1 before the first."""
         return int.from_bytes(self._map[0:4], "big") - 1
 
     @property
@@ -96,7 +96,7 @@ Tell = Callable[[bytes], None]
 
 
 def fork(work: Callable[[Tell], None], limits: ChildLimits) -> ChildEnd:
-    """Run `work(tell)` in a forked child under `limits`; what it sends comes back as `extra`."""
+    """Run `work(tell)` in a forked child under `limits`; data passed to `tell` is returned as `extra`."""
     nonce = os.urandom(16)
     receive, send = os.pipe()
     ceilings = _ceilings(limits)
@@ -119,7 +119,7 @@ def fork(work: Callable[[Tell], None], limits: ChildLimits) -> ChildEnd:
 
 
 def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: bytes) -> None:
-    """The child's whole life; whatever happens, it does not return into the server's code."""
+    """Run the child until it exits; never returns to the server's code, even after an exception."""
     owner = os.getpid()
 
     def tell(data: bytes) -> None:
@@ -143,7 +143,7 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _ceilings(limits: ChildLimits) -> Ceilings:
-    """What the child has to set: worked out before the fork, where it costs no page of its own."""
+    """Return the resource limits to set in the child; computed before the fork, to avoid copying memory pages in it."""
     found: Ceilings = []
     for kind, value in (
         (resource.RLIMIT_CPU, int(limits.cpu * 2) + 2),
@@ -160,13 +160,13 @@ def _ceilings(limits: ChildLimits) -> Ceilings:
 
 
 def no_bytecode() -> None:
-    """Children of this process, and programs they start, leave no compiled files of a candidate behind."""
+    """Keep this process's children, and programs they start, from writing bytecode files."""
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def _listen(pid: int, receive: int, limits: ChildLimits) -> "tuple[bytes, bool]":
-    """Read what the child sends until it is complete, the child is gone, or its time is up: (data, hung)."""
+    """Read from the child until its data is complete, it ends, or its time is up; return (data, hung)."""
     data = b""
     clock = _ChildClock(pid, limits.cpu)
     waited = limits.cpu
@@ -186,7 +186,7 @@ def _listen(pid: int, receive: int, limits: ChildLimits) -> "tuple[bytes, bool]"
 
 
 class _ChildClock:
-    """Decides when a child's time is up: too much CPU, none at all for too long, or far too much wall time."""
+    """Decides when a child's time is up: too much CPU time, no CPU use for too long, or far too much wall time."""
 
     def __init__(self, pid: int, limit: float) -> None:
         self._pid = pid
@@ -207,7 +207,7 @@ def _complete(data: bytes) -> bool:
 
 
 def _dead(pid: int) -> bool:
-    """Whether the child has ended, without reaping it: a grandchild may still hold the pipe open."""
+    """Return whether the child has ended, without reaping it; a grandchild may still hold the pipe open."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except (AttributeError, ChildProcessError):
@@ -215,7 +215,7 @@ def _dead(pid: int) -> bool:
 
 
 def _cpu(pid: int) -> float:
-    """CPU seconds of process `pid` (clock_getcpuclockid(3) spelled out); 0 where there is no such clock."""
+    """Return the CPU seconds of process `pid`, as clock_getcpuclockid(3) does; 0 where there is no such clock."""
     if not sys.platform.startswith("linux"):
         return 0.0
     try:
@@ -225,7 +225,7 @@ def _cpu(pid: int) -> float:
 
 
 def _reap(pid: int) -> "tuple[int, float]":
-    """Kill the child's session and all that escaped it; (wait status, CPU seconds of child and its children)."""
+    """Kill the child's session and processes outside it; return (wait status, CPU seconds of child and descendants)."""
     _signal(os.killpg, pid, signal.SIGKILL)
     _signal(os.kill, pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
@@ -239,7 +239,7 @@ def _signal(send: Callable[[int, int], None], pid: int, number: int) -> None:
 
 
 def kill_orphans() -> None:
-    """Kill what the child started in other sessions: as subreaper we inherit it. Needs no /proc when there is none."""
+    """Kill processes that the child started in other sessions, which we inherit as subreaper; /proc is read if any."""
     for _ in range(1000):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -254,7 +254,7 @@ def kill_orphans() -> None:
 
 
 def _descendants(root: int) -> List[int]:
-    """All processes below `root`, from /proc."""
+    """Return all descendants of process `root`, from /proc."""
     parents = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -278,7 +278,7 @@ def _how_it_ended(status: int) -> str:
 
 
 def be_subreaper() -> None:
-    """Orphans of our children become our children (Linux); elsewhere only their sessions are killed."""
+    """Make orphans of our children our own children (Linux only); elsewhere only the child's session is killed."""
     if sys.platform.startswith("linux"):
         import ctypes
 
@@ -286,7 +286,7 @@ def be_subreaper() -> None:
 
 
 def settle() -> None:
-    """Make forking cheap: nothing that exists now is looked at by the children's garbage collector."""
+    """Make forks cheap: exclude all existing objects from garbage collection, also in the children."""
     gc.collect()
     gc.freeze()
 
@@ -295,7 +295,7 @@ def settle() -> None:
 
 
 def memory_limit(extra: int) -> Optional[int]:
-    """Bytes of address space for a child: what this process has mapped, plus `extra`; None where unknown."""
+    """Return the limit of address space for a child: the size of this process plus `extra` bytes; None if unknown."""
     try:
         with open("/proc/self/statm", "rb") as stream:
             return int(stream.read().split()[0]) * resource.getpagesize() + extra
@@ -304,7 +304,7 @@ def memory_limit(extra: int) -> Optional[int]:
 
 
 def process_limit(extra: int) -> Optional[int]:
-    """Processes this user may have: those there are now, plus `extra`. The kernel counts per user and namespace."""
+    """Return the limit of processes: those of this user now plus `extra`. The kernel counts per user and namespace."""
     uid = os.getuid()
     if uid == 0:
         return None
@@ -326,11 +326,11 @@ def _owner(path: str) -> int:
 
 
 Pattern = List[Any]
-"""Whether it is bytes, its text (bytes as latin-1), its flags."""
+"""A regular expression as [whether it is bytes, its text (bytes as latin-1), its flags]."""
 
 
 def patterns() -> List[Pattern]:
-    """What `re` has cached in this process."""
+    """Return the patterns in the cache of `re` in this process."""
     found: List[Pattern] = []
     for entry in list(getattr(re, "_cache", ())):
         with contextlib.suppress(TypeError, ValueError, UnicodeError, AttributeError):
@@ -341,7 +341,7 @@ def patterns() -> List[Pattern]:
 
 
 def warm_up(known: Sequence[Pattern], modules: Sequence[str]) -> None:
-    """Compile `known` patterns; one that warns is left out, because the warning must come again in every child."""
+    """Import `modules` and compile the `known` patterns, except those with warnings, which every child must repeat."""
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -19,11 +19,11 @@ CaseRecord = Dict[str, Any]
 LAST = 4
 """Offset in the shared status file of the byte that makes the running test the last one; see runner/process_run.py."""
 MARK = "_coderefine_failure"
-"""Attribute by which a report carries its FailureRecord: plain data, so it survives a report's serialisation."""
+"""Attribute of a report for its FailureRecord: plain data, so that it survives the serialisation of reports."""
 
 
 def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
-    """Give a failed `report` its FailureRecord, from the live exception or, without one, from pytest's own text."""
+    """Attach a FailureRecord to a failed `report`, from the live exception or, without one, from pytest's text."""
     if report.outcome != "failed":
         return
     sections = list(report.sections)
@@ -35,7 +35,7 @@ def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, 
 
 
 def from_text(text: str, exception: str = "") -> FailureRecord:
-    """A FailureRecord for a failure that has no exception (strict xpass, a hook's report, a dead process)."""
+    """Return a FailureRecord for a failure without exception (strict xpass, a hook's report, a crashed process)."""
     lines = text.strip().splitlines() or [""]
     return {
         "message": cut(lines[0].strip(), 300),
@@ -47,9 +47,9 @@ def from_text(text: str, exception: str = "") -> FailureRecord:
 
 
 def fold(paths: ProjectPaths, reports: Sequence[Any]) -> CaseRecord:
-    """The one result of a test from all `reports` of its phases, its subtests and its re-runs.
+    """Combine all `reports` of a test (phases, subtests, re-runs) into one result.
 
-    A re-run (pytest-rerunfailures) makes what came before it void.
+    Reports before a re-run (pytest-rerunfailures) are ignored.
     """
     reports = _since_rerun(reports)
     first = reports[0]
@@ -101,7 +101,7 @@ def _status(report: Any) -> str:
 
 
 def _subtests(reports: Sequence[Any], found: FailureRecord) -> FailureRecord:
-    """`found` with the number and the name of the failing subtests in front."""
+    """Return `found` with the name of the first failing subtest, and the number of others, in its message."""
     failed = [report for report in reports if hasattr(report, "context") and report.outcome == "failed"]
     if not failed:
         return found
@@ -113,7 +113,7 @@ def _subtests(reports: Sequence[Any], found: FailureRecord) -> FailureRecord:
 
 
 class TestChoice:
-    """Which tests run, and in which order."""
+    """Selects the tests to run, and their order."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class TestChoice:
         self._files: Optional[frozenset[str]] = None
 
     def wants_file(self, root: str, path: str) -> bool:
-        """False for a test file (or folder) none of whose tests is asked for; saves its import."""
+        """Return False for a test file (or folder) without requested tests, which need not be imported."""
         if self._avoid and os.path.relpath(path, root).replace(os.sep, "/") in self._avoid:
             return False
         if self._names is None or os.path.basename(path) in ("__init__.py", "conftest.py"):
@@ -142,7 +142,7 @@ class TestChoice:
         return path in self._files or any(item.startswith(path + os.sep) for item in self._files)
 
     def arrange(self, items: List[Any]) -> List[Any]:
-        """The asked-for `items`; those in `first` in front, the others in collection order."""
+        """Return the requested `items`: those in `first` first, the others in collection order."""
         kept = [item for item in items if item.nodeid not in self._done]
         if self._only is not None:
             only = self._only

@@ -1,4 +1,4 @@
-"""Why a test failed, read from the live exception: frames, locals, assertion, names that may have been meant."""
+"""Describe why a test failed, from the live exception: frames, locals, assertion, similar names."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 from .short_repr import Describer, cut
 
 FRAMES = 12
-"""Frames kept: the first ones and, when a recursion is deep, the last ones."""
+"""Maximum number of frames: the first ones and, for a deep recursion, the last ones."""
 LOCALS = 10
-"""Locals kept of a frame, in the order the code bound them."""
+"""Maximum number of locals of a frame, in the order of their binding."""
 TEXT = 2000
 """Characters of an assertion's explanation."""
 OUTPUT = 1500
 """Characters of captured output."""
 DEEP = 20_000
-"""Frames walked of a traceback before giving up on its middle."""
+"""Maximum number of traceback frames that are visited."""
 CAUSES = 4
 
 FrameRecord = Tuple[str, int, str, Dict[str, str], Tuple[int, ...]]
-"""Path, line, function, locals, and what `_span` says."""
+"""Path, line, function, locals, and the result of `_span`."""
 FailureRecord = Dict[str, Any]
 
 _ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to get diff", "Use -vv to see full diff")
-"""Lines of pytest's explanation about its own options."""
+"""Lines of pytest's explanation that only recommend options."""
 
 _MACHINERY = tuple(
     os.sep + name + os.sep for name in ("_pytest", "pluggy", "unittest", "pytest_asyncio", "_coderefine_agent")
@@ -39,7 +39,7 @@ _MACHINERY = tuple(
 
 
 class TraceLink(NamedTuple):
-    """A link of a traceback: the frame, its line, and the instruction it was at (byte offset)."""
+    """An entry of a traceback: the frame, its line, and the byte offset of the current instruction."""
 
     frame: Any
     line: int
@@ -47,9 +47,9 @@ class TraceLink(NamedTuple):
 
 
 class ProjectPaths:
-    """Where the project stands: turns absolute paths into repo-relative ones.
+    """Location of the project; converts absolute paths to repo-relative ones.
 
-    `top` is the repository's top as this process sees it; all paths in records are relative to it.
+    `top`: root of the repository as this process sees it; all paths in records are relative to it.
     """
 
     def __init__(self, top: str, root: str) -> None:
@@ -58,7 +58,7 @@ class ProjectPaths:
         self._known: Dict[str, str] = {}
 
     def relative(self, path: str) -> str:
-        """`path` relative to the top with forward slashes; unchanged when it is outside."""
+        """Return `path` relative to `top` with forward slashes; the absolute path if it is outside."""
         known = self._known.get(path)
         if known is None:
             full = os.path.normpath(os.path.join(self.root, path))
@@ -67,13 +67,13 @@ class ProjectPaths:
         return known
 
     def ours(self, path: str) -> bool:
-        """Whether `path` is a file of the project and not of an environment inside it."""
+        """Return whether `path` is a file of the project and not of a virtual environment inside it."""
         relative = self.relative(path)
         return not os.path.isabs(relative) and "site-packages" not in relative and not path.startswith("<")
 
 
 def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str, str]], *, rich: bool) -> FailureRecord:
-    """`error` and what was printed meanwhile, as the parent's core.Failure wants it."""
+    """Describe `error` and the captured output `sections` as a record for core.Failure."""
     describe = Describer()
     error = _spoken(error)
     frames = list(_frames(paths, error, describe, rich=rich))
@@ -94,7 +94,7 @@ def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str,
 
 
 def output(sections: List[Tuple[str, str]]) -> str:
-    """Captured output with its headings, each stream cut head and tail."""
+    """Join the captured output with its headings; long streams are reduced to head and tail."""
     parts = ["%s:\n%s" % (name, cut(text.rstrip(), OUTPUT)) for name, text in sections if text.strip()]
     return cut("\n".join(parts), 2 * OUTPUT)
 
@@ -102,7 +102,7 @@ def output(sections: List[Tuple[str, str]]) -> str:
 def headline(
     paths: ProjectPaths, error: BaseException, text: str, frames: List[FrameRecord], describe: Describer
 ) -> str:
-    """One line with the interesting values: `assert 3 == 4`, `KeyError: 'x'`."""
+    """Return one line with the relevant values: `assert 3 == 4`, `KeyError: 'x'`."""
     special = _special(error, describe)
     if special:
         return cut(special, 300)
@@ -113,14 +113,14 @@ def headline(
 
 
 def _asserted(lines: List[str]) -> str:
-    """An assertion's message, and what was compared."""
+    """Return the message of an assertion, and the comparison."""
     compared = next((line for line in lines if line.startswith("assert ")), "")
     said = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
     return said if compared in ("", lines[0]) else "%s (%s)" % (said, compared)
 
 
 def _special(error: BaseException, describe: Describer) -> str:
-    """Describe exceptions whose own text does not; recognised by shape, because they may not be imported."""
+    """Describe exceptions whose own text is not useful; recognised by attributes, without importing their types."""
     name = type(error).__name__
     if name == "FixtureLookupError":
         return "fixture %r not found" % getattr(error, "argname", "?")
@@ -136,7 +136,7 @@ def _special(error: BaseException, describe: Describer) -> str:
 
 
 def _spoken(error: BaseException) -> BaseException:
-    """The exception a person would want: pytest and doctest wrap the one that matters."""
+    """Return the original exception inside the wrappers of pytest and doctest."""
     name = type(error).__name__
     if name == "MultipleDoctestFailures" and getattr(error, "failures", None):
         return _spoken(error.failures[0])  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def _explanation(paths: ProjectPaths, error: BaseException, text: str, frames: L
 
 
 def _causes(paths: ProjectPaths, error: BaseException, describe: Describer) -> Iterator[str]:
-    """One line for each exception that led to `error`."""
+    """Yield one line for each exception in the chain (cause or context) of `error`."""
     seen = {id(error)}
     link = _previous(error)
     while link is not None and id(link) not in seen and len(seen) <= CAUSES:
@@ -178,7 +178,7 @@ def _previous(error: BaseException) -> Optional[BaseException]:
 
 
 def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
-    """Frames of the project, plus the innermost foreign one when the exception came from a library."""
+    """Yield the frames of the project, and the innermost one if the exception was raised in a library."""
     ours, foreign = _places(paths, error)
     for place in ours + foreign:
         code = place.frame.f_code
@@ -189,7 +189,7 @@ def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, r
 
 
 def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink], List[TraceLink]]:
-    """The project's own frames, deep recursions shortened; and the innermost one when it is a library's."""
+    """Return the project's frames, with deep recursions shortened; and the innermost one if it is of a library."""
     walked = [place for place in _walk(error) if not _hidden(place.frame)]
     ours = [place for place in walked if paths.ours(place.frame.f_code.co_filename)]
     last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
@@ -197,7 +197,7 @@ def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink],
 
 
 def _span(code: Any, at: int) -> Tuple[int, ...]:
-    """Line, column, last line, end column of the expression at byte `at` of the code; () before Python 3.11."""
+    """Return (line, column, last line, end column) of the expression at byte offset `at`; () before Python 3.11."""
     if at < 0 or not hasattr(code, "co_positions"):
         return ()
     line, end, column, last = next(itertools.islice(code.co_positions(), at // 2, None), (None,) * 4)
@@ -206,7 +206,7 @@ def _span(code: Any, at: int) -> Tuple[int, ...]:
 
 
 def _uncoiled(frames: List[TraceLink]) -> List[TraceLink]:
-    """At most FRAMES of `frames`: of a deep recursion each place once, and its last turns."""
+    """Reduce `frames` to at most FRAMES: of a deep recursion each line once, and the last calls."""
     if len(frames) <= FRAMES:
         return frames
     places = {(place.frame.f_code, place.line): place for place in reversed(frames[:-3])}
@@ -231,7 +231,7 @@ def _hidden(frame: Any) -> bool:
 
 
 def _locals(frame: Any, describe: Describer) -> Dict[str, str]:
-    """Values the frame held; modules, classes, functions and pytest's own temporaries left out."""
+    """Return the local values of the frame, without modules, classes, functions and pytest's temporaries."""
     if frame.f_code.co_name == "<module>":
         return {}
     shown: Dict[str, str] = {}
@@ -257,7 +257,7 @@ def _dull(value: Any) -> bool:
 
 
 def _source(paths: ProjectPaths, frames: List[FrameRecord]) -> str:
-    """The source line of the innermost frame."""
+    """Return the source line of the innermost frame."""
     if not frames:
         return ""
     return linecache.getline(os.path.join(paths.top, frames[-1][0]), frames[-1][1]).strip()
@@ -267,17 +267,19 @@ def _source(paths: ProjectPaths, frames: List[FrameRecord]) -> str:
 
 
 MOST = 3
-"""Names given."""
+"""Maximum number of similar names."""
 ALIKE = 0.7
-"""Likeness (difflib) from which on a name may have been meant."""
+"""Minimum similarity (difflib) of a similar name."""
 LONGEST = 60
 KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
-    """The name that was not there, and the nearest that are; ("", []) for any other failure. Runs no code of theirs
-    but `__dir__`, and raises nothing."""
+    """Return the name that was not found and the most similar existing ones; ("", []) for any other failure.
+
+    Runs no code of the project except `__dir__`, and never raises.
+    """
     try:
         wrong, names = _asked(error, frame)
         near = difflib.get_close_matches(wrong, sorted({*names} - {wrong}), MOST, ALIKE) if wrong else []
@@ -287,7 +289,7 @@ def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
 
 
 def _asked(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
-    """The name that was asked for, and all that were there."""
+    """Return the name that was looked up, and all existing names."""
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name and hasattr(error, "obj"):
         return name, [one for one in dir(error.obj) if name.startswith("_") or not one.startswith("_")]
@@ -298,7 +300,7 @@ def _asked(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
 
 
 def _asked_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[str, Iterable[str]]":
-    """As `_asked`, of an error that `frame` is needed for."""
+    """Return the same as `_asked`, for errors that need the `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:
@@ -308,7 +310,7 @@ def _asked_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[s
 
 
 def _keys(frame: Any, wrong: str) -> List[str]:
-    """Text keys of the mappings that the frame holds and that have no such key, one level into objects."""
+    """Return the str keys of the dicts without key `wrong` among the frame's locals and the attributes of these."""
     held = list(frame.f_locals.values())
     held += [value for one in held[:10] for value in getattr(one, "__dict__", {}).values()]
     mappings = [value for value in held if isinstance(value, dict) and wrong not in value]
@@ -316,7 +318,7 @@ def _keys(frame: Any, wrong: str) -> List[str]:
 
 
 def _parameters(frame: Any, name: str) -> List[str]:
-    """Parameters of the callable of this name that the frame knows, also as a method of what it holds."""
+    """Return the parameters of callables `name` in the frame's namespaces, or methods of its locals."""
     name = name.rpartition(".")[2]
     spaces = [frame.f_locals, frame.f_globals]
     found = [space[name] for space in spaces if name in space]

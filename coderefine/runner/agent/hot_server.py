@@ -1,4 +1,4 @@
-"""The hot server: it has collected the project; a fork swaps the changed functions' code and runs chosen items."""
+"""The hot server: has collected the tests, and forks children that replace changed functions and run tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Files = Dict[str, Optional[bytes]]
 
 
 def serve(fd: int, channel: Channel, job: Message) -> None:
-    """Collect as pytest does, then answer until the parent closes the socket."""
+    """Collect the tests as pytest does, then process messages until the parent closes the socket."""
     channel.take_over()
     ran = ExecutedCode(job["top"] + os.sep)
     ran.start()
@@ -52,7 +52,7 @@ def serve(fd: int, channel: Channel, job: Message) -> None:
 
 
 class HotServer:
-    """Inside pytest's own loop over the items."""
+    """Processes messages inside pytest's loop over the items."""
 
     def __init__(self, fd: int, channel: Channel, job: Message, run: ServerPlugin, ran: ExecutedCode) -> None:
         ran.stop()
@@ -115,7 +115,7 @@ class HotServer:
         return self._laid(message, edit, numbers, files)
 
     def _called(self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files) -> Message:
-        """Call tests directly; unless that settles the candidate, run them by the protocol."""
+        """Call tests directly; if this does not decide about the candidate, run them by pytest's protocol."""
         quick = self._laid(message, edit, numbers, files, directly=True)
         results = bytes.fromhex(quick["results"])
         sure = not quick["died"] and quick["result"]["sure"]
@@ -129,7 +129,7 @@ class HotServer:
     def _laid(
         self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files, *, directly: bool = False
     ) -> Message:
-        """A child's answer, with `files` in the tree while it lives."""
+        """Return the answer of a child, during whose life `files` are in the tree."""
         self._tree.put(files)
         try:
             answer = self._fork(message, edit, numbers, directly=directly)
@@ -139,14 +139,14 @@ class HotServer:
         return {**answer, "changed": self._tree.changed}
 
     def _reaching(self, numbers: List[int], edit: "CodeEdit") -> List[int]:
-        """Those tests that entered an edited function, or might have: of some nothing is known."""
+        """Return those tests that entered an edited function, or whose functions are unknown."""
         if edit.files_unseen:
             return numbers
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
         return [number for number in numbers if number in reached or number not in self._reach]
 
     def _edit(self, files: Dict[str, Optional[bytes]]) -> "CodeEdit":
-        """The functions to change for `files`. Raises NotHotError."""
+        """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply them."""
         if self._threads > 1:
             raise NotHotError("threads are alive after the import")
         edit = CodeEdit()
@@ -193,7 +193,7 @@ class HotServer:
         }
 
     def _live(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
-        """In the child: make the edit, run the tests."""
+        """Apply the edit and run the tests (in the child)."""
         edit.make()
         known, keep_going = frozenset(message["known"]), message["keep_going"]
         if message["watch"] is None:
@@ -209,7 +209,7 @@ class HotServer:
         return json.dumps({"reach": found, "patterns": child.patterns()}).encode("ascii")
 
     def _open_watch(self, message: Message) -> test_coverage.Watch:
-        """`watch` has the functions of interest, none for all; `lines`: also what they execute."""
+        """Open a Watch for `message`: `watch`: the functions to trace (empty: all); `lines`: also executed lines."""
         wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
         if message["followed"]:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
@@ -223,7 +223,7 @@ class HotServer:
         )
 
     def _live_directly(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
-        """In the child: as `_live`, by direct calls where they are trusted; whether that left no doubt."""
+        """Like `_live`, but with direct calls where these are trusted; return whether the results are certain."""
         edit.make()
         sure = self._run.run_directly(
             numbers, self._board, known=message["known"], keep_going=message["keep_going"], way=self._way
@@ -231,9 +231,9 @@ class HotServer:
         return b'{"sure":true}' if sure else b'{"sure":false}'
 
     def _try_directly(self, message: Message) -> None:
-        """Find out which tests can be called directly: those that then end as in the baseline.
+        """Find the tests that can be called directly: those whose result is then the same as at the baseline.
 
-        Where the child is ended for its time, those that were run.
+        If the child exceeds its time limit, only the tests that it ran are considered.
         """
         places = self._way.possible(message["quick"])
         if not places:
@@ -245,11 +245,10 @@ class HotServer:
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
-        """Codes of the answers to the same calls, by candidate number; "" is the unchanged program.
+        """Return the codes of the same calls by candidate number; "" is the unchanged program.
 
-        "?": the calls; "^": their kinds (see Call); "@", "$", "%" and "=N": see `_shown`.
-
-        Candidates that are not hot are left out; so are all when the child dies.
+        Other keys: "?": the calls; "^": their kinds (see Call); "@", "$", "%" and "=N": see `_shown`.
+        Candidates that this server cannot run are left out; all are if the child crashes.
         """
         edits = {}
         for number, files in message["candidates"].items():
@@ -269,7 +268,7 @@ class HotServer:
         return codes
 
     def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
-        """In the child: record calls while the tests run, then have every candidate answer them."""
+        """Record calls while the tests run, then execute them with every candidate (in the child)."""
         failing = frozenset(message.get("failing", ()))
         recorder = call_probe.CallRecorder(
             self._functions.running,
@@ -290,9 +289,9 @@ class HotServer:
         return json.dumps({**reply, **_shown(calls, answers), **codes}).encode("ascii")
 
     def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", until: float) -> Dict[str, Answers]:
-        """What the program ("", and AGAIN a second time) and every candidate answer, each in a process of its own.
+        """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.
 
-        What a call leaves behind, in a cache or a counter, is so unknown to the others. Without those that died.
+        Side effects of calls, in a cache or a counter, thus do not affect the others. Crashed ones are left out.
         """
         found: Dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
@@ -310,7 +309,7 @@ class HotServer:
         return call_probe.comparable(found, AGAIN)
 
     def _learn(self, packed: Message) -> None:
-        """Remember which functions each test entered; of the unsure ones nothing is known."""
+        """Store which functions each test entered; tests whose record is unreliable are left out."""
         table = [(self._tree.full(path), line, name) for path, line, name, _ in packed["table"]]
         for number, rows in zip(packed["places"], packed["tests"]):  # noqa: B905 - Python 3.9
             self._reach[number] = frozenset(table[row] for row in rows)
@@ -323,7 +322,7 @@ class HotServer:
 
 
 def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[str]]:
-    """The calls that tell candidates apart: "@" their places, "$" as text, "%" their modules, "=N" the answers of N."""
+    """Return the calls on which candidates differ: "@" indices, "$" texts, "%" modules, "=N" results of candidate N."""
     places = call_probe.told_apart({number: row.codes for number, row in answers.items()}, SHOWN)
     describe = short_repr.Describer()
     shown = {
@@ -339,9 +338,9 @@ def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[s
 
 
 class CodeEdit:
-    """What a candidate changes here: functions and their new code, the places of the old codes.
+    """The changes of a candidate: functions and their new code, and the keys of the old code objects.
 
-    `files_unseen`: it changes a module that is not imported yet, so who reaches it is unknown.
+    `files_unseen`: it changes a module that is not imported yet, so the tests that reach it are unknown.
     """
 
     def __init__(self) -> None:
@@ -356,7 +355,7 @@ class CodeEdit:
 
 
 def modules_of(top: str) -> Dict[str, str]:
-    """Real path of every project file that is a loaded module -> file name of its code; "" for unusual loaders."""
+    """Map the real path of every loaded project module to the file name in its code; "" for unusual loaders."""
     from importlib.machinery import SourceFileLoader
 
     found: Dict[str, str] = {}
@@ -372,7 +371,7 @@ def modules_of(top: str) -> Dict[str, str]:
 
 
 def rewritten() -> Set[str]:
-    """Files whose assertions pytest rewrote: tests, conftests and plug-ins."""
+    """Return the files whose assertions pytest rewrote: tests, conftest files and plug-ins."""
     modules = [module for module in list(sys.modules.values()) if getattr(module, "__spec__", None) is not None]
     return {str(module.__file__) for module in modules if _rewrites(module.__spec__)}
 
@@ -382,7 +381,7 @@ def _rewrites(spec: Any) -> bool:
 
 
 def preloadable(top: str) -> Message:
-    """Names of loaded modules that are not the project's nor ours, oldest first; those that pytest rewrote again."""
+    """Return the names of loaded third-party modules, oldest first, and which of these pytest rewrote."""
     names, special = [], []
     for name, module in list(sys.modules.items()):
         spec = getattr(module, "__spec__", None)

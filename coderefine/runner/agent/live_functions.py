@@ -1,4 +1,4 @@
-"""What of the project is alive after the import: its function objects, and the code that ran meanwhile."""
+"""Find the project's function objects after the import, and the code that ran during it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 from .code_diff import NotHotError, Pairs, SourceFile, same
 
 Key = Tuple[str, int, str]
-"""Where a code object comes from: file name, first line, name. Two lambdas of one line share it."""
+"""Key of a code object: file name, first line, name. Lambdas on the same line have the same key."""
 
 
 def key(code: types.CodeType) -> Key:
@@ -19,11 +19,11 @@ def key(code: types.CodeType) -> Key:
 
 
 Target = Tuple[types.FunctionType, types.CodeType]
-"""A live function and the code it is to run."""
+"""A live function and its new code."""
 
 
 class ExecutedCode:
-    """Remembers which functions of files below `top` have run between `start` and `stop`."""
+    """Records which functions of files below `top` run between `start` and `stop`."""
 
     def __init__(self, top: str) -> None:
         self._prefix = top
@@ -59,7 +59,7 @@ class ExecutedCode:
 
 
 TOOL = 4
-"""Our number among the tools of `sys.monitoring`; 0 to 2 and 5 are reserved for debuggers and profilers."""
+"""Our tool id in `sys.monitoring`; 0 to 2 and 5 are reserved for debuggers and profilers."""
 
 
 def _monitor(entered: Any) -> None:
@@ -77,10 +77,10 @@ def _unmonitor() -> None:
 
 
 class LiveFunctions:
-    """Every live function object of files below `top`, by the place of its code.
+    """All live function objects of files below `top`, by the key of their code.
 
-    Found through the garbage collector, so that wrapped functions, closures, methods, property getters and what
-    a registry holds are all there. Must be built before `gc.freeze()`, which hides objects from it.
+    Found through the garbage collector, so that wrapped functions, closures, methods, property getters and functions
+    in registries are included. Must be created before `gc.freeze()`, which hides objects from it.
     """
 
     def __init__(self, top: str, ran: ExecutedCode) -> None:
@@ -93,15 +93,15 @@ class LiveFunctions:
                 ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))
 
     def running(self, code: types.CodeType) -> Optional[types.FunctionType]:
-        """The one live function that runs `code`; None for none or several (closures differ in what they hold)."""
+        """Return the only live function with `code`; None if there are none or several (closures)."""
         found = [function for function in self._by_key.get(key(code), ()) if function.__code__ is code]
         return found[0] if len(found) == 1 else None
 
     def targets(self, pairs: Pairs, source: SourceFile) -> List[Target]:
-        """(function object, its new code) for all functions that run an old code of `pairs`.
+        """Return (function object, new code) for all functions with an old code of `pairs`.
 
-        Raises NotHotError when a function at that place runs something else (a decorator rewrote it), or when the
-        function that should be there is not (what holds its code is unknown to us).
+        Raises NotHotError if a function with this key has other code (a decorator rewrote it), or if there is no such
+        function (another object holds the code).
         """
         found: List[Target] = []
         for old, new in pairs:
@@ -123,5 +123,5 @@ _SUSPENDED = {
 
 
 def _is_nested(code: types.CodeType, pairs: Pairs) -> bool:
-    """Whether `code` is a constant of another code of `pairs`: it is made anew when that one runs."""
+    """Return whether `code` is nested in another code of `pairs`, which creates the function when it runs."""
     return any(code in outer.co_consts for outer, _ in pairs if outer is not code)

@@ -1,7 +1,7 @@
-"""Whether the code that this process has loaded is the patched one; if not, the client voids the result.
+"""Check that this process has loaded the patched code; if not, the client voids the result.
 
-A copy stands at another path than the project, and an installation may lead to the original; a project that is
-installed as a copy of itself is tested there, whatever is patched here.
+A private copy has another path than the project, and an editable installation may point to the original. If the
+project is installed as a copy, the tests run that copy, whatever is patched in the tree.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 Module = Tuple[str, str]
-"""Name and file."""
+"""Name and file of a module."""
 
 
 class LoadedModules:
-    """Of one view. `job` has its `top`, the `root` where pytest runs, and the `origin`, where the user's tree is."""
+    """Modules loaded in one view. `job`: its `top`, the `root` where pytest runs, `origin`: root of the user's tree."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self._top = str(job["top"])
@@ -25,12 +25,12 @@ class LoadedModules:
         self._folders: Dict[str, str] = {}
 
     def report(self, paths: Iterable[str]) -> Dict[str, Any]:
-        """Digests of the files at `paths` (relative to the top) as they are here, and what is wrong, "" for nothing."""
+        """Return the digests of the files at `paths` (relative to `top`), and a description of the fault ("": none)."""
         given = list(paths)
         return {"digests": {path: self._digest(path) for path in given}, "fault": self.fault(given)}
 
     def fault(self, paths: Iterable[str]) -> str:
-        """A sentence on a module that is not what the patched files `paths` make it; "" when there is none."""
+        """Describe a loaded module that is not the patched one of `paths`; "" if there is none."""
         modules = list(_modules())
         foreign = self._foreign(modules, frozenset(paths))
         if foreign:
@@ -38,7 +38,7 @@ class LoadedModules:
         return next(filter(None, (self._instead(path, modules) for path in paths if path.endswith(".py"))), "")
 
     def _foreign(self, modules: List[Module], paths: "frozenset[str]") -> Optional[Module]:
-        """A module of the user's tree where the view is at another path."""
+        """Return a module that was loaded from the user's tree, if the view has another path."""
         if self._origin == self._top:
             return None
         for name, file in modules:
@@ -50,7 +50,7 @@ class LoadedModules:
         return None
 
     def _instead(self, path: str, modules: List[Module]) -> str:
-        """What stands in for a patched file that is not loaded itself."""
+        """Describe the module that was loaded in place of the patched file; "" if there is none."""
         full = os.path.join(self._top, path)
         stem = os.path.basename(path)
         if any(os.path.basename(file) == stem and self._real(file) == os.path.realpath(full) for _, file in modules):
@@ -62,7 +62,7 @@ class LoadedModules:
         return "%s was imported from %s, so nothing ran of %s: install the project editable" % (name, file, path)
 
     def _importable(self, full: str) -> str:
-        """The name under which the file is imported; "" when its folder is not one to import from."""
+        """Return the module name of the file; "" if its folder is not on the import path."""
         folder, base = os.path.split(full)
         parts = [] if base == "__init__.py" else [base[:-3]]
         while os.path.exists(os.path.join(folder, "__init__.py")):
@@ -79,7 +79,7 @@ class LoadedModules:
             return ""
 
     def _real(self, file: str) -> str:
-        """`file` with the links of its folders resolved, and its own."""
+        """Return the real path of `file`; the real paths of folders are cached."""
         folder, name = os.path.split(file)
         if folder not in self._folders:
             self._folders[folder] = os.path.realpath(folder)

@@ -1,6 +1,7 @@
-"""Records what the tests of the untouched tree do outside of their view, so that no more than that has to be allowed.
+"""Record the accesses of tests outside their view on the unchanged tree, so that only these have to be allowed.
 
-One line a deed, appended to a file: forked children record too. Programs that are not Python go unseen.
+Each access is one line appended to a file, so that forked children record too. Programs other than Python are not
+recorded.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ FIRST: Dict[str, int] = {
     "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.truncate": -1, "os.chmod": 2, "os.chown": 3, "os.utime": 3,
     "os.setxattr": -1, "os.removexattr": -1, "sqlite3.connect": -1, "os.mkfifo": -1, "os.mknod": -1,
 }  # fmt: skip
-"""Audit events whose first argument is a path that is changed -> place of its dir_fd; -1 for none."""
+"""Audit events whose first argument is a path that is changed -> index of the argument dir_fd; -1 for none."""
 SECOND = {"os.rename": 2, "os.link": 2, "os.symlink": 2}
-"""... whose first two are, with the place of the first dir_fd."""
+"""Audit events whose first two arguments are paths that are changed -> index of the first dir_fd."""
 
 
 class OutsideAccess:
@@ -30,7 +31,7 @@ class OutsideAccess:
         self._busy = False
 
     def watch(self) -> None:
-        """From now on, for good."""
+        """Start recording; it cannot be stopped, because audit hooks cannot be removed."""
         sys.addaudithook(self._heard)
 
     def _heard(self, event: str, arguments: Tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Short reprs of hostile values: bounded in length and time, and they never raise."""
+"""Short reprs of untrusted values: limited in length and time, and without exceptions."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import time
 from typing import Any, Dict, List
 
 LENGTH = 120
-"""Characters of one value."""
+"""Maximum number of characters of one value."""
 ITEMS = 6
-"""Elements shown of a container."""
+"""Maximum number of elements of a container that are shown."""
 DEPTH = 3
 HUGE = 10_000
-"""A container subclass longer than this is never asked for its own repr: it would run in C, unstoppable."""
+"""Length from which on `__repr__` of a container subclass is not called: C code could not be interrupted."""
 
 _PLAIN = frozenset({type(None), bool, float, complex, range, slice, type(Ellipsis), type(NotImplemented)})
 _BRACKETS: Dict[Any, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
 class _TooSlowError(BaseException):
-    """Raised inside a foreign `__repr__` whose time is up; not an Exception, so that it is not swallowed."""
+    """Raised inside a foreign `__repr__` after its time limit; not an Exception, so that handlers do not catch it."""
 
 
 class Describer:
-    """Makes reprs within one budget of seconds for all foreign `__repr__` calls together."""
+    """Makes reprs, with one time limit for all calls of foreign `__repr__` methods together."""
 
     def __init__(self, seconds: float = 0.05) -> None:
         self._left = seconds
 
     def __call__(self, value: Any, depth: int = DEPTH) -> str:
-        """`value` in at most LENGTH characters."""
+        """Return a repr of `value` with at most LENGTH characters."""
         try:
             return cut(self._describe(value, depth), LENGTH)
         except Exception as error:
             return "<%s, no repr: %s>" % (type(value).__name__, type(error).__name__)
 
     def text(self, value: BaseException) -> str:
-        """`str(value)` under the same guard."""
+        """Return `str(value)` with the same limits."""
         return self._guarded(lambda: str(value)) or ""
 
     def _describe(self, value: Any, depth: int) -> str:
@@ -87,7 +87,7 @@ class Describer:
         return self._guarded(lambda: repr(value)) or self._attributes(value, kind, depth)
 
     def _attributes(self, value: Any, kind: type, depth: int) -> str:
-        """The attributes of an object that has no repr of its own; never its address, which changes every run."""
+        """Describe an object without its own repr by its attributes, never by its address, which changes every run."""
         fields = getattr(value, "__dict__", None)
         if type(fields) is not dict or depth <= 0:
             return "<%s>" % kind.__name__
@@ -95,7 +95,7 @@ class Describer:
         return "<%s>" % " ".join([kind.__name__, *shown])
 
     def _guarded(self, make: Any) -> str:
-        """`make()`, a foreign call, stopped at the next step it makes once the budget is spent; "" on failure."""
+        """Return `make()`, a foreign call, interrupted when the time limit is exceeded; "" on failure."""
         if self._left <= 0:
             return ""
         began = time.perf_counter()
@@ -120,12 +120,12 @@ class Describer:
 
 
 def cut(text: str, limit: int) -> str:
-    """`text` in at most about `limit` characters: its head and its tail."""
+    """Shorten `text` to about `limit` characters: its head and its tail."""
     return str(cut_any(text, limit)) if len(text) > limit else text
 
 
 def cut_any(value: Any, limit: int) -> Any:
-    """Head and tail of a str or bytes that is too long."""
+    """Shorten a str or bytes to its head and tail."""
     head, tail = limit * 2 // 3, limit // 3
     if not isinstance(value, str):
         text = bytes(value).decode("latin-1")
@@ -140,9 +140,9 @@ PART = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 
 def broken(head: str, rest: str) -> str:
-    """The end of `head` that goes on in `rest` and may be part of a secret: patterns would not know it any more.
+    """Return the end of `head` if it continues in `rest` and may be part of a secret, which patterns would not match.
 
-    As in coderefine/sensitive.py (a test compares them).
+    The same as in coderefine/sensitive.py (a test compares them).
     """
     piece = _last_word(head)
     whole = piece + _last_word(rest[::-1])[::-1] if piece else ""

@@ -1,9 +1,9 @@
-"""Which functions of the project each test enters, and which lines it executes, recorded in the process itself.
+"""Record, in the test process, the project's functions that each test enters and the lines that it executes.
 
-`open_watch` records by sys.monitoring (Python 3.12+) or by a trace function. TestSteps keeps what each line of a test
-ran, to separate setup from the failing assertion. LineRecorder serves cold runs. Programs that tests start record
-themselves: as with coverage.py, `follow_programs` puts `site/sitecustomize.py` in front of their PYTHONPATH, and
-`collect_followed` reads what they left. A program that is started with -I, -E or -S is not seen.
+`open_watch` uses sys.monitoring (Python 3.12+) or a trace function. TestSteps stores what each line of a test
+executed, to separate setup from the failing assertion. LineRecorder is for cold runs. Programs that tests start record
+themselves: as with coverage.py, `follow_programs` prepends `site/sitecustomize.py` to their PYTHONPATH, and
+`collect_followed` reads their records. Programs that are started with -I, -E or -S are not recorded.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:  # a program that is followed imports no more than it needs
     from .failure_details import ProjectPaths
 
 Hits = Set[Tuple[Key, int]]
-"""(function, line); the line of a function that was only entered is its first."""
+"""Pairs (function, line); for a function of which only the entry is recorded, its first line."""
 Row = List[Any]
 """A hit as JSON: path, first line and name of the function, the line."""
 
 OUTSIDE = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"))
-"""Audit events of a test that starts a program: it may run the project where we do not see it."""
+"""Audit events of a test that starts a program, which may run unrecorded code of the project."""
 UNKNOWN = -1
-"""In place of the lines of a function, where they are not known."""
+"""Placeholder for the lines of a function if they are unknown."""
 IDLE = 3000
-"""Line events in one function without a new line, after which the function is watched no longer (Python < 3.12)."""
+"""Line events in one function without a new line after which it is no longer traced (Python < 3.12)."""
 
 
 class Watch:
-    """Records between `begin` and `end`.
+    """Records coverage between `begin` and `end`.
 
-    `wanted`: the functions of interest (None: all of files for which `ours` holds). `lines`: record executed lines,
-    not only which functions are entered; without `entries` nothing but those. `stepped`: numbers of the tests whose
-    own lines are told apart, which stand in files for which `tests` holds.
+    `wanted`: the functions to record (None: all in files for which `ours` is true). `lines`: record executed lines,
+    not only entered functions; `entries` False: only lines. `stepped`: numbers of the tests whose lines are recorded
+    separately; their files are those for which `tests` is true.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Watch:
         self._testing: Dict[types.CodeType, bool] = {}
         self._step_by_step: Optional[TestSteps] = None
         self.steps: Dict[int, TestSteps] = {}
-        """By the number of the test."""
+        """Steps by number of the test."""
         self._wanted = wanted
         self._known: Dict[types.CodeType, Optional[Key]] = {}
         self._hits: Hits = set()
@@ -69,10 +69,10 @@ class Watch:
         self.start()
 
     def start(self) -> None:
-        """Begin to look: the last step of making it."""
+        """Start recording; called at the end of construction."""
 
     def pause(self) -> None:
-        """Look no more, until the next `begin`."""
+        """Stop recording until the next `begin`."""
 
     def begin(self, number: int = -1) -> None:
         self._hits = set()
@@ -82,11 +82,11 @@ class Watch:
             self.steps[number] = self._step_by_step
 
     def end(self) -> "Tuple[Hits, bool]":
-        """(what was hit, whether the test may have reached more than we can see)."""
+        """Return (recorded hits, whether the test may have reached unrecorded code)."""
         return self._hits, self._unsure
 
     def add(self, hits: Iterable[Row]) -> None:
-        """Count what a process saw that the current test started."""
+        """Add the hits recorded by a process that the current test started."""
         self._hits.update(((path, first, name), line) for path, first, name, line in hits)
 
     def _hit(self, place: Key, line: int) -> None:
@@ -95,7 +95,7 @@ class Watch:
             self._step_by_step.now.add((place, line))
 
     def _of_test(self, code: types.CodeType) -> bool:
-        """Whether `code` stands in a test file, and its lines are to be told apart."""
+        """Return whether `code` is in a test file and its lines are recorded separately."""
         if self._step_by_step is None:
             return False
         if code not in self._testing:
@@ -113,10 +113,10 @@ class Watch:
                 self._unsure = True
 
     def _executes(self, code: object) -> None:
-        """The program is about to execute `code`, which may be that of a module."""
+        """Handle the start of `code`, which may be that of a module."""
 
     def _key(self, code: types.CodeType) -> Optional[Key]:
-        """The key of `code` when it is to be recorded; None otherwise."""
+        """Return the key of `code` if it is to be recorded, else None."""
         if code not in self._known:
             place = key(code)
             good = self._ours(code.co_filename) and (self._wanted is None or place in self._wanted)
@@ -125,7 +125,7 @@ class Watch:
 
 
 class Monitor(Watch):
-    """Python 3.12+: an event that was seen is switched off until the next test."""
+    """Watch for Python 3.12+: an event is disabled after its first occurrence until the next test."""
 
     def start(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
@@ -161,7 +161,7 @@ class Monitor(Watch):
         steps = self._step_by_step
         if steps is not None and not steps.full and self._testing.get(code):
             steps.begin(code.co_filename, line)
-            self._restart()  # what was seen and switched off before counts again
+            self._restart()  # enable events again that were disabled after their first occurrence
             return None
         place = self._key(code)
         if place is not None:
@@ -170,10 +170,10 @@ class Monitor(Watch):
 
 
 class Tracer(Watch):
-    """Python up to 3.11: a trace function; it enters frames only for lines, and only while those bring anything new.
+    """Watch for Python up to 3.11: a trace function, which traces lines of a frame only while new ones are found.
 
-    A trace function costs as much as every call in the process takes, so before the first test and between watched
-    tests it is there only while a module of the project is executed (the audit event `exec` announces that).
+    A trace function slows every call in the process. Before the first test and between traced tests it is therefore
+    set only while a module of the project is executed (announced by the audit event `exec`).
     """
 
     def start(self) -> None:
@@ -202,7 +202,7 @@ class Tracer(Watch):
         sys.settrace(self._entered)  # again: a RecursionError inside a trace function ends the tracing
 
     def _forget(self) -> None:
-        """All lines count as new again."""
+        """Reset, so that all lines count as new."""
         self._unseen.clear()
         self._idle.clear()
 
@@ -236,8 +236,8 @@ class Tracer(Watch):
         return self._step if self._unseen.get(code, True) or code is self._module else None
 
     def _line(self, code: types.CodeType, line: int) -> None:
-        """Count a line; a function that has brought nothing new for long is watched no longer."""
-        if code not in self._unseen:  # a generator that goes on in a later line of the test
+        """Record a line; stop tracing a function without a new line for IDLE events."""
+        if code not in self._unseen:  # a generator that is resumed in a later line of the test
             self._unseen[code] = {UNKNOWN}
             self._idle[code] = 0
         unseen = self._unseen[code]
@@ -254,23 +254,23 @@ class Tracer(Watch):
 
 
 def _lines_of(code: types.CodeType) -> Set[int]:
-    """The lines of a function that have instructions; `UNKNOWN` on Python 3.9, which does not tell."""
+    """Return the lines of a function that have instructions; {UNKNOWN} on Python 3.9, which lacks `co_lines`."""
     if not hasattr(code, "co_lines"):
         return {UNKNOWN}
     return {line for _, _, line in code.co_lines() if line}
 
 
 open_watch: Type[Watch] = Monitor if hasattr(sys, "monitoring") else Tracer
-"""Make a watch that already looks; see Watch for the parameters."""
+"""Create a watch that is already recording; see Watch for the parameters."""
 
 
 def packed(
     numbers: Iterable[int], found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, TestSteps]"
 ) -> Dict[str, Any]:
-    """`found` as JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
+    """Convert `found` to JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
 
-    `unsure` has the tests that started a program or read a source file: what they reach cannot be known.
-    `steps`, by the number of a test: see test_steps.py.
+    `unsure`: whether a test started a program or read a source file, so that it may reach unrecorded code.
+    `steps`: by number of a test.
     """
     rows: Dict[Tuple[Key, int], int] = {}
     tests = [sorted(rows.setdefault(hit, len(rows)) for hit in hits) for hits in found]
@@ -296,11 +296,11 @@ Spot = Tuple[str, int]
 """File and line of a test."""
 
 MOST = 2000
-"""Lines of a test that are told apart; a test that loops longer is not taken apart at all."""
+"""Maximum number of steps of a test; a test with more, due to loops, has no steps at all."""
 
 
 class TestSteps:
-    """`now`: what ran since the line that was begun last."""
+    """Hits of each line of a test. `now`: those of the current line."""
 
     def __init__(self) -> None:
         self.now: Set[Hit] = set()
@@ -313,7 +313,7 @@ class TestSteps:
         return self._count > MOST
 
     def begin(self, path: str, line: int) -> None:
-        """A line of the test begins: what runs from now on is its own."""
+        """Start a line of the test: further hits belong to it."""
         self._count += 1
         old = self._last.get((path, line))
         if old:
@@ -321,7 +321,7 @@ class TestSteps:
         self.now = self._last[path, line] = set()
 
     def packed(self, rows: "Dict[Hit, int]") -> List[Any]:
-        """For each line: file, line, rows of what ran at its last time and at all times before; nothing when full."""
+        """Return for each line: file, line, rows of its last execution and of all earlier ones; [] if it is full."""
         if self.full:
             return []
         found = []
@@ -341,12 +341,11 @@ Lines = Dict[str, List[int]]
 
 
 class LineRecorder:
-    """Collects lines between `begin` and `end`; what comes before the first `begin` is import time.
+    """Collects lines between `begin` and `end`; lines before the first `begin` belong to imports.
 
-    `only`: repo-relative paths of the files of interest; all files of the project when it is empty.
-    `chosen`: ids of the tests that are watched (None: all). On Python 3.12+ watching costs next to nothing, so there
-    all tests are watched. `folder`: where Python programs that tests start leave what they executed; "" when they are
-    not followed.
+    `only`: repo-relative paths of the files to record (empty: all files of the project).
+    `chosen`: ids of the tests to trace (None: all); on Python 3.12+, where tracing is cheap, all tests are traced.
+    `folder`: where Python programs that tests start store their executed lines; "" if they are not recorded.
     """
 
     def __init__(
@@ -358,13 +357,13 @@ class LineRecorder:
         self._folder = folder
         self._ours: Dict[str, bool] = {}
         self.followed = False
-        """Whether a program that the last test started left what it executed."""
+        """Whether a program that the last test started has stored executed lines."""
         self._watch = open_watch(self.ours, lines=True, entries=False)
         if folder:
             follow_programs(folder, paths.top)
 
     def begin(self, test: str) -> bool:
-        """A test starts: what was recorded before is not its own. False when it is not watched."""
+        """Start a test, discarding earlier lines; return False if it is not traced."""
         if self._chosen is not None and test not in self._chosen and isinstance(self._watch, Tracer):
             self._watch.pause()
             return False
@@ -372,7 +371,7 @@ class LineRecorder:
         return True
 
     def end(self) -> Lines:
-        """The lines since `begin`."""
+        """Return the lines since `begin`."""
         rows = [row for row in collect_followed(self._folder) if self.ours(row[0])] if self._folder else []
         self.followed = bool(rows)
         self._watch.add(rows)
@@ -384,7 +383,7 @@ class LineRecorder:
         return {path: sorted(lines) for path, lines in found.items()}
 
     def pause(self) -> None:
-        """Watch no more: what plug-ins do at the end of a run would be slowed down."""
+        """Stop tracing, which would slow down plug-ins at the end of a run."""
         self._watch.pause()
 
     def ours(self, path: str) -> bool:
@@ -399,19 +398,19 @@ class LineRecorder:
 
 
 FOLDER, TOP = "CODEREFINE_FOLLOW", "CODEREFINE_TOP"
-"""Environment variables: where to leave what was seen, and the repository's top."""
+"""Environment variables: folder for the records, and root of the repository."""
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 
 def follow_programs(folder: str, top: str) -> None:
-    """From now on programs that this process starts are followed."""
+    """Record the Python programs that this process starts from now on."""
     os.makedirs(folder, exist_ok=True)
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != SITE]
     os.environ.update({FOLDER: folder, TOP: top, "PYTHONPATH": os.pathsep.join([SITE, *paths])})
 
 
 def collect_followed(folder: str) -> Iterator[List[Any]]:
-    """Return what the programs executed that have ended since the last call: rows for test_coverage.Watch.add."""
+    """Yield the records of programs that have ended since the last call: rows for test_coverage.Watch.add."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for name in names:
         path = os.path.join(folder, name)
@@ -423,7 +422,7 @@ def collect_followed(folder: str) -> Iterator[List[Any]]:
 
 
 def record_program() -> None:
-    """In a program that was started: watch it to its end."""
+    """Record this program, which a test started, until it ends."""
     import atexit
 
     folder, top = os.environ[FOLDER], os.environ[TOP]

@@ -1,4 +1,4 @@
-"""Values near a given one, of the same type: what a function might be called with next."""
+"""Variants of a value: similar values of the same type."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import types
 from typing import Any, Callable, Dict, List
 
 MOST = 7
-"""Variants of one value."""
+"""Maximum number of variants of one value."""
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
 def variants(value: Any, dice: random.Random) -> List[Any]:
-    """At most MOST values like `value`, without itself; none for types we know nothing of."""
+    """Return at most MOST values similar to `value`, without itself; none for unknown types."""
     make = MAKERS.get(type(value))
     if make is None:
         return objects(value, dice)

@@ -1,7 +1,8 @@
-"""How two versions of the program answer many calls of the same shape as those of the tests.
+"""Compare two versions of the program on variants of the tests' calls.
 
-A version made for the tests alone answers the others differently. Unlike code_diff.py, `OtherVersion` need not equal an
-import of the other files: what only one version has (a helper, an import, a constant) is no hindrance.
+A version that special-cases the tests' inputs differs from the correct one on the variants. Unlike code_diff.py,
+`OtherVersion` need not equal an import of the other files: helpers, imports or constants that only one version has are
+allowed.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ def beside(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
 
 
 def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: float) -> Dict[str, List[str]]:
-    """Codes of the answers to `recorded` calls and to those beside them, each twice.
+    """Return the codes of the results of `recorded` calls and their variants, of two runs each.
 
-    "?": the calls; "*": how many stand beside each recorded one; "own": the program; "other": it with `files` instead;
-    "within": the program where whatever its functions call of themselves is the other version; "own value" and
-    "other value": the answers alone, without what became of the arguments.
+    Keys: "?": the calls; "*": number of variants of each recorded one; "own": the program; "other": the program with
+    `files`; "within": the program, whose inner calls go to the other version; "own value" and "other value": return
+    values only, without changes of the arguments.
     """
     calls, sizes = beside(recorded)
     codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}
@@ -87,7 +88,7 @@ def _given(call: Call, at: int, value: Any) -> Call:
 
 
 def varied(value: Any, dice: random.Random) -> List[Any]:
-    """Values of the type and shape of `value`, without itself."""
+    """Return values with the type and shape of `value`, without itself."""
     make = MAKERS.get(type(value), _of_object)
     try:
         return [one for one in make(value, dice) if type(one) is type(value) and _other(one, value)][:BESIDE]
@@ -112,7 +113,7 @@ def _of_float(value: float, dice: random.Random) -> Iterator[Any]:
 
 
 def _of_text(value: str, dice: random.Random) -> Iterator[Any]:
-    """Other digits and letters in the same places, then shorter texts: what begins with it may well be like it."""
+    """Yield texts with other digits and letters at the same positions, then shorter and otherwise changed texts."""
     places = [place for place, letter in enumerate(value) if letter.isalnum()]
     for place in dice.sample(places, min(PLACES, len(places))):
         letter = value[place]
@@ -152,7 +153,7 @@ def _of_dict(value: Dict[Any, Any], dice: random.Random) -> Iterator[Any]:
 
 
 def _of_object(value: Any, dice: random.Random) -> Iterator[Any]:
-    """Other numbers, dates, and objects of which one attribute is another."""
+    """Yield other numbers and dates, or objects with one changed attribute."""
     if isinstance(value, numbers.Number):
         yield from (value + step for step in STEPS)  # type: ignore[operator]
     elif isinstance(value, (datetime.date, datetime.timedelta)):
@@ -188,12 +189,12 @@ MAKERS: Dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
 
 
 Values = List[Tuple[Dict[str, Any], str, Any, Any]]
-"""A module's names, one of them, its value here and in the other version."""
+"""Tuples of a module's namespace, a name, its value in this version, and that in the other version."""
 MISSING = object()
 
 
 class OtherVersion:
-    """Functions and constants of the loaded program that the `files` (full path -> content) have otherwise."""
+    """Functions and constants of the loaded program that differ in `files` (absolute path -> content)."""
 
     def __init__(self, files: Dict[str, Optional[bytes]]) -> None:
         self.functions: Dict[types.FunctionType, Tuple[types.CodeType, types.CodeType]] = {}
@@ -275,7 +276,7 @@ def _modules(path: str) -> List[types.ModuleType]:
 
 
 def _codes(code: types.CodeType, prefix: str) -> Iterator[Tuple[str, types.CodeType]]:
-    """Code objects by qualified name; of two with the same name, the last. Those inside functions are theirs."""
+    """Yield (qualified name, code object) of the functions and methods in `code`, without nested functions."""
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType) and not inner.co_name.startswith("<"):
             yield prefix + inner.co_name, inner
@@ -295,7 +296,7 @@ def _functions(names: Any, prefix: str, module: str, seen: Set[int]) -> Iterator
 
 
 def _unwrapped(value: Any) -> Optional[types.FunctionType]:
-    """The function inside decorators that say what they wrap."""
+    """Return the function inside decorators with `__wrapped__` or `__func__`; None if there is none."""
     for _ in range(9):
         if not isinstance(value, types.FunctionType) or hasattr(value, "__wrapped__"):
             value = getattr(value, "__wrapped__", None) or getattr(value, "__func__", None)
@@ -303,7 +304,7 @@ def _unwrapped(value: Any) -> Optional[types.FunctionType]:
 
 
 def _outside(text: str) -> List[str]:
-    """What a module does besides defining functions and classes."""
+    """Return the dumps of a module's statements other than definitions of functions and classes."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return [ast.dump(node) for node in ast.parse(text).body if not isinstance(node, definitions)]
 

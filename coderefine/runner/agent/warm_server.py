@@ -1,8 +1,8 @@
-"""The warm server: pytest and third-party modules are loaded, nothing of the project; a fork collects and runs.
+"""The warm server: it has loaded pytest and third-party modules, but not the project; forks collect and run the tests.
 
-Where pytest loads nothing of the project before it collects (no conftest.py above the tests), a second server starts it
-up to that point, which halves the time of a candidate (StartedPytest); candidates that change what is read before
-that point, and all when it is gone, are judged by a fork of the warm server itself.
+If pytest loads nothing of the project before collection (no conftest.py above the tests), a second server starts pytest
+up to this point, which halves the time of a candidate (StartedPytest). Candidates that change files which are read
+before that point, and all candidates if that server has ended, are judged by a fork of the warm server itself.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from . import agent_channel, child, cold_plugin, pytest_internals, server_plugin
 
 Message = Dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
-"""In the child: run what a message asks for, and send the result."""
+"""Runs, in the child, the tests of a message, and sends the result."""
 Judge = Callable[[Message, Run], Message]
 Ours = Callable[[Optional[str]], bool]
-"""Whether a file is the project's."""
+"""Returns whether a file belongs to the project."""
 
 
 def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
-    """Answer the parent's messages until it closes the socket."""
+    """Process the parent's messages until it closes the socket."""
     tree = working_tree.WorkingTree(job["top"])
     child.no_bytecode()
     channel.take_over()
@@ -51,18 +51,18 @@ def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
 
 
 def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
-    """Import `modules`; return the names of the project's own modules that came with them (there must be none)."""
+    """Import `modules`; return the names of project modules that were imported with them (there must be none)."""
     pytest_internals.import_modules(modules, rewritten)
     return [name for name, module in sys.modules.items() if ours(getattr(module, "__file__", None), top)]
 
 
 def ours(path: Optional[str], top: str) -> bool:
-    """Whether `path` is a file of the project, and not of an environment inside it."""
+    """Return whether `path` is a file of the project, and not of a virtual environment inside it."""
     return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
 
 def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: Run) -> Message:
-    """`run` the asked-for tests on the patched tree: statuses by test id."""
+    """Run the requested tests on the patched tree in a child; return the statuses by test id."""
     files = working_tree.decoded(message["files"])
     limits = child.usual_limits()._replace(cpu=message["limit"])
     tree.put(files)
@@ -88,13 +88,13 @@ def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: R
 
 
 def wanted(message: Message, job: Message) -> Optional[List[str]]:
-    """The test files to collect: those of the tests asked for, else those of the server; None for all."""
+    """Return the test files to collect: those of the requested tests, else those of the server; None for all."""
     files: Optional[List[str]] = message["tests"] if message["tests"] is not None else job["files"]
     return files
 
 
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
-    """In the child: a whole pytest run with the chosen tests; what pytest does afterwards is left out."""
+    """Run pytest with the selected tests, without its final steps (in the child)."""
     importlib.invalidate_caches()
     run = server_plugin.ServerPlugin(lambda run: tell(chosen(run, message)), wanted(message, job))
     code = server_plugin.pytest_main(job, run)
@@ -105,13 +105,13 @@ def _run(message: Message, job: Message, tell: child.Tell) -> None:
 
 
 class StartedPytest:
-    """Our end: a process to send messages to. `None` answers mean that it is gone, or never came."""
+    """Connection to a process with a started pytest; an answer `None` means that it has ended or did not start."""
 
     def __init__(self, near: socket.socket) -> None:
         self._near: Optional[socket.socket] = near
 
     def suits(self, paths: Iterable[str]) -> bool:
-        """Whether nothing of `paths` (repo-relative) could have been read by a pytest that has not collected yet."""
+        """Return whether none of `paths` (repo-relative) is read by pytest before collection."""
         return self._near is not None and all(
             path.endswith(".py") and os.path.basename(path) not in ("conftest.py", "sitecustomize.py") for path in paths
         )
@@ -129,7 +129,7 @@ class StartedPytest:
 
 
 def start(job: Message, ours: Ours, judge: Judge, line: int) -> StartedPytest:
-    """Fork the server, which answers with `judge`; `line` is the warm server's own, and not for it."""
+    """Fork the server, which answers with `judge`; `line`: descriptor of the warm server, closed in the fork."""
     near, far = socket.socketpair()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -147,7 +147,7 @@ def start(job: Message, ours: Ours, judge: Judge, line: int) -> StartedPytest:
 
 
 class _Stop(server_plugin.ServerPlugin):
-    """Stops pytest before it collects, and forks what goes on from there."""
+    """Stops pytest before collection, and forks children that continue from there."""
 
     def __init__(self, line: socket.socket, ours: Ours, judge: Judge, files: Optional[List[str]]) -> None:
         super().__init__(lambda _: None)
@@ -157,7 +157,7 @@ class _Stop(server_plugin.ServerPlugin):
         self._judge = judge
 
     def pytest_cmdline_main(self, config: Any) -> Any:
-        """In place of pytest's own, which starts a session in the same way."""
+        """Replace pytest's own hook, which starts a session in the same way."""
         return pytest_internals.start_session(config, self._serve)
 
     def _serve(self, config: Any, opened: Any) -> None:
@@ -175,7 +175,7 @@ class _Stop(server_plugin.ServerPlugin):
             self._line.sendall(agent_channel.pack(answer))
 
     def _go_on(self, opened: Any, message: Message, tell: child.Tell) -> None:
-        """In the child: collect and run; whatever ends pytest before that is a run without results."""
+        """Collect and run the tests (in the child); if pytest ends before, the run has no results."""
         importlib.invalidate_caches()
         self._work = lambda run: tell(chosen(run, message))
         self.choice = cold_plugin.TestChoice(message["tests"] if message["tests"] is not None else self._files)
@@ -186,7 +186,7 @@ class _Stop(server_plugin.ServerPlugin):
 
 
 def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
-    """Run what `message` asks for: statuses by test id, what is missing, what could not be collected."""
+    """Run the tests of `message`; return statuses by test id, missing tests and collection errors as JSON."""
     pytest_internals.skip_rendering(run.config)
     places = {item.nodeid: number for number, item in enumerate(run.items)}
     wanted = list(places) if message["tests"] is None else message["tests"]
@@ -207,7 +207,7 @@ def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
 
 
 def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> bytes:
-    """Return the result of a run in which pytest did not come to run the tests."""
+    """Return the result of a run in which pytest ended before the tests."""
     record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
     return json.dumps(record).encode("ascii")
 

@@ -1,6 +1,6 @@
-"""Puts a candidate's files on disk while it is judged, and puts the tree back: also what a child changed in it.
+"""Write a candidate's files to disk while it is judged, then restore the tree, including changes made by a child.
 
-Code that reads its own source, and programs that it starts, see the candidate.
+Code that reads its own source, and programs that it starts, thus read the candidate's files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WorkingTree:
         self.changed: List[str] = []
 
     def original(self, path: str) -> Original:
-        """The file at repo-relative `path` as it was when first asked for."""
+        """Return the file at repo-relative `path` as it was at the first call."""
         if path not in self._originals:
             self._originals[path] = _read(self.full(path))
         return self._originals[path]
@@ -42,7 +42,7 @@ class WorkingTree:
         return os.path.join(self._top, path)
 
     def put(self, files: Mapping[str, Optional[bytes]]) -> None:
-        """Write `files`, each with an mtime no compiled file on disk can have: a stale .pyc would hide the edit."""
+        """Write `files` with an mtime that no bytecode file on disk can have: a stale .pyc would hide the edit."""
         self._stamp += 1
         for path, data in files.items():
             self.original(path)
@@ -50,7 +50,7 @@ class WorkingTree:
         self._dirt.forget()
 
     def restore(self, files: Mapping[str, Optional[bytes]]) -> None:
-        """Put everything back; `changed` names what we could not: older files that the child wrote or removed."""
+        """Restore the tree; `changed` lists what cannot be restored: older files that the child wrote or removed."""
         self.changed = self._dirt.clean({self.full(path) for path in files})
         for path in files:
             original = self._originals[path]
