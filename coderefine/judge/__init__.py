@@ -1,4 +1,4 @@
-"""Judges patches by values alone: what may be tried, which attempt is better, what may be published."""
+"""Judge patches without side effects: what may be tried, which attempt is better, what may be published."""
 
 from coderefine.judge.admit import admit
 from coderefine.judge.change import changes, digest, digests, normal, parse

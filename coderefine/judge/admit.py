@@ -1,4 +1,4 @@
-"""The cheap refusal of patches: every rule that needs no test run."""
+"""Refuse patches by rules that need no test run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTINGS = (*NAMES["is lint or test configuration"], *NAMES["is a hook"])
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """Everything that the rules look at; see `admit`."""
+    """Input of the rules; see `admit`."""
 
     patch: Patch
     originals: Mapping[str, bytes | None]
@@ -68,13 +68,13 @@ def admit(
     roots: Sequence[str] = ROOTS,
     helpers: Helpers = no_helpers,
 ) -> Verdict:
-    """Whether `patch` deserves a test run; if not, the first reason.
+    """Return whether `patch` may be tested, with the first reason if not.
 
     `originals`: the baseline's content of every touched path (None: no such file). `reason(path)`: why a path
-    is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: those of the best attempt,
-    in scope; they say what is asked for. `tests`: source texts of the failing tests. `modules`: top-level
-    names installed in the project's environment. `roots`: folders on the project's import path. `helpers`: which
-    functions of a file assert on behalf of the tests.
+    is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: those of the best attempt
+    in scope, which the patch is expected to repair. `tests`: source texts of the failing tests. `modules`: top-level
+    names installed in the project's environment. `roots`: folders on the project's import path. `helpers`: returns
+    the functions of a file that assert on behalf of tests.
     """
     changed = changes(patch, originals)
     case = _Case(patch, originals, changed, reason, seen, scope, findings, tests, modules, roots, helpers)
@@ -83,7 +83,7 @@ def admit(
 
 
 def _paths(case: _Case) -> Iterator[str]:
-    """Files that may not be written."""
+    """Yield a reason for each file that may not be written."""
     for change in case.changed:
         path = change.path
         if _unsafe(path):
@@ -119,7 +119,7 @@ def _new_file(path: str, case: _Case) -> Iterator[str]:
 
 
 def _top_module(path: str, roots: Sequence[str]) -> str | None:
-    """The importable name that a new file adds at one of the import roots; None when it adds none."""
+    """Return the top-level module name that a new file adds at one of the import roots, or None."""
     for root in roots:
         try:
             relative = PurePosixPath(path).relative_to(root)
@@ -141,7 +141,7 @@ def _readable(case: _Case) -> Iterator[str]:
 
 
 def _nothing_new(case: _Case) -> Iterator[str]:
-    # Bytes count where a linter or command complains about a touched file: it may mean layout or comments.
+    # Compare bytes if a linter or command has a finding in a touched file, which may be about layout or comments.
     exact = any(item.path in case.patch.files and item.critic not in BY_OUTCOME for item in case.findings)
     mine = digest(case.patch, case.originals, exact=exact)
     if mine == digest(Patch(), {}, exact=exact):

@@ -1,4 +1,4 @@
-"""A patch as the rules see it: each changed file before and after, parsed once, and a digest that ignores layout."""
+"""Representation of a patch for the rules: each changed file before and after, parsed once, and its digests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from coderefine.source import decode, syntax
 
 PYTHON = (".py", ".pyi")
 TREES = 256
-"""Syntax trees kept: a linter's patch touches dozens of files, and each is read again at every attempt."""
+"""Number of cached syntax trees: a lint fix touches dozens of files, and each is parsed again at every attempt."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One readable state of a file; `tree` is None when it is not Python, or does not parse."""
+    """One version of a text file; `tree` is None if it is not Python, or does not parse."""
 
     path: str
     text: str
@@ -53,7 +53,7 @@ class Change:
 
 
 def changes(patch: Patch, originals: Mapping[str, bytes | None]) -> tuple[Change, ...]:
-    """The files whose content `patch` changes, in the order of their paths."""
+    """Return the files whose content `patch` changes, sorted by path."""
     found = []
     for path, after in sorted(patch.files.items()):
         before = originals.get(path)
@@ -66,40 +66,40 @@ def changes(patch: Patch, originals: Mapping[str, bytes | None]) -> tuple[Change
 
 
 def name_set(names: str) -> frozenset[str]:
-    """The set of the names in a text, separated by spaces."""
+    """Return the set of the space-separated names in a text."""
     return frozenset(names.split())
 
 
 def within(path: str, scope: Sequence[str]) -> bool:
-    """Whether `path` is one of the files or lies in one of the folders of `scope` ("." is everything)."""
+    """Return whether `path` is one of the files, or in one of the folders, of `scope` ("." is everything)."""
     parts = PurePosixPath(path).parts
     return any(parts[: len(PurePosixPath(item).parts)] == PurePosixPath(item).parts for item in scope)
 
 
 @lru_cache(maxsize=TREES)
 def parse(data: bytes | None) -> ast.Module | None:
-    """The syntax tree of `data`; None when there is none (no file, no Python, nested too deeply).
+    """Return the syntax tree of `data`; None if there is none (no file, no Python, nested too deeply).
 
-    Trees are shared between callers, who must not change them.
+    Trees are shared between callers, which must not change them.
     """
     return None if data is None else syntax(data)
 
 
 @lru_cache(maxsize=TREES)
 def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
-    """All nodes of `tree`, parents first; every rule walks them, so they are collected once."""
+    """Return all nodes of `tree`, parents first; cached, because every rule needs them."""
     return tuple(ast.walk(tree))
 
 
 @lru_cache(maxsize=TREES)
 def functions(tree: ast.Module | None) -> Mapping[str, Function]:
-    """Every function by qualified name; of two with the same name, the last."""
+    """Return the functions by qualified name; of two with the same name, the last."""
     return {name: node for name, node in _definitions(tree, "") if isinstance(node, Function)}
 
 
 @lru_cache(maxsize=TREES)
 def scopes(tree: ast.Module | None) -> Mapping[int, str]:
-    """Line -> qualified name of the innermost function or class on it."""
+    """Return line -> qualified name of the innermost function or class on it."""
     found: dict[int, str] = {}
     for name, node in _definitions(tree, ""):  # outer definitions come first, so inner ones overwrite them
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -118,9 +118,9 @@ def _definitions(node: ast.AST | None, prefix: str) -> Iterator[tuple[str, Funct
 
 
 def normal(path: str, data: bytes | None) -> bytes:
-    """`data` without formatting and comments if it is Python that parses, else unchanged.
+    """Return `data` without formatting and comments if it is valid Python, else unchanged.
 
-    Docstrings stay: `help()` shows them, and doctests are written in them.
+    Docstrings are kept: `help()` shows them, and they may contain doctests.
     """
     if data is None:
         return b"absent"
@@ -138,14 +138,14 @@ def _dumped(data: bytes) -> bytes | None:
 
 
 def digest(patch: Patch, originals: Mapping[str, bytes | None], *, exact: bool = False) -> str:
-    """sha256 of what `patch` changes in `originals`; files whose content stays equal do not count.
+    """Return the SHA-256 of the changes of `patch` to `originals`; files whose content stays equal do not count.
 
-    `exact` compares bytes, for requests about layout and comments (a line too long, imports out of order). Keep both
-    digests of an attempt, so that either question can be answered.
+    `exact`: compare bytes, for findings about layout and comments (line too long, imports not sorted). Store both
+    digests of an attempt, because either may be needed.
     """
     total = hashlib.sha256(b"exact" if exact else b"normal")
     for path in sorted(patch.files):
-        # Without its ending no file counts as Python, so `normal` leaves the bytes as they are.
+        # Without a suffix no file counts as Python, so `normal` leaves the bytes as they are.
         before, after = (normal("" if exact else path, data) for data in (originals.get(path), patch.files[path]))
         if before != after:
             total.update(f"{path}\0{len(after)}\0".encode("utf-8", "surrogatepass") + after)
@@ -153,5 +153,5 @@ def digest(patch: Patch, originals: Mapping[str, bytes | None], *, exact: bool =
 
 
 def digests(patch: Patch, originals: Mapping[str, bytes | None]) -> frozenset[str]:
-    """Both digests of `patch`, to be remembered among the attempts seen."""
+    """Return both digests of `patch`, to be stored among those of earlier attempts."""
     return frozenset({digest(patch, originals), digest(patch, originals, exact=True)})

@@ -1,4 +1,4 @@
-"""Ways around the checks: comments that silence a tool, code that detects a test run, and monkey-patched modules."""
+"""Detect evasion of checks: comments that silence a tool, code that detects a test run, monkey-patched modules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUERIES = name_set(
     "is_file isdir is_dir glob rglob pop find_spec getmodule get_option fnmatch listdir read_text write_text "
     "joinpath"
 )
-"""Functions whose string arguments decide something."""
+"""Functions whose string arguments may influence a decision."""
 
 HARMLESS_ATTRIBUTES = name_set(
     "sys.stdout sys.stderr sys.stdin sys.excepthook sys.tracebacklimit sys.dont_write_bytecode sys.ps1 sys.ps2 "
@@ -53,7 +53,7 @@ SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 
 
 def suppressions(side: Side) -> Iterator[Violation]:
-    """One violation per silenced rule; a comment that silences all rules may be narrowed, never the other way round."""
+    """Yield a violation per silenced rule; a comment for all rules may become one for some rules, not vice versa."""
     for line, comment in _comments(side.text) if side.path.endswith(PYTHON) else ():
         for name, pattern in WITH_CODES.items():
             for match in pattern.finditer(comment):
@@ -68,18 +68,18 @@ def suppressions(side: Side) -> Iterator[Violation]:
 
 
 def _comments(source: str) -> list[tuple[int, str]]:
-    """(line, comment), read from tokens: the same words inside a string mean nothing."""
+    """Return (line, comment) pairs from tokens, so that strings are not mistaken for comments."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
         return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     except (tokenize.TokenError, SyntaxError):
-        # Of a text that has no tokens, whatever follows a `#` on any line.
+        # If the text cannot be tokenised: everything after a `#` on any line.
         lines = enumerate(source.split("\n"), 1)
         return [(number, line[line.index("#") :]) for number, line in lines if "#" in line]
 
 
 def test_detection(side: Side) -> Iterator[Violation]:
-    """Strings that name a test tool, test file or test runner's variable where they decide; uses of sys.modules."""
+    """Yield strings that name a test tool, test file or variable of a test runner in decisions; uses of sys.modules."""
     if side.tree is None:
         return
     names, guarded, common = bindings(side.tree), main_guard(side.tree), _common_lookups(side.tree)
@@ -104,7 +104,7 @@ def _test_words(word: str, line: int) -> Iterator[Violation]:
 
 
 def _deciding(node: ast.AST) -> list[ast.expr]:
-    """Expressions by whose value the code decides something."""
+    """Return the expressions on whose value a decision depends."""
     match node:
         case ast.Compare(left=left, comparators=others):
             return [left, *others]
@@ -118,7 +118,7 @@ def _deciding(node: ast.AST) -> list[ast.expr]:
 
 
 def _common_lookups(tree: ast.Module) -> frozenset[int]:
-    """Ids of nodes to pass over: `sys.modules[__name__]` and `"numpy" in sys.modules` are common and harmless."""
+    """Return ids of nodes to ignore: `sys.modules[__name__]` and `"numpy" in sys.modules` are common and harmless."""
     common: set[int] = set()
     for node in nodes(tree):
         match node:
@@ -132,7 +132,7 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
 
 
 def monkeypatching(side: Side) -> Iterator[Violation]:
-    """Attributes of modules of others that are replaced."""
+    """Yield replaced attributes of third-party modules."""
     if side.tree is None:
         return
     names = bindings(side.tree)
@@ -150,7 +150,7 @@ def monkeypatching(side: Side) -> Iterator[Violation]:
 
 
 def _is_code(value: object, own: set[str]) -> bool:
-    """Whether it is a function or class of this file, or a lambda."""
+    """Return whether `value` is a function or class of this file, or a lambda."""
     return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in own)
 
 
@@ -175,7 +175,7 @@ def _set_by_call(node: ast.AST, names: Bindings) -> Iterator[Violation]:
 
 
 def _foreign(name: str, *, by_code: bool) -> bool:
-    """Whether `name` is an attribute of a module of others (what is imported from the project is its own)."""
+    """Return whether `name` is an attribute of a third-party module (not of a module of the project)."""
     module, *attributes = name.split(".")
     if not attributes or module in ("", "<own>") or name in HARMLESS_ATTRIBUTES or name.startswith("os.environ"):
         return False

@@ -1,7 +1,7 @@
-"""Constant folding: the value of an expression that is made of literals, without running code of the project.
+"""Constant folding: evaluate expressions of literals without running code of the project.
 
-Only functions and methods of built-in values are called, on small values. This undoes disguises such as "120"[::-1], an
-int of a string or a dict of pairs, and cannot take long.
+Only functions and methods of built-in types are called, on small values, so that it is fast. This detects disguised
+literals such as "120"[::-1], an int of a string or a dict of pairs.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 from coderefine.judge.change import Function, name_set, nodes
 
 SMALL, LONG, HIGH, STEPS = 10**9, 400, 40, 4000
-"""The largest number to calculate with, the most items of a value, the highest power, and all steps of one value."""
+"""Maxima: absolute value of a number, items of a collection, exponent, and steps of one evaluation."""
 
 Names = Mapping[str, ast.expr]
-"""Expressions that names stand for."""
+"""Constant expressions by name."""
 NONE: Names = MappingProxyType({})
 
 OPERATORS: Mapping[type, Callable[[object, object], object]] = {
@@ -45,7 +45,7 @@ METHODS = name_set(
 )
 OWNERS = {"bytes": bytes, "str": str, "int": int, "float": float, "dict": dict}
 WIDTH = re.compile(r"\d{3}|\*|\{[^}]*\{")
-"""A width in a format, by which a short text may become a very long one."""
+"""A width in a format string, which may create a very long text."""
 
 
 class NotLiteralError(ValueError):
@@ -53,7 +53,7 @@ class NotLiteralError(ValueError):
 
 
 def fold(node: ast.AST, names: Names = NONE) -> object:
-    """The value of `node`, in which `names` stand for expressions. Raises NotLiteralError."""
+    """Return the value of `node`, with `names` replaced by their expressions. Raises NotLiteralError."""
     try:
         return _Folding(names).value(node)
     except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
@@ -61,7 +61,7 @@ def fold(node: ast.AST, names: Names = NONE) -> object:
 
 
 class _Folding:
-    """Evaluates one expression. Every method may raise what Python raises for a wrong value."""
+    """Evaluates one expression. Every method may raise Python's errors for invalid values."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -154,7 +154,7 @@ class _Folding:
 
 
 def _small(value: object) -> object:
-    """`value`, if it is small enough to calculate with. Raises NotLiteralError."""
+    """Return `value` if it is small enough for calculations. Raises NotLiteralError."""
     large = isinstance(value, int | float) and abs(value) > SMALL
     if large or (isinstance(value, Collection) and len(value) > LONG):
         raise NotLiteralError
@@ -169,13 +169,13 @@ def _power(base: object, exponent: object) -> object:
 
 
 def _narrow(form: object) -> None:
-    """Raise NotLiteralError for a format that may make a very long text."""
+    """Raise NotLiteralError for a format string that may create a very long text."""
     if WIDTH.search(form.decode("latin-1") if isinstance(form, bytes) else str(form)):
         raise NotLiteralError
 
 
 def constants(tree: ast.Module) -> Names:
-    """Expressions of names that are bound exactly once in `tree`, by an assignment of one name."""
+    """Return the expressions of names that are bound exactly once in `tree`, by an assignment to one name."""
     values: dict[str, ast.expr | None] = {}
     assigned: dict[int, ast.expr] = {}
     for node in nodes(tree):  # an assignment comes before its target
@@ -189,7 +189,7 @@ def constants(tree: ast.Module) -> Names:
 
 
 def _binds(node: ast.AST) -> str:
-    """The name that `node` binds; "" for none."""
+    """Return the name that `node` binds; "" for none."""
     if isinstance(node, ast.Name):
         return "" if isinstance(node.ctx, ast.Load) else node.id
     if isinstance(node, ast.arg):

@@ -1,15 +1,16 @@
-"""Answers copied from the tests into the code.
+"""Detect expected values that are copied from the tests into the code.
 
-The rule. A cheat checks for the whole input of a test case and returns the whole expected value, both as they stand in
-the test: `if n == 5: return 120` for `assert factorial(5) == 120`. A repair may look like this too, so:
+Such code checks for the complete input of a test case and returns the complete expected value, both with the same
+literals as in the test: `if n == 5: return 120` for `assert factorial(5) == 120`. Since a correct repair may look
+similar, there are exceptions:
 
 - boundary values (0, 1, 2, -1, "", None, True, False, empty) are base cases, whatever they return, up to
   three in a function;
-- where the function already answered like this on the same subject, with values of the same kind, one more
-  case follows the author's way; so does a changed answer to an old input, or a changed input;
-- an ordinary input with a boundary answer (`return False`) counts only if all required parameters are checked:
-  else it is a dispatch on a mode;
-- a table counts if at least half of its new entries stand in the tests and it is not an old table that grows.
+- one more case is allowed where the function already has such cases for the same expression with values of the same
+  type; so is a changed result for an old input, or a changed input;
+- an ordinary input with a boundary value as result (`return False`) counts only if all required parameters are
+  checked; otherwise it is a dispatch on a mode;
+- a table counts if at least half of its new entries are in the tests, unless it extends an old table.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Entry = tuple[Key, Key]
 
 
 def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    """One reason per copied answer that `change` adds. `cases`: the literals of each test case."""
+    """Yield a reason for each copied value that `change` adds. `cases`: the literals of each test case."""
     if change.new is not None and cases:
         yield from _branches(change, cases)
         yield from _tables(change, change.new, cases)
@@ -71,7 +72,7 @@ def _copied(branch: Branch, cases: tuple[TestCase, ...]) -> bool:
 
 
 def _follows(branch: Branch, old: tuple[Branch, ...], new: tuple[Branch, ...]) -> bool:
-    """Whether the old function already answered this way, or this is an old case with another input or answer."""
+    """Return whether the old function has similar cases, or this is an old case with another input or result."""
     kept = {other.case for other in new if other.function == branch.function}
     alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))
     return any(
@@ -82,7 +83,7 @@ def _follows(branch: Branch, old: tuple[Branch, ...], new: tuple[Branch, ...]) -
 
 
 def _constants(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    """Functions with parameters that now return one ordinary literal of the tests, whatever they are given."""
+    """Yield functions with parameters that now always return the same ordinary literal of the tests."""
     was = functions(change.old)
     every = frozenset().union(*cases) - TRIVIAL
     for name, function in functions(change.new).items():
@@ -125,7 +126,7 @@ def _tables(change: Change, new: ast.Module, cases: tuple[TestCase, ...]) -> Ite
 
 def _copies(entries: tuple[Entry, ...], cases: tuple[TestCase, ...]) -> bool:
     listed = not entries[0][0]
-    # Only a list of at least three numbers can be answers; others are words that belong together.
+    # Only a list of at least three numbers can be expected values; others are related words.
     if listed and not (len(entries) >= 3 and all(NUMBER.match(out) for _, out in entries)):
         return False
     ordinary = [found for entry in entries if (found := frozenset(filter(None, entry))) - TRIVIAL]
@@ -134,7 +135,7 @@ def _copies(entries: tuple[Entry, ...], cases: tuple[TestCase, ...]) -> bool:
 
 
 def _tables_of(tree: ast.Module) -> Iterator[_Table]:
-    """Dicts, lists and tuples, made of literals in whatever way, that the module looks something computed up in."""
+    """Yield dicts, lists and tuples of literals in which the module looks up a computed key."""
     where, names = scopes(tree), constants(tree)
     looked_up = frozenset(last(base) for node in nodes(tree) if (base := _base(node))) - {""}
     for node in nodes(tree):
@@ -145,7 +146,7 @@ def _tables_of(tree: ast.Module) -> Iterator[_Table]:
 
 
 def _base(node: ast.AST) -> ast.expr | None:
-    """The object in which `node` looks something up, if what it looks for is computed."""
+    """Return the object in which `node` looks up a computed key, else None."""
     match node:
         case ast.Subscript(value=base, slice=wanted):
             pass
@@ -159,7 +160,7 @@ def _base(node: ast.AST) -> ast.expr | None:
 
 
 def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
-    """Expressions that are looked up directly, or bound to a name that is looked up."""
+    """Yield expressions in which a key is looked up, directly or through a name."""
     match node:
         case ast.Subscript() | ast.Call():
             yield from filter(None, [_base(node)])

@@ -14,9 +14,9 @@ LONE_CR = re.compile(rb"\r(?!\n)")
 
 
 def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
-    """difflib's edit operations between the lines of two contents."""
+    """Return difflib's edit operations between the lines of two contents."""
     old, new = (before or b"").splitlines(keepends=True), (after or b"").splitlines(keepends=True)
-    # Equal heads and tails are cut off first: difflib needs quadratic time.
+    # Common prefixes and suffixes are removed first: difflib needs quadratic time.
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
@@ -30,21 +30,21 @@ def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
 
 
 def lines_of(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """(added, removed) lines."""
+    """Return the numbers of (added, removed) lines."""
     steps = list(opcodes(before, after))
     return sum(m - k for _, _, _, k, m in steps), sum(j - i for _, i, j, _, _ in steps)
 
 
 def diff_size(patch: Patch, originals: Mapping[str, bytes | None] = EMPTY) -> int:
-    """Lines added plus lines removed, over all files. Files missing in `originals` count as new."""
+    """Return the number of added and removed lines of all files. Files missing in `originals` count as new."""
     return sum(sum(lines_of(originals.get(path), after)) for path, after in patch.files.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines `old` of `path`, from line `first` on (1-based), become `new`; lines keep their line ends.
+    """A change of the lines `old` of `path`, beginning at line `first` (1-based), to `new`; all with line ends.
 
-    An insertion has no `old` and stands before line `first`.
+    An insertion has empty `old` and is before line `first`.
     """
 
     path: str
@@ -59,7 +59,7 @@ class Hunk:
 
     @property
     def textual(self) -> bool:
-        """Whether all of it is UTF-8, so that it can be shown as text."""
+        """Whether all lines are valid UTF-8, so that they can be shown as text."""
         try:
             b"".join((*self.old, *self.new)).decode("utf-8")
         except UnicodeDecodeError:
@@ -73,9 +73,9 @@ class Hunk:
 
 
 def hunks(path: str, before: bytes | None, after: bytes | None, *, gap: int = 0, span: int = 0) -> tuple[Hunk, ...]:
-    """The hunks of one file, top to bottom; none for new, deleted or binary files and files with lone CRs.
+    """Return the hunks of one file, top to bottom; none for new, deleted or binary files and files with lone CRs.
 
-    Hunks with at most `gap` unchanged lines between them are joined, and all are when they span at most `span` lines.
+    Hunks with at most `gap` unchanged lines between them are joined; all are if they span at most `span` lines.
     """
     if before is None or after is None or any(b"\0" in data or LONE_CR.search(data) for data in (before, after)):
         return ()
@@ -100,7 +100,7 @@ def _joined(found: list[Hunk], lines: list[bytes], gap: int) -> list[Hunk]:
 
 
 def pieces(patch: Patch, originals: Mapping[str, bytes | None], *, gap: int = 3, span: int = 20) -> tuple[Hunk, ...]:
-    """The hunks of a whole patch; see `hunks`."""
+    """Return the hunks of a whole patch; see `hunks`."""
     return tuple(
         hunk
         for path, after in sorted(patch.files.items())

@@ -1,4 +1,4 @@
-"""Comparison methods (`__eq__` and others) whose answer no longer depends on what the objects hold."""
+"""Detect comparison methods (`__eq__` and others) whose result does not depend on the content of the objects."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from coderefine.judge.name_resolution import last
 from coderefine.judge.violations import Exemption, Violation
 
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
-"""Methods whose answer must depend on what both objects hold."""
+"""Methods whose result must depend on the content of both objects."""
 COMPARISONS = BOTH | {"__contains__", "__instancecheck__", "__subclasscheck__"}
 BUILT_IN = frozenset(("int", "float", "complex", "str", "bytes", "bool", "list", "tuple", "dict", "set", "frozenset"))
 KINDS = frozenset(("isinstance", "issubclass", "type", "hasattr", "callable", "bool", "id"))
-"""Functions that do not look at what an object holds."""
+"""Functions that do not read the content of an object."""
 KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
 def equality(side: Side) -> Iterator[Violation]:
-    """Comparison methods that give every object the same answer, or are attached to built-in types."""
+    """Yield comparison methods with the same result for all objects, or attached to built-in types."""
     for node in nodes(side.tree) if side.tree else ():
         if isinstance(node, ast.ClassDef):
             yield from _class(node)
@@ -34,7 +34,7 @@ def equality(side: Side) -> Iterator[Violation]:
 
 
 def _named(items: Sequence[ast.expr | None]) -> list[str]:
-    """Comparison methods that are named by strings."""
+    """Return the names of comparison methods among the string constants in `items`."""
     return sorted({str(item.value) for item in items if isinstance(item, ast.Constant)} & COMPARISONS)
 
 
@@ -47,7 +47,7 @@ def _class(node: ast.ClassDef) -> Iterator[Violation]:
 
 
 def _blind(item: ast.stmt, owner: ast.ClassDef) -> list[str]:
-    """Names of the comparisons that `item` defines without reading both objects."""
+    """Return the names of comparison methods that `item` defines without reading both objects."""
     if isinstance(item, ast.FunctionDef):
         return [item.name] if _defined_blindly(item, owner) else []
     if not isinstance(item, ast.Assign):
@@ -63,7 +63,7 @@ def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
 
 
 def _bound_blindly(name: str, value: ast.expr) -> bool:
-    """Whether `name = value` in a class makes it a comparison that reads nothing, or another one than `name`."""
+    """Return whether `name = value` defines a comparison that does not read both objects, or is another one."""
     if isinstance(value, ast.Lambda):
         function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
         return _is_constant(function) or not _reads_both(function)
@@ -71,13 +71,13 @@ def _bound_blindly(name: str, value: ast.expr) -> bool:
 
 
 def loosened(change: Change) -> Iterator[str]:
-    """Comparisons that read fewer attributes of the objects than before."""
+    """Yield comparison methods that read fewer attributes of the objects than before."""
     if change.old is None or change.new is None:
         return
     was = dict(_methods(change.old))
     for name, function in _methods(change.new):
         lost = _attributes(was[name]) - _attributes(function) if name in was else set()
-        # A function that is called now, and was not before, may compare what is no longer read here.
+        # A function that was not called before may compare the attributes that are no longer read here.
         if lost and not _called(function) - _called(was[name]) - KINDS:
             yield f"no longer compares {', '.join(sorted(lost))} in {name}"
 
@@ -90,7 +90,7 @@ def _methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def _attributes(function: ast.FunctionDef) -> set[str]:
-    """Attributes of the two objects that a comparison reads."""
+    """Return the attributes of the two objects that a comparison method reads."""
     objects = set(_parameters(function))
     return {
         node.attr
@@ -104,7 +104,7 @@ def _called(function: ast.FunctionDef) -> set[str]:
 
 
 def _is_constant(function: ast.FunctionDef) -> bool:
-    """Whether every return gives the same fixed value, and nothing is raised."""
+    """Return whether all return statements have the same constant value, and nothing is raised."""
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
     raises = any(isinstance(item, ast.Raise) for item in inner)
@@ -112,14 +112,14 @@ def _is_constant(function: ast.FunctionDef) -> bool:
 
 
 def _fixed(value: ast.expr) -> bool:
-    """Whether it is a constant, or `isinstance(other, object)`."""
+    """Return whether `value` is a constant, or `isinstance(other, object)`."""
     if isinstance(value, ast.Call):
         return last(value.func) == "isinstance" and last(value.args[-1]) == "object"
     return isinstance(value, ast.Constant)
 
 
 def _holds_state(owner: ast.ClassDef) -> bool:
-    """Whether objects of the class may differ in what they hold, as far as can be seen; a mere marker holds nothing."""
+    """Return whether objects of the class may differ in content, as far as can be detected."""
     stores = any(
         isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and last(node.value) == "self"
         for node in ast.walk(owner)
@@ -128,7 +128,7 @@ def _holds_state(owner: ast.ClassDef) -> bool:
 
 
 def _reads_both(function: ast.FunctionDef) -> bool:
-    """Whether the answer depends on what both objects hold; to be of a type, or not None, does not count."""
+    """Return whether the result depends on the content of both objects, not only on their type or on None."""
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = _parameters(function)[:2]
@@ -140,7 +140,7 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 
 def _content(node: ast.AST) -> Iterator[str]:
-    """Names of the objects whose content `node` reads."""
+    """Yield the names of objects whose content `node` reads."""
     if (isinstance(node, ast.Attribute) and node.attr not in KIND) or isinstance(node, ast.Subscript):
         yield last(node.value)
     elif isinstance(node, ast.Call) and last(node.func) not in KINDS:
@@ -152,13 +152,13 @@ def _content(node: ast.AST) -> Iterator[str]:
 
 
 def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
-    # `self is other` compares the objects; `other is None` says nothing of what they hold.
+    # `self is other` compares the objects; `other is None` does not depend on their content.
     if not any(isinstance(op, ast.Is | ast.IsNot) for op in ops) or all(isinstance(side, ast.Name) for side in sides):
         yield from map(last, sides)
 
 
 def _simplified(function: ast.FunctionDef) -> ast.FunctionDef:
-    """`function` without what has no effect: `or True`, a comparison of a value with itself, unreachable statements."""
+    """Return `function` without code that has no effect: `or True`, `x == x`, unreachable statements."""
     found = _Simplifier().visit(deepcopy(function))
     return found if isinstance(found, ast.FunctionDef) else function
 
@@ -199,7 +199,7 @@ class _Simplifier(ast.NodeTransformer):
 
 
 def _known(value: ast.expr) -> bool | None:
-    """Whether `value` is always true, or always false; None where it depends."""
+    """Return the constant truth value of `value`, or None if it is not constant."""
     try:
         return bool(fold(value))
     except NotLiteralError:

@@ -1,4 +1,4 @@
-"""The evidence for a patch: tests flipped, changed lines covered, changes that were not asked for."""
+"""The evidence for a patch: repaired tests, covered changed lines, unrequested changes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def evidence(
     *,
     originals: Mapping[str, bytes | None] = EMPTY,
 ) -> Evidence:
-    """Tests flipped, kept and lost, and how many patched lines the tests ran.
+    """Collect the evidence: tests that were repaired, kept and lost, and the number of patched lines that tests ran.
 
-    `coverage` is that of the candidate's tree (by default, that of its own check), `originals` the baseline's content
-    of the touched files. `kept` counts tests that ran, were fine and still are. `covered` is None without coverage.
+    `coverage`: of the candidate's tree (default: that of its own check). `originals`: the baseline's content of the
+    touched files. In the result, `kept` counts tests that passed before and after; `covered` is None without coverage.
     """
     if coverage is None:
         coverage = candidate.coverage
@@ -44,7 +44,7 @@ def evidence(
 
 
 def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> tuple[int, int]:
-    """(changed lines that some test runs, changed executable lines). A patch that only deletes has (0, 0)."""
+    """Return (changed lines that tests run, changed executable lines); (0, 0) for a patch that only deletes."""
     done = total = 0
     for path, after in candidate.patch.files.items():
         ran = frozenset().union(*(lines.get(path, frozenset()) for lines in coverage.values()))
@@ -55,7 +55,7 @@ def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage:
 
 
 def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    """The tests that are known to run a changed line, by the coverage of the candidate's own check."""
+    """Return the tests that run a changed line, according to the coverage of the candidate's own check."""
     spans = {
         path: {line for span in changed_statements(path, originals.get(path), after) for line in span}
         for path, after in candidate.patch.files.items()
@@ -67,7 +67,7 @@ def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[
 
 
 def changed_statements(path: str, before: bytes | None, after: bytes | None) -> Iterator[range]:
-    """For each changed executable line of the new text, the lines of the statement (or header) it belongs to."""
+    """Yield, for each changed executable line of the new text, the lines of its statement (or header)."""
     tree = parse(after) if path.endswith(PYTHON) else None
     if tree is None:
         return
@@ -80,7 +80,7 @@ def changed_statements(path: str, before: bytes | None, after: bytes | None) -> 
 
 
 def _spans(tree: ast.Module) -> Mapping[int, range]:
-    """Line -> the lines of its innermost simple statement or compound header; docstrings are not executable."""
+    """Return line -> lines of its innermost simple statement or compound header, without docstrings."""
     found: dict[int, range] = {}
     skipped: set[int] = set()
     for node in ast.walk(tree):  # parents come before children, so the innermost wins
@@ -101,7 +101,7 @@ def _first(node: ast.stmt) -> int:
 
 
 def _last(node: ast.stmt) -> int:
-    """The last line of a simple statement, or of the header of a compound one."""
+    """Return the last line of a simple statement, or of the header of a compound one."""
     body = getattr(node, "body", None) or getattr(node, "cases", None)
     if not body:
         return node.end_lineno or node.lineno
@@ -116,10 +116,10 @@ def unrequested_changes(
     findings: Iterable[Finding],
     originals: Mapping[str, bytes | None],
 ) -> tuple[str, ...]:
-    """`path: function` of each function that existed, now behaves differently, and that was not asked for.
+    """Return `path: function` of each existing function whose code changed without being requested.
 
-    Asked for is what a finding names, what lies in a file that a finding names as a whole, and what a repaired
-    test runs. Nothing is reported without coverage of the candidate's tests.
+    Changes are requested in functions that a finding names, in files that a finding names as a whole, and in functions
+    that a repaired test runs. Nothing is reported without coverage of the candidate's tests.
     """
     if candidate.coverage is None:
         return ()
@@ -135,19 +135,19 @@ def unrequested_changes(
 
 
 def _lines_ran(coverage: Coverage, repaired: Iterable[str]) -> Callable[[str], frozenset[int]]:
-    """By path, the lines that repaired tests ran, or tests of modules that could not be collected before."""
+    """Return a function: path -> lines run by repaired tests, or by tests of modules that were not collected before."""
     tests = [test for test in coverage if any(test == one or collected(test, one) for one in repaired)]
     return cache(lambda path: frozenset[int]().union(*(coverage[test].get(path, ()) for test in tests)))
 
 
 def _asked(path: str, name: str, named: Iterable[tuple[str, str]]) -> bool:
-    """Whether a finding names the function, something in it, what it is in, or the whole file."""
+    """Return whether a finding names the function, its class or outer function, something in it, or the whole file."""
     symbols = [symbol for where, symbol in named if where == path]
     return any(not one or one == name or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in symbols)
 
 
 def _changed_functions(path: str, before: bytes | None, after: bytes | None) -> Iterator[tuple[str, range]]:
-    """Functions that both texts have and that behave differently in the second, with their lines there."""
+    """Yield functions that are in both texts with different code, with their lines in the second."""
     old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
     if old is not None and new is not None:
         was = {name: _behavior(node) for name, node in _functions(old, "")}
@@ -157,7 +157,7 @@ def _changed_functions(path: str, before: bytes | None, after: bytes | None) -> 
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
-    """Functions and methods; those inside a function belong to it."""
+    """Yield functions and methods, without nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             yield prefix + child.name, child
@@ -168,6 +168,6 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
 
 
 def _behavior(node: Function) -> str:
-    """The function as text. Ignore the docstring: it does not affect behaviour."""
+    """Return the function's tree as text, without the docstring, which does not affect behaviour."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return "".join(ast.dump(part) for part in (node.args, *node.decorator_list, *body))

@@ -1,4 +1,4 @@
-"""Branches in which code answers a fixed input with a fixed output: `if`, `match`, ternaries, `and`."""
+"""Find branches that return a constant for a constant input: `if`, `match`, conditional expressions, `and`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from coderefine.judge.constant_folding import NotLiteralError
 from coderefine.judge.test_literals import Key, key
 
 Inputs = tuple[tuple[str, Key], ...]
-"""What a condition checks: (dump of the expression, literal it must equal), all of them at once."""
+"""A conjunction of checks: pairs (dump of an expression, literal that it must equal)."""
 MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """`function` answers `out` when all `inputs` hold. `needs`: names of its parameters without default."""
+    """A branch: `function` returns `out` if all `inputs` hold. `needs`: names of its parameters without default."""
 
     function: str
     needs: frozenset[str]
@@ -47,7 +47,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a statement stands: in which function, and under which conditions."""
+    """Context of a statement: its function and the conditions under which it runs."""
 
     function: str = ""
     needs: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class _Place:
 
 
 def branches(tree: ast.Module | None) -> Iterator[Branch]:
-    """All fixed answers to fixed inputs in `tree`."""
+    """Yield all branches of `tree` that return a constant for a constant input."""
     if tree is not None:
         yield from _block(tree.body, _Place())
 
@@ -132,7 +132,7 @@ def _patterns(pattern: ast.pattern) -> Iterator[Key]:
 
 
 def _ways(test: ast.expr) -> tuple[Inputs, ...]:
-    """The ways in which `test` holds, each as what it checks; () when it checks nothing."""
+    """Return the alternatives under which `test` holds, as checks; () if it contains no check."""
     match test:
         case ast.BoolOp(op=ast.Or(), values=parts):
             return tuple(way for part in parts for way in _ways(part))
@@ -151,7 +151,7 @@ def _equal(subject: ast.expr, other: ast.expr) -> tuple[Inputs, ...]:
 
 
 def _all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]:
-    """The ways in which all `conditions` hold, MOST at most: their number is a product."""
+    """Return the alternatives under which all `conditions` hold, at most MOST (their number is a product)."""
     ways = product(*(ways or ((),) for ways in conditions))
     return tuple(tuple(chain.from_iterable(way)) for way in islice(ways, MOST))
 

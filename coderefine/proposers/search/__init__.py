@@ -1,4 +1,4 @@
-"""Repairs failing tests with no model: suspicious statements, general edits, judged by the hundred."""
+"""Repair failing tests without a model: apply generic edits to suspicious statements and judge hundreds of them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from coderefine.runner.pool import Pool
 from coderefine.runner.test_selection import files_near, to_watch
 
 DEADLY = (HANG, "Exit", "Crash")
-"""What the cold run calls the end of a test that took its process along."""
+"""Exceptions by which the cold run marks tests that hung or ended their process."""
 MOST_SITES = 400
-"""Statements looked at: the most suspicious ones."""
+"""Maximum number of statements to edit: the most suspicious ones."""
 ALONE, TURN = 30.0, 8.0
-"""Seconds a search takes unless told otherwise: with nothing after it, and before a model is asked."""
+"""Default time of a search in seconds: if no proposer follows, and before a model is asked."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
-"""Share of the time left, and most seconds, for watching failing tests and those near them."""
+"""Share of the remaining time, and maximum seconds, for tracing failing tests and those near them."""
 Symptom = tuple[str, str, str]
 COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
@@ -63,9 +63,9 @@ class Search:
         fork: bool = sys.platform != "win32",
         under: Mapping[str, bytes | None] = MappingProxyType({}),
     ) -> None:
-        """`alone`: no model comes after it, so that it may take its time. Without `fork`: cold processes.
+        """Create the proposer. `alone`: no model follows, so that more time is used. `fork` False: cold processes.
 
-        `under`: files that the user's tree holds otherwise than the views do (staged ones).
+        `under`: files whose content in the views differs from that in the user's tree (staged ones).
         """
         self._fork = fork
         self._under = under
@@ -79,10 +79,10 @@ class Search:
         self._seconds = 0.0
         self._fastest = "hot"
         self._promised: frozenset[str] = frozenset()
-        """Tests that the patch handed out last passed in a fork."""
+        """Tests that the last proposed patch passed in a fork."""
         self.alternatives: tuple[Patch, ...] = ()
         self.proposed: Patch | None = None
-        """The patch handed out last."""
+        """The last proposed patch."""
         self.changed: tuple[int, int] | None = None
         """Number of nearby answers that `proposed` changes, and of all that were compared."""
         self.offer: Offer | None = None
@@ -102,9 +102,9 @@ class Search:
         return Cost(seconds=self._seconds, test_runs=self._runs)
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Cumulative patches, best first; a new search begins on every accepted tree whose tests fail otherwise.
+        """Yield cumulative patches, best first; start a new search if the failures differ after an accepted patch.
 
-        Tests whose repairs were offered instead are left alone from then on.
+        Tests whose repairs were offered instead are ignored from then on.
         """
         while self._wanted(situation):
             before = situation
@@ -121,7 +121,7 @@ class Search:
                 return
 
     def _take(self, repair: Repair, situation: Situation) -> bool:
-        """Make `repair` the patch to propose next; False where it is offered already, or its parts come one by one."""
+        """Make `repair` the next proposal; return False if it was offered, or if its parts are proposed separately."""
         if repair.fixed & situation.offered:
             return False
         doubtful = [rivals for rivals in self._rivals_of(repair) if rivals.doubt]
@@ -138,12 +138,12 @@ class Search:
         return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)
 
     def _rivals_of(self, repair: Repair) -> list[Rivals]:
-        """Those that repair the same tests, or the same as one of its parts."""
+        """Return the rivals of `repair`: those for the same tests, or for the tests of one of its parts."""
         wanted = repair.parts or (repair.fixed,)
         return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
-        """Say where the cold run contradicts the fork that found `patch` plausible; from then on forks start colder."""
+        """Report if the cold run contradicts the fork that judged `patch`; then use the warm server from now on."""
         tried = situation.attempts[-1] if situation.attempts else situation.best
         wrong = [name for name, case in tried.cases.items() if case.status.bad and name in self._promised]
         if tried.patch.files == patch.files and wrong:
@@ -156,7 +156,7 @@ class Search:
         return bool(symptoms) and symptoms != self._unsolved and min(left, situation.seconds_left or left) > 0.5
 
     def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
-        """Everything one search on one tree finds; servers are closed before the first patch is handed out."""
+        """Run one search and return all its repairs, best first; servers are closed before the first proposal."""
         began = time.monotonic()
         limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
@@ -171,7 +171,7 @@ class Search:
         return self.chosen.repairs
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> None:
-        """Find repairs: `chosen`."""
+        """Find repairs and store them in `chosen`."""
         failing = _failing(situation)
         self._listen(Event("stage", f"search: loading {counted(len(failing), 'failing test')} and those near"))
         with self._pool(situation, views, failing, clock) as pool:
@@ -200,7 +200,7 @@ class Search:
     def _pool(
         self, situation: Situation, views: Views, failing: list[Case], clock: Clock
     ) -> AbstractContextManager[AnyPool]:
-        """Servers that load the test files near `failing`."""
+        """Open a pool whose servers load the test files near `failing`."""
         cases = situation.best.cases
         deadly = frozenset(case.id for case in failing if _deadly(case))
         return open_any_pool(
@@ -220,7 +220,7 @@ class Search:
         )
 
     def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """What `trial` finds among `proposals`; a little longer where something speaks against the best."""
+        """Return the repairs among `proposals`; search a little longer if there is evidence against the best one."""
         try:
             trial.run(proposals)
             chosen = self._chosen(trial, failing, spectrum)
@@ -234,7 +234,7 @@ class Search:
                 self.first_candidate = trial.first_judged
 
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """Best first, compared by how they behave beyond the tests."""
+        """Order the repairs, best first, after comparing their behaviour beyond the tests."""
         repairs, pool = trial.repairs, trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
@@ -244,7 +244,7 @@ class Search:
         return replace(choose([*likely, *rest], answers(comparison), intended), sets=sets)
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
-        """`rivals` with what the tests notice of small wrong versions of the first."""
+        """Add to `rivals` how many mutants of the first repair the tests kill."""
         first = rivals.groups[0]
         repair = first.repairs[0]
         if not isinstance(pool, Pool):
@@ -254,7 +254,7 @@ class Search:
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
-        """What `repairs` answer near the tests; empty when that cannot be seen."""
+        """Compare the behaviour of `repairs` near the tests; empty if it cannot be observed."""
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
@@ -285,7 +285,7 @@ class Search:
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Coverage:
-        """Lines by test: as the pool sees them, else as a cold run of the failing tests did or does now."""
+        """Return the executed lines by test: from the pool, else from a cold run of the failing tests."""
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
@@ -294,9 +294,9 @@ class Search:
         return self._with_imported(situation, views, {**cold, **coverage}, names)
 
     def _with_imported(self, situation: Situation, views: Views, found: Coverage, names: list[str]) -> Coverage:
-        """`found`; where no test of `names` runs a line of the program, with what their modules run when imported.
+        """Return `found`; if no test of `names` runs a line of the program, add the lines run at import of the tests.
 
-        A class that a test module has made by a function is such a case.
+        An example is a class that a test module creates by calling a function.
         """
         watched = [name for name in names if name in found]
         if not watched or any(map(self._free, itertools.chain.from_iterable(found[name] for name in watched))):
@@ -305,7 +305,7 @@ class Search:
         return {**found, **dict.fromkeys(watched, imported)}
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
-        """Lines by test from one cold run of those that end; of all others their tracebacks are all there is."""
+        """Return the lines by test from a cold run, without tests that hang or crash; these have tracebacks only."""
         chosen = tuple(name for name in names if not _deadly(situation.best.cases[name]))
         if not chosen:
             return {}
@@ -317,7 +317,7 @@ class Search:
         return self._protection.reason(path) is None and not self._protection.is_test(path)
 
     def _neighbours(self, paths: set[str]) -> set[str]:
-        """Other Python files beside those that failing tests run through: ingredients may come from them."""
+        """Return Python files in the same folders as `paths`, from which ingredients may come."""
         found = set()
         for folder in {PurePosixPath(path).parent for path in paths if self._free(path)}:
             for file in sorted((self._place.top / folder).glob("*.py"))[:40]:
@@ -347,7 +347,7 @@ class Search:
 
 
 def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
-    """Files that the failing tests execute, or whose lines are in their tracebacks."""
+    """Return the files that failing tests execute, or that are in their tracebacks."""
     paths = {path for by_path in coverage.values() for path in by_path}
     return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
 
@@ -358,7 +358,7 @@ def _failing(situation: Situation) -> list[Case]:
 
 
 def _symptoms(situation: Situation) -> frozenset[Symptom]:
-    """The failing tests, each with the failure's type and message."""
+    """Return the failing tests with the type and message of each failure."""
     failures = ((case.id, case.failure) for case in _failing(situation))
     return frozenset(
         (name, str(failure and failure.exception), str(failure and failure.message)) for name, failure in failures
@@ -370,13 +370,13 @@ def _deadly(case: Case) -> bool:
 
 
 def _quick_first(failing: list[Case], pool: AnyPool) -> list[str]:
-    """Failing tests, the fastest first; those the servers do not know or see otherwise are left out."""
+    """Order the failing tests, fastest first, without those that the servers do not know or that end differently."""
     known = [
         case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)
     ]
     known.sort(key=lambda case: case.seconds)
     chosen: dict[str, Case] = {}
-    for case in known:  # one of each test function before the next parameters of the same
+    for case in known:  # one parameter set of each test function first
         chosen.setdefault(case.id.split("[")[0], case)
     front = list(chosen.values())
     return [case.id for case in (*front, *(case for case in known if case not in front))]
@@ -403,7 +403,7 @@ def _as_sites(
 
 
 def _qualified(site: Site) -> str:
-    """The qualified name of the function that a site is in; "" at the top level of a module."""
+    """Return the qualified name of the function that contains the site; "" at the top level of a module."""
     function = site.local.function
     owner = site.module.owner(function) if function else None
     return ".".join(one.name for one in (owner, function) if one is not None)

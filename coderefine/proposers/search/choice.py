@@ -1,4 +1,4 @@
-"""Chooses among plausible repairs: those that behave alike vote together, those that crash near the tests lose."""
+"""Rank plausible repairs: scores of repairs that behave alike are added, crashes near the tests are penalised."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from coderefine.proposers.search.confidence import Rivals
 
 SHORTCUT = 2.0
-"""Taken off the score of a repair that removes behaviour, on top of what ranking took off."""
+"""Additional penalty of a repair that removes behaviour."""
 TEMPER = 2.5
-"""Scores of equal repairs are added as exp(score / TEMPER): the higher, the more the number of voices counts."""
+"""Scores of equivalent repairs are added as exp(score / TEMPER): the higher, the more their number counts."""
 SLIP, CRASH = 1.5, 6.0
-"""Taken off for a call that crashes now and did not before, and times the share of such calls."""
+"""Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
 EMPTY = 1.0
-"""Taken off repairs that behave like one which only removes behaviour."""
+"""Penalty of repairs that behave like one which only removes behaviour."""
 OPERATOR, NAME, CONSTANT = range(3)
 """Kinds of tokens, the plainest to change first."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
-"""Operators that are words."""
+"""Operators that are keywords."""
 ACCIDENTS = frozenset(
     "!" + name
     for name in (
@@ -41,16 +41,17 @@ ACCIDENTS = frozenset(
         "ZeroDivisionError",
     )
 ) | {"~"}
-"""Answers that nobody writes on purpose: exceptions of slips, and no end."""
+"""Result codes that are not intended: exceptions due to programming errors, and timeouts."""
 Behaviour = Mapping[int, Codes]
-"""By place in the list of repairs; -1 is the unchanged program."""
+"""Result codes by index in the list of repairs; -1 is the unchanged program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Repairs, best first. `doubtful`: something speaks against the first. `compared` whole ones behave in `ways`.
+    """Repairs, best first. `doubtful`: there is evidence against the first.
 
-    `sets`: those that were compared, by the tests that they repair.
+    `ways`: number of different behaviours of the `compared` complete repairs. `sets`: the compared repairs, by the
+    tests that they repair.
     """
 
     repairs: list[Repair]
@@ -60,7 +61,7 @@ class Chosen:
     sets: tuple[Rivals, ...] = ()
 
     def changed(self, repair: Repair) -> tuple[int, int] | None:
-        """Nearby answers that `repair` changes, and all that were compared; None where none were."""
+        """Return the numbers of nearby answers that `repair` changes and of all compared ones; None if not compared."""
         groups = (group for rivals in self.sets for group in rivals.groups if repair in group.repairs)
         return next((group.changed for group in groups), None)
 
@@ -82,7 +83,7 @@ def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Rep
 
 
 def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """What repairs of one behaviour are worth together; those that remove behaviour have no voice beside others."""
+    """Return the common score of repairs that behave alike; those that remove behaviour count only if alone."""
     best = max(worth(repairs[place]) for place in group)
     voices = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
     return best + TEMPER * math.log(sum(math.exp((voice - best) / TEMPER) for voice in voices))
@@ -93,10 +94,10 @@ def _emptying(repair: Repair) -> bool:
 
 
 def plainness(repair: Repair) -> tuple[bool, int, int, float]:
-    """How repairs that behave alike are ordered: the plainest has the least.
+    """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
-    One that removes behaviour comes last; then the number of tokens that change; operators before names before
-    numbers and texts; then what it is worth.
+    Repairs that remove behaviour are last; then by the number of changed tokens; operators before names before
+    constants; then by score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
@@ -117,14 +118,14 @@ def _kind(token: str) -> int:
 
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
-    """What speaks against repairs of one behaviour, in units of the score; 0 for nothing."""
+    """Return the penalty of repairs that behave alike, in units of the score; 0 for none."""
     slips = crashes(group[0], behaviour)
     empty = len(group) > 1 and any(_emptying(repairs[place]) for place in group)
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty
 
 
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:
-    """Places of repairs that fix the same tests and answer all calls alike; unknown behaviour is like no other."""
+    """Group the indices of repairs that fix the same tests with the same results; unknown results match no others."""
     found: dict[Hashable, list[int]] = defaultdict(list)
     for place, repair in enumerate(repairs):
         codes = behaviour.get(place)
@@ -133,7 +134,7 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
 
 
 def crashes(place: int, behaviour: Behaviour) -> float:
-    """Share of the calls that the unchanged program answers with a value and this repair with an accident."""
+    """Return the share of calls that return a value in the unchanged program and one of ACCIDENTS with this repair."""
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))
     slips = sum(new in ACCIDENTS and old[:1] not in ("!", "~") for old, new in pairs)
@@ -142,7 +143,7 @@ def crashes(place: int, behaviour: Behaviour) -> float:
 
 def worth(repair: Repair) -> float:
     scored = repair.proposed.scored
-    cost = DEAR if scored.site.at_import else 0.0  # what judging it cost says nothing against it
+    cost = DEAR if scored.site.at_import else 0.0  # the cost of judging is no evidence against it
     return scored.score + cost - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
 
 

@@ -1,4 +1,4 @@
-"""How sure it is that a plausible repair is the right one: its rivals, what else it changes, what the tests notice."""
+"""Estimate the confidence in a plausible repair from its rivals, its other effects, and the mutants the tests kill."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def intent(repair: Repair) -> int:
 
 
 def _said(repair: Repair) -> int:
-    """1 for an upper limit, -1 for a lower one, 0 for none or both."""
+    """Return 1 if the text of the function has a phrase of UPPER, -1 for LOWER, 0 for none or both."""
     site = repair.proposed.scored.site
     function = site.local.function
     if function is None:
@@ -70,13 +70,13 @@ def _said(repair: Repair) -> int:
 
 
 def _negations(text: str) -> list[str]:
-    """`no less than` is a limit of what is above, `no more than` of what is below."""
+    """Return the positive phrases of negated ones: `no less than` counts as upper, `no more than` as lower."""
     words = {"less": "less than", "fewer": "less than", "more": "more than", "greater": "more than"}
     return [words[found.group(1).lower()] for found in NEGATED.finditer(text)]
 
 
 def _side(repair: Repair) -> int:
-    """To which side the limit belongs that the repair draws anew; 0 where it draws none, or the statement several."""
+    """Return the side (see SIDES) of the comparison that the repair changes; 0 if there is none, or several."""
     scored = repair.proposed.scored
     module, stmt = scored.site.module, scored.site.stmt
     first = module.start(stmt)
@@ -92,7 +92,7 @@ def _side(repair: Repair) -> int:
 
 
 def _sides(text: str) -> list[int]:
-    """Of the comparisons in the head of a statement."""
+    """Return the sides of the comparisons in the header of a statement."""
     head = text.split("\n", 1)[0].rstrip()
     for tried in (head, f"{head} pass", f"if 1: pass\n{head} pass"):
         try:
@@ -104,9 +104,9 @@ def _sides(text: str) -> list[int]:
 
 
 MOST_COMPARED, MOST_SETS = 16, 3
-"""Repairs of the same tests that are compared by behaviour, and sets of tests whose repairs are."""
+"""Maximum number of compared repairs per set of repaired tests, and of such sets."""
 BAR = 0.6
-"""Confidence from which on a repair is written."""
+"""Minimum confidence of a repair that is applied."""
 WEIGHTS: Mapping[str, float] = {
     "always": -0.6,
     "tests": 1.0,
@@ -124,34 +124,35 @@ WEIGHTS: Mapping[str, float] = {
     "weak": -1.5,
     "tokens": -0.1,
 }
-"""Log odds of what speaks for and against a repair: signs and sizes from a logistic regression on 69 trials, most of
-them of programs with half of their tests (learn.py of tests/bench/confidence); rounded by hand, as they are few."""
+"""Log odds of the features: from a logistic regression on 69 trials, most of them with half of a program's tests.
+
+See learn.py of tests/bench/confidence; rounded by hand, because of the small number of trials.
+"""
 OFTEN = 10.0
-"""One call in so many that fails now and did not before speaks against a repair as much as all of them."""
+"""A share of 1/OFTEN newly failing calls counts as much against a repair as all calls."""
 NAMING = "misspelt"
-"""The operator that puts a name where the interpreter missed one."""
+"""The operator that replaces a name which was not found."""
 INTENT = 1.5
-"""Added to the value of repairs that draw a limit as the docstring has it, and taken off the opposite."""
+"""Bonus of repairs whose comparison agrees with the docstring, and penalty of those that contradict it."""
 MOST_WRONG, NOTICING = 8, 0.7
-"""Small wrong versions of a repair that are judged, and seconds after which no more are."""
+"""Maximum number of mutants of a repair that are judged, and seconds for this."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
-"""Small wrong versions from which on their share counts, and the share that the tests have to notice."""
+"""Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is known of repairs that behave alike, beside those that behave otherwise.
+    """Features of a group of repairs that behave alike.
 
-    `share`: of the weight of all plausible repairs. `ways`: how many behaviours these have. `voices`: repairs of this
-    one. `passing`: share of the answers to calls of passing tests and to calls near them that change; `near`: of those
-    near calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of the calls that fail
-    now and did not before. `removes`: behaviour; `removed`: one that behaves alike does. `tokens`: that change.
-    `seen`: whether the behaviour could be seen.
-    `named`: the interpreter named what was asked for in vain, and this puts the nearest name there. `intent`: 1 where
-    docstring or comments agree with the limit that it draws, -1 where they contradict, else 0.
-    `worth`: the score of the best of them; `margin`: how far that is above what was not tried. `tests`: that they
-    repair. `reached`: passing tests that execute the patched statement, of those that were watched.
-    `noticed` of `wrong` small wrong versions are noticed by the tests.
+    `share`: of the weight of all plausible repairs. `ways`: number of different behaviours. `voices`: number of repairs
+    in this group. `passing`: share of changed results among calls of passing tests and variants of these; `near`:
+    among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of calls
+    that fail now and did not before. `removes`: it removes behaviour; `removed`: one in the group does. `tokens`:
+    number of changed tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the
+    missing name, which the repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its
+    comparison, -1 if they contradict it, else 0. `worth`: the best score of the group; `margin`: its distance to the
+    best untried candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that execute
+    the patched statement. `noticed`: number of killed mutants among `wrong` judged ones.
     """
 
     share: float = 1.0
@@ -177,7 +178,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Repairs that behave alike, the plainest first. `changed`: nearby answers that change, and all compared."""
+    """Repairs that behave alike, simplest first. `changed`: number of changed nearby answers, and of all compared."""
 
     repairs: tuple[Repair, ...]
     places: tuple[int, ...]
@@ -187,9 +188,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """All compared repairs of one set of failing tests, by behaviour, the most likely first.
+    """All compared repairs of one set of failing tests, grouped by behaviour, the most likely first.
 
-    `asked`: calls that tell them apart; the answers of each repair by its place plus one.
+    `asked`: calls on which they differ, with the results of each repair by its index plus one.
     """
 
     fixed: frozenset[str]
@@ -198,12 +199,12 @@ class Rivals:
 
     @property
     def doubt(self) -> str:
-        """Why the first is not sure enough to be written; "" where it is."""
+        """Why the confidence in the first is too low for applying it; "" if it is not."""
         return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
 
 
 def vector(known: Features) -> dict[str, float]:
-    """`known` as the numbers that are weighed."""
+    """Convert `known` to the numbers that WEIGHTS refers to."""
     weak = known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong
     return {
         "always": 1.0,
@@ -225,13 +226,13 @@ def vector(known: Features) -> dict[str, float]:
 
 
 def confidence(known: Features) -> float:
-    """How likely it is, between 0 and 1, that a repair of which this is known is the right one."""
+    """Return the estimated probability that a repair with these features is correct."""
     total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
     return 1 / (1 + math.exp(-total))
 
 
 def doubts(group: Group) -> str:
-    """What speaks against the first of all repairs, in words."""
+    """Describe the evidence against the group."""
     known = group.features
     reasons = (
         (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
@@ -324,7 +325,7 @@ def groups(
 
 
 def intended(repair: Repair) -> float:
-    """What docstring and comments say for a repair, in units of the score."""
+    """Return the bonus for agreement with docstring and comments, in units of the score."""
     return INTENT * intent(repair)
 
 

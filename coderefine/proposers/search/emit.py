@@ -1,4 +1,4 @@
-"""From an edit to new text: minimal spans, parentheses only where the place asks for them."""
+"""Convert an edit to new text: minimal spans, and parentheses only where precedence requires them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RANKS: dict[type[ast.AST], int] = {
 
 
 def rank(node: ast.AST) -> int:
-    """How strongly `node` binds; ATOM for names, calls, literals, displays."""
+    """Return the precedence of `node`; ATOM for names, calls, literals, displays."""
     if isinstance(node, ast.BoolOp | ast.BinOp):
         return RANKS[type(node.op)]
     if isinstance(node, ast.UnaryOp):
@@ -51,13 +51,13 @@ def rank(node: ast.AST) -> int:
 
 
 def fitted(module: Module, old: ast.AST, text: str) -> str:
-    """`text` with parentheses around it when the place of `old` binds more strongly than it."""
+    """Put parentheses around `text` if its precedence is too low for the position of `old`."""
     return f"({text})" if _rank_of(text) < _asked(module, old) and not _bracketed(text) else text
 
 
 @lru_cache(maxsize=20_000)
 def _rank_of(text: str) -> int:
-    """How strongly the expression `text` binds; ATOM for what is no expression."""
+    """Return the precedence of the expression `text`; ATOM if it is no expression."""
     try:
         return rank(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError:

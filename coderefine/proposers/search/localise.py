@@ -1,4 +1,4 @@
-"""Which statements are suspicious: who executes them, what speaks for them, and what ran when a module was imported."""
+"""Fault localisation: rank statements by coverage, by other features, and by what ran at import of a module."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from coderefine.runner.reached_code import Steps
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
 HEADER, BARE_HEADER = 0.8, 0.2
-"""A definition's share of its most suspicious statement, with defaults or decorators; without."""
+"""Share of a function's most suspicious statement that its header gets: with defaults or decorators, and without."""
 TRUST = 1.5
-"""Exponent of the spectrum beside all other signs; taken off again at the end, so that suspicion keeps its scale."""
+"""Exponent of the spectrum relative to the other features; undone at the end, to keep the scale of suspicion."""
 BRANCH = 0.5
-"""A condition's share of the most suspicious statement that it lets through."""
+"""Share that a condition gets of the most suspicious statement in its branches."""
 FALLEN = 0.8
-"""What a condition gets of statements that run because it did not hold and its block would have left: less of them."""
+"""Additional factor for statements that run because a condition was false whose block would have left the function."""
 UNSEEN = 0.3
-"""Base of a statement on a traceback that no coverage knows."""
+"""Base weight of a statement that is in a traceback but not in the coverage."""
 LEAST = 0.02
 REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
-"""Whose signature does not go with a call, in the words of CPython."""
+"""CPython's messages for a call that does not match the signature; the function's name."""
 BOUND = re.compile(r"<bound method (?:\w+\.)*(\w+) of")
 UNCALLED = re.compile(r"'(?:method|function)' object (?:has no|is not|cannot)|of type 'method'")
 READ = re.compile(r"\.(\w+)\b(?!\s*\()")
@@ -38,7 +38,7 @@ READ = re.compile(r"\.(\w+)\b(?!\s*\()")
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Statements with their suspicion in 0..1, and what failing frames showed of each function's locals."""
+    """Statements with their suspicion (0..1), and the values of locals in failing frames by function."""
 
     weights: Mapping[ast.stmt, float]
     seen: Mapping[ast.AST, Mapping[str, str]] = field(default_factory=dict)
@@ -55,9 +55,9 @@ def suspects(
     tests: Mapping[str, Module] = MappingProxyType({}),
     steps: Steps = MappingProxyType({}),
 ) -> Suspects:
-    """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, where known.
+    """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, if known.
 
-    `tests`, the files of the failing tests, and `steps`, what ran for each of their lines, sharpen it.
+    `tests`: files of the failing tests, and `steps`: what each of their lines executed; both improve precision.
     """
     spectrum = spectrum_of(modules, coverage, failing, tests, steps)
     evidence = Evidence(modules, failing, tests, sources, spectrum.ran)
@@ -85,7 +85,7 @@ def _add_unseen(weights: dict[ast.stmt, float], evidence: Evidence) -> None:
 
 
 def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
-    """A branch that mostly failing tests take may have been taken wrongly."""
+    """Raise the weight of conditions whose branches mostly failing tests execute."""
     was = dict(weights)
     for module in modules.values():
         for stmt in module.statements:
@@ -96,7 +96,7 @@ def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module
 
 
 def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast.While) -> float:
-    """The greatest weight of what runs because the block of `if ...: return` did not; 0 for other conditions."""
+    """Return the maximum weight of statements that run because an `if ...: return` did not; 0 for other conditions."""
     if not isinstance(stmt, ast.If) or stmt.orelse or not isinstance(stmt.body[-1], JUMPS):
         return 0.0
     block = module.block(stmt)
@@ -106,7 +106,7 @@ def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast
 
 
 def _add_headers(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
-    """Defaults and decorators run before any test does: a definition is as suspicious as what it holds, but less."""
+    """Give function headers, whose defaults and decorators run at import, a share of the weight of their bodies."""
     for module in modules.values():
         for node in module.statements:
             if isinstance(node, Function):
@@ -122,15 +122,15 @@ def _within(function: Function) -> list[ast.stmt]:
 
 
 def _frames(evidence: Evidence) -> list[tuple[float, Frame]]:
-    """Frames in the program with their weights, the innermost of each traceback first."""
+    """Return the frames in the program with weights that decrease from the innermost of each traceback."""
     return [(0.5**depth, frame) for case in evidence.failing for depth, frame in enumerate(evidence.ours(case))]
 
 
 def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
-    """Functions that no line of ran, and that the failure is about.
+    """Return the names of functions that the failure mentions although no line of them ran.
 
-    They refused a call ("f() takes 1 positional argument but 2 were given"), or were met as a method where their value
-    was wanted: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
+    Either a call did not match the signature ("f() takes 1 positional argument but 2 were given"), or a method was used
+    without calling it: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
     """
     names: set[str] = set()
     for case in failing:
@@ -159,7 +159,7 @@ def _locals(modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) ->
 
 
 def _raised(failing: Iterable[Case]) -> frozenset[str]:
-    """Names of the exceptions that tests ended with, and of those they waited for in vain."""
+    """Return the names of exceptions that tests raised, and of those they expected in vain."""
     found = set()
     for case in failing:
         if case.failure is not None:
@@ -169,7 +169,7 @@ def _raised(failing: Iterable[Case]) -> frozenset[str]:
 
 
 def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str, str]:
-    """Text of each failing test's function."""
+    """Return the text of each failing test's function."""
     found = {}
     for case in cases:
         module = read.get(case.path)
@@ -184,9 +184,9 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
 
 
 AT_IMPORT = 0.6
-"""Share of the most suspicious reader that what binds or fills a name at import gets."""
+"""Share of the most suspicious reader's weight for a statement that binds or fills a name at import."""
 FOR_THIS = 1.0
-"""Share where it was bound or filled for the very input of a failing test: a text of it stands in the failure."""
+"""Share if a string that the statement uses is also in the failure message."""
 CALLED = 0.4
 """Share for the other statements of a function that the module itself calls when it is imported."""
 
@@ -195,7 +195,7 @@ QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], said: Sequence[str]) -> None:
-    """Statements at import that bind or change a name (or attribute) that a suspect reads: a share of its weight."""
+    """Weigh statements that run at import and bind or change a name or attribute which a suspect reads."""
     readers = _readers(weights, modules)
     words = frozenset(word for text in said for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
     for module in modules.values():
@@ -209,7 +209,7 @@ def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], 
 
 
 def _read_most(readers: Mapping[str, float], stmt: ast.stmt, *, inside: bool) -> float:
-    """The suspicion of the worst reader of what a statement makes."""
+    """Return the maximum weight of the readers of the names that a statement binds or changes."""
     return max((readers.get(name, 0.0) for name in _made(stmt, inside=inside)), default=0.0)
 
 
@@ -219,7 +219,7 @@ def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> 
 
 
 def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
-    """What surrounds a suspicious statement of a function that ran at import."""
+    """Raise the weight of the other statements of a function that ran at import."""
     inside = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
     best = max((weights.get(stmt, 0.0) for stmt in inside), default=0.0)
     for stmt in inside:
@@ -229,7 +229,7 @@ def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
 
 
 def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
-    """Functions that the module's own top-level code calls by their names, and the share of what they fill."""
+    """Return the functions that the module's top-level code calls by name, with the share for their statements."""
     names: dict[str, float] = {}
     for node in _at_top(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -239,7 +239,7 @@ def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
 
 
 def _at_top(module: Module) -> Iterator[ast.AST]:
-    """Nodes of the statements that run at import, definitions left out."""
+    """Yield the nodes of statements that run at import, without definitions."""
     for stmt in module.statements:
         if module.function(stmt) is None and not isinstance(stmt, Function | ast.ClassDef):
             yield from own_nodes(stmt)
@@ -250,7 +250,7 @@ def _texts(node: ast.Call) -> set[str]:
 
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
-    """Names that a statement binds at import, and names whose value it changes; `inside` a function only these."""
+    """Yield the names that a statement binds, and those whose value it mutates; `inside` a function only the latter."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
     for target in targets if isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign) else ():
         for node in ast.walk(target) if target is not None else ():
@@ -262,7 +262,7 @@ def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
 
 
 def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:
-    """Each name and attribute that the suspects read, with the suspicion of the worst of them."""
+    """Return the names and attributes that suspects read, with the maximum weight of the readers."""
     readers: dict[str, float] = defaultdict(float)
     for module in modules.values():
         for stmt in module.statements:
@@ -281,13 +281,13 @@ def _read(stmt: ast.stmt) -> Iterator[str]:
 
 
 Span = tuple[int, int]
-"""Character offsets in the file, end excluded."""
+"""Start and end offset in characters, end exclusive."""
 
 
 def running(modules: Mapping[str, Module], failing: Iterable[Case]) -> dict[ast.stmt, frozenset[Span]]:
-    """Statements of the innermost frames in the program, and the expressions that were running there.
+    """Return the statements of the innermost frames in the program, with the spans of the expressions that raised.
 
-    Needs what Python 3.11 and later know of instructions (PEP 657); empty before.
+    Uses the positions of instructions (PEP 657, Python 3.11 and later); empty before.
     """
     found: dict[ast.stmt, set[Span]] = defaultdict(set)
     for case in failing:

@@ -1,4 +1,4 @@
-"""How natural a piece of code is in this project: a token trigram model trained on its own files."""
+"""Naturalness of code in this project: a token trigram model trained on its own files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ TOKEN = re.compile(
 )
 START = ("", "")
 ENOUGH = 1500
-"""Tokens from which on the counts are trusted in full."""
+"""Number of tokens from which on the counts are fully trusted."""
 FLOOR = 1e-5
-"""Probability of a token never seen."""
+"""Probability of an unknown token."""
 
 
 @lru_cache(maxsize=20_000)
 def tokens(text: str) -> tuple[str, ...]:
-    """Tokens of a piece of code, comments dropped; no need for it to be whole statements."""
+    """Split code into tokens, without comments; it need not consist of complete statements."""
     return tuple(_kind(token) for line in text.splitlines() for token in TOKEN.findall(_bare(line)))
 
 
 def _kind(token: str) -> str:
-    """Numbers from 2 on are all the same to the model: which one is right is not a matter of habit."""
+    """Map all numbers except 0 and 1 to one token, because their frequency is no evidence."""
     return "2" if token[0].isdigit() and token not in ("0", "1") else token
 
 
@@ -35,7 +35,7 @@ def _bare(line: str) -> str:
 
 
 class Trigrams:
-    """Interpolated counts (Witten-Bell) of one, two and three tokens, a statement at a time."""
+    """Trigram model with Witten-Bell interpolation, trained statement by statement."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, ...]] = Counter()
@@ -45,7 +45,7 @@ class Trigrams:
 
     @property
     def trust(self) -> float:
-        """0.2..1: how much of a corpus stands behind the counts."""
+        """Trust in the counts, 0.2..1, by the size of the corpus."""
         return min(1.0, 0.2 + self._totals[()] / ENOUGH)
 
     def learn(self, words: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ class Trigrams:
                 self._totals[context] += 1
 
     def logp(self, first: str, second: str, third: str) -> float:
-        """Log probability of the third token after the first two."""
+        """Return the log probability of the third token after the first two."""
         key = (first, second, third)
         found = self._memo.get(key)
         if found is None:
@@ -78,7 +78,7 @@ class Trigrams:
 
 
 def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How many tokens two sequences share at their start and at their end."""
+    """Return the lengths of the common prefix and suffix of two sequences."""
     limit = min(len(old), len(new))
     head = 0
     while head < limit and old[head] == new[head]:

@@ -1,4 +1,4 @@
-"""Makes an offer of plausible repairs: one of each behaviour, and the inputs that tell them apart."""
+"""Build an offer of plausible repairs: one of each behaviour, and the inputs on which they differ."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Asked
 
 MOST, MOST_QUESTIONS = 6, 3
-"""Alternatives offered, and inputs shown that tell them apart."""
+"""Maximum number of alternatives, and of inputs shown on which they differ."""
 LONGEST = 70
-"""Characters of a call or an answer that a person likes to read."""
+"""Number of characters up to which a call or a result counts as readable."""
 Read = Callable[[Patch, str], "bytes | None"]
 
 
 def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
     """Offer one repair of each behaviour, from that of `first` on: those before it were refused by a cold run.
 
-    `base`: the patch that they are laid on.
+    `base`: the patch to which the repairs are added.
     """
     at = next((at for at, group in enumerate(rivals.groups) if first in group.repairs), 0)
     groups = rivals.groups[at : at + MOST]
@@ -45,21 +45,21 @@ def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
 
 
 def _module(path: str) -> str:
-    """The dotted name of the module at `path`, as it is usually imported."""
+    """Return the dotted name under which the module at `path` is usually imported."""
     parts = PurePosixPath(path.removeprefix("src/")).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A call, and what the alternatives answer."""
+    """A call and its results with the alternatives."""
 
     asked: Asked
     answers: tuple[str, ...]
 
     @property
     def readable(self) -> tuple[bool, bool, int]:
-        """How hard it is to read: the least is the best. What a program cannot evaluate, and failures, come last."""
+        """Sort key, most readable first; texts that are no Python expressions, and failures, are last."""
         texts = (self.asked.call, *self.answers)
         odd = any("<" in text or "…" in text or len(text) > LONGEST for text in texts)
         return odd, any(text.startswith(("raises", "does not")) for text in self.answers), sum(map(len, texts))

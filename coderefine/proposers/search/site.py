@@ -1,4 +1,4 @@
-"""One suspicious statement together with all that an operator may ask about its place."""
+"""One suspicious statement, with everything that operators need to know about its context."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from coderefine.proposers.search.value_kinds import Kinds
 NEUTRAL: dict[type[ast.operator], str] = {
     ast.Add: "0", ast.Sub: "0", ast.Mult: "1", ast.Div: "1", ast.FloorDiv: "1", ast.Pow: "1",
 }  # fmt: skip
-"""What an operation does nothing with, on its right."""
+"""Neutral right operand of each operation."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A statement. `raised`: names of the exceptions that failing tests ended with. `suspicion` is in 0..1.
+    """A statement. `suspicion`: 0..1. `raised`: names of the exceptions that failing tests raised.
 
-    `running`: character spans of the expressions that raised them here.
+    `running`: spans, in characters, of the expressions of this statement that raised.
     """
 
     local: FunctionContext
@@ -49,7 +49,7 @@ class Site:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Own nodes whose text is where the tree says; annotations and docstrings left out."""
+        """The statement's own nodes whose position in the text is reliable, without annotations and docstrings."""
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 
     def _reachable(self) -> Iterator[ast.AST]:
@@ -66,7 +66,7 @@ class Site:
             yield node
 
     def _placed(self, node: ast.expr) -> bool:
-        """False inside f-strings of interpreters before 3.12, whose positions there cannot be relied upon."""
+        """Return False inside f-strings before Python 3.12 if the positions there are wrong."""
         up = self.module.parents.get(node)
         while isinstance(up, ast.expr | ast.keyword | ast.comprehension):
             if isinstance(up, ast.JoinedStr):
@@ -84,7 +84,7 @@ class Site:
 
     @cached_property
     def exprs(self) -> tuple[ast.expr, ...]:
-        """Own expressions that are read, outermost first."""
+        """The statement's own expressions that are read, outermost first."""
         return tuple(
             node
             for node in self.nodes
@@ -95,12 +95,12 @@ class Site:
 
     @cached_property
     def values(self) -> tuple[ast.expr, ...]:
-        """The expressions that stand for a value to reckon with: no class, nothing that says which types are meant."""
+        """The expressions that stand for a value, without classes and the types in `isinstance` or `except`."""
         types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
         return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
 
     def _class(self, node: ast.expr) -> bool:
-        """Whether it is the name of a class: a built-in type, or one spelled as classes are that the file binds."""
+        """Return whether `node` is the name of a class: a built-in type, or a capitalised global of the file."""
         if not isinstance(node, ast.Name) or node.id in self.local.bound:
             return False
         spelled = node.id[:1].isupper() and not node.id.isupper() and node.id in self.local.globals
@@ -108,7 +108,7 @@ class Site:
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
-        """Expressions used for their truth, and expressions that can only be true or false."""
+        """Expressions used as conditions, and expressions whose value can only be a bool."""
         found: dict[ast.expr, None] = {}
         for node in self.nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
@@ -127,7 +127,7 @@ class Site:
 
     @cached_property
     def names(self) -> list[str]:
-        """FunctionContext names that may be read at this statement, nearest first."""
+        """Local names that may be read at this statement, nearest first."""
         inside = [
             name.id
             for node in self.nodes
@@ -146,7 +146,7 @@ class Site:
 
     @cached_property
     def paths(self) -> list[str]:
-        """FunctionContext names, attributes of `self`, and attributes that this file reads from those names."""
+        """Local names, attributes of `self`, and attributes of these names that the file reads."""
         receiver = self.local.receiver
         known = self.module.index.attributes
         chains = [
@@ -159,13 +159,13 @@ class Site:
 
     @cached_property
     def readable(self) -> list[str]:
-        """Those of `paths` that this very statement does not bind itself."""
+        """Those of `paths` that this statement does not bind."""
         own = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         return [path for path in self.paths if path not in own]
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Every name that may be read here."""
+        """All names that may be read at this statement."""
         return frozenset({*self.names, *self.local.globals, *BUILTINS, "self", "cls"})
 
     @cached_property
@@ -185,7 +185,7 @@ class Site:
 
     @cached_property
     def first(self) -> bool:
-        """Whether the statement opens its function (docstring aside)."""
+        """Whether the statement is the first of its function (after the docstring)."""
         body = self.local.function.body if self.local.function else self.module.tree.body
         at = 1 if has_docstring(self.local.function or self.module.tree) else 0
         return at < len(body) and body[at] is self.stmt
@@ -198,7 +198,7 @@ class Site:
         return self.module.code(node)
 
     def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
-        """Replace an expression, unless nothing would change; written as a person would (`x`, not `x - 0`)."""
+        """Replace an expression, unless nothing would change; simplified where possible (`x`, not `x - 0`)."""
         parent = self.module.parents.get(node)
         if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):
             node, text = parent, self.module.code(parent.left)
@@ -207,13 +207,13 @@ class Site:
             yield emit.expression(self.module, node, text, weight, boost)
 
     def tight(self, node: ast.AST) -> str:
-        """The node's text, in parentheses when it is an operation, so that anything may follow or precede it."""
+        """Return the node's text, in parentheses if it is an operation, so that it can be an operand."""
         text = self.module.code(node)
         return text if emit.rank(node) >= emit.ATOM else f"({text})"
 
 
 def _types_named_by(node: ast.AST) -> list[ast.expr]:
-    """What `except` catches and `isinstance` asks for."""
+    """Return the types that an `except` clause or an `isinstance` call names."""
     if isinstance(node, ast.ExceptHandler):
         return [node.type] if node.type else []
     asks = (

@@ -1,4 +1,4 @@
-"""Which tests execute which statement: failing ones, passing ones, and the parts of a failing test that passed."""
+"""Coverage spectrum: the failing and passing tests that execute each statement, and passed parts of failing tests."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from coderefine.proposers.search.syntax import Module, first_line, own_nodes
 from coderefine.runner.reached_code import Line, Step, Steps
 
 SET_UP, ELSEWHERE = 0.8, 0.3
-"""Worth of a statement that ran only while what the failed check looks at was made; that ran only in other parts."""
+"""Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
 CHECKS = ("assert", "raises", "check", "fail", "warns")
-"""How calls begin that are checks."""
+"""Prefixes of the names of functions that check something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Statements that ran for the check that failed, for what it looks at, and for each check that passed."""
+    """Statements that ran in the failed assertion, in its setup, and in each assertion that passed."""
 
     failed: frozenset[ast.stmt]
     set_up: frozenset[ast.stmt]
     passed: tuple[frozenset[ast.stmt], ...]
 
     def worth(self, stmt: ast.stmt) -> float:
-        """How much the failing test speaks against `stmt`, in 0..1."""
+        """Return the weight of the failing test as evidence against `stmt`, 0..1."""
         return 1.0 if stmt in self.failed else SET_UP if stmt in self.set_up else ELSEWHERE
 
 
 def taken_apart(
     modules: Mapping[str, Module], failing: Sequence[Case], tests: Mapping[str, Module], steps: Steps
 ) -> dict[str, Apart]:
-    """By test id; without the tests whose failing line, or whose own text, is not known."""
+    """Split failing tests into parts, by test id; tests whose failing line or text is unknown are left out."""
     parts = {case.id: _of_case(modules, case, tests[case.path], steps) for case in failing if case.path in tests}
     return {name: part for name, part in parts.items() if part.failed or part.set_up}
 
@@ -70,7 +70,7 @@ def _statements(modules: Mapping[str, Module], lines: Iterable[Line]) -> Iterato
 
 
 def is_check(stmt: ast.stmt) -> bool:
-    """Whether a statement of a test checks something: it passed when a later one failed."""
+    """Return whether a statement of a test checks something."""
     if isinstance(stmt, ast.Assert):
         return True
     calls = (node.func for node in own_nodes(stmt) if isinstance(node, ast.Call))
@@ -82,7 +82,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Those of `stmts` that bind, or call something on, what `ended` reads; and what these read in turn."""
+    """Return those of `stmts` that bind, or call a method on, names that `ended` reads; transitively."""
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()
     more = True
@@ -98,7 +98,7 @@ def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
 
 
 def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
-    """Names of a statement itself, and whether each is bound there."""
+    """Yield the names in a statement itself, and whether each is bound there."""
     for node in own_nodes(stmt):
         if isinstance(node, ast.Name):
             yield node.id, isinstance(node.ctx, ast.Store)
@@ -106,10 +106,10 @@ def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """For each statement the failing and the passing tests that execute it.
+    """The failing and the passing tests that execute each statement.
 
-    `share`: how much of the failing tests (each is worth 1 where nothing is known of its parts) speaks against a
-    statement; `cleared`: the checks that passed before a test failed and ran through it.
+    `share`: sum of the weights of failing tests as evidence against a statement (1 for a test with unknown parts);
+    `cleared`: number of passed assertions in failing tests that executed the statement.
     """
 
     failing: Mapping[ast.stmt, frozenset[str]]
@@ -161,7 +161,7 @@ def spectrum_of(
 def _ran(
     modules: Mapping[str, Module], coverage: Coverage, failing: set[str]
 ) -> tuple[Mapping[ast.stmt, set[str]], Mapping[ast.stmt, int]]:
-    """Each statement's failing tests, and the number of passing ones."""
+    """Return the failing tests of each statement, and the number of passing ones."""
     bad: dict[ast.stmt, set[str]] = defaultdict(set)
     good: Counter[ast.stmt] = Counter()
     for test in filter(None, coverage):
@@ -178,7 +178,7 @@ def _worth(parts: Mapping[str, Apart], test: str, stmt: ast.stmt) -> float:
 
 
 def _executed(modules: Mapping[str, Module], by_path: Mapping[str, frozenset[int]]) -> Iterator[ast.stmt]:
-    """Each statement of `modules` that one test executes."""
+    """Yield each statement of `modules` that one test executes."""
     for path, lines in by_path.items():
         if (module := modules.get(path)) is not None:
             yield from {module.by_line[line] for line in lines if line in module.by_line}
@@ -189,7 +189,7 @@ def _docstring(stmt: ast.stmt) -> bool:
 
 
 def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Iterable[Case]) -> Coverage:
-    """For tests that could not be watched (they hang): the functions of their tracebacks as if all executed."""
+    """Return coverage for tests that could not be traced (they hang): all lines of functions in their tracebacks."""
     found: dict[str, dict[str, frozenset[int]]] = {}
     for case in failing:
         if case.id in coverage or case.failure is None:
@@ -203,7 +203,7 @@ def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Ite
 
 
 def _lines_around(module: Module | None, line: int) -> frozenset[int] | None:
-    """Lines of the function (or top-level statement) around `line`; None where there is none of ours."""
+    """Return the lines of the function or top-level statement around `line`; None if it is not in `module`."""
     stmt = module.by_line.get(line) if module else None
     if module is None or stmt is None:
         return None
