@@ -1,4 +1,4 @@
-"""The Python files that critics read, and which of them are in the asked paths."""
+"""Find the Python files that critics read, and those in the requested paths."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ EXCLUDED = frozenset(
         *("env", "node_modules", "site-packages", "venv"),
     )
 )
-"""Folders never looked into (ruff's own list of defaults), besides hidden ones and those with a pyvenv.cfg."""
+"""Excluded folders (ruff's defaults), in addition to hidden ones and those with a pyvenv.cfg."""
 
 
 def inside(path: str, scope: tuple[str, ...]) -> bool:
-    """Whether `path` is one of `scope`'s files or lies in one of its folders ("." is the whole repository)."""
+    """Return whether `path` is one of the files, or in one of the folders, of `scope` (".": the whole repository)."""
     return any(part in ("", ".") or path == part or path.startswith(f"{part.rstrip('/')}/") for part in scope)
 
 
 def weighed(findings: Iterable[Finding], scope: tuple[str, ...]) -> tuple[Finding, ...]:
-    """`findings` by path and line. Those outside `scope` become soft: they are compared, but do not block."""
+    """Sort `findings` by path and line. Those outside `scope` become soft: they are compared, but do not block."""
     ordered = sorted(findings, key=lambda item: (item.path, item.span.first if item.span else 0))
     return tuple(item if inside(item.path, scope) else replace(item, severity=Severity.SOFT) for item in ordered)
 
 
 def sources(view: View, place: Place, scope: tuple[str, ...], skip: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-    """Path and text of each Python file in `scope` for which `skip` is false; "" for what cannot be decoded."""
+    """Yield path and text of each Python file in `scope` for which `skip` is false; "" if it cannot be decoded."""
     for path in python_files(view, place):
         if inside(path, scope) and not skip(path):
             data = view.read(path)
@@ -44,28 +44,28 @@ def sources(view: View, place: Place, scope: tuple[str, ...], skip: Callable[[st
 
 
 def python_files(view: View, place: Place) -> list[str]:
-    """The `.py` files below the project's root as `view` has them, repo-relative, sorted.
+    """Return the `.py` files of `view` below the project's root, repo-relative and sorted.
 
-    Without environments, builds, caches and what git ignores.
+    Virtual environments, builds, caches and files ignored by git are left out.
     """
     unwanted = _ignored(place)
     return sorted(path for path in _walk(view, place.prefix, unwanted) if path not in unwanted)
 
 
 def is_excluded(path: str) -> bool:
-    """Whether `path` is in an environment, build or hidden folder, by the folder's name alone."""
+    """Return whether `path` is in a virtual environment, build or hidden folder, judging by the folder's name."""
     return any(part in EXCLUDED or part.startswith(".") for part in PurePosixPath(path).parts[:-1])
 
 
 def _ignored(place: Place) -> frozenset[str]:
-    """Files and whole folders (without a slash at their end) that git ignores below the project's root."""
+    """Return the files and folders (without trailing slash) that git ignores below the project's root."""
     if place.git_dir is None:
         return frozenset()
     from coderefine.git.process import run
 
     argv = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--full-name", "-z")
     result = run(argv, cwd=place.root)
-    # Without an answer nothing counts as ignored: a finding too many is better than one too few.
+    # If git fails, nothing counts as ignored: an additional finding is better than a missing one.
     names = result.stdout.decode("utf-8", "surrogateescape").split("\0") if result.returncode == 0 else []
     return frozenset(name.rstrip("/") for name in names if name)
 
@@ -76,6 +76,6 @@ def _walk(view: View, prefix: str, unwanted: frozenset[str]) -> Iterator[str]:
         parent = PurePosixPath(prefix, os.path.relpath(folder, start))
         wanted = [name for name in folders if not is_excluded(f"{name}/file")]
         wanted = [name for name in wanted if (parent / name).as_posix() not in unwanted]
-        # os.path, because Path.exists raises where a folder may not be entered; os.walk passes over such a one.
+        # os.path, because Path.exists raises for an unreadable folder, which os.walk skips.
         folders[:] = [name for name in wanted if not os.path.lexists(view.host_path / parent / name / "pyvenv.cfg")]
         yield from ((parent / name).as_posix() for name in files if name.endswith(".py"))

@@ -1,4 +1,4 @@
-"""Lines and definitions of source texts: which function or class a line belongs to, by its qualified name."""
+"""Lines and definitions of source texts: the qualified name of the function or class that contains a line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Symbols:
 
     @classmethod
     def of(cls, text: str) -> Symbols:
-        """Symbols of `text`; none at all when it does not parse."""
+        """Return the symbols of `text`; none if it does not parse."""
         tree = syntax(text)
         spans = [(first_line(node), last_line(node), name) for name, node in definitions(tree)] if tree else []
         owners = [""] * (max((last for _, last, _ in spans), default=0) + 1)
@@ -34,7 +34,7 @@ class Symbols:
         return cls(tuple(owners))
 
     def at(self, line: int) -> str:
-        """The innermost definition around `line` (1-based); "" at module level."""
+        """Return the innermost definition around `line` (1-based); "" at module level."""
         return self.owners[line] if 0 < line < len(self.owners) else ""
 
 
@@ -50,12 +50,12 @@ class Texts:
     _symbols: dict[str, Symbols] = field(default_factory=dict)
 
     def line(self, path: str, number: int) -> str:
-        """Line `number` (1-based) of `path` without its indentation, at most 200 characters; "" if there is none."""
+        """Return line `number` (1-based) of `path` without indentation, at most 200 characters; "" if there is none."""
         lines = self._of(path)
         return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
 
     def symbol(self, path: str, number: int) -> str:
-        """The qualified name of the definition around line `number`; "" at module level or outside Python."""
+        """Return the qualified name of the definition around line `number`; "" at module level or in other files."""
         if not path.endswith((".py", ".pyi")):
             return ""
         if path not in self._symbols:
@@ -71,12 +71,12 @@ class Texts:
 
 
 def rows(text: str) -> list[str]:
-    """The lines of `text` as Python counts them; `str.splitlines` knows more line ends."""
+    """Split `text` into lines as Python does; `str.splitlines` has additional line ends."""
     return re.split(r"\r\n|\r|\n", text)
 
 
 def definitions(tree: ast.Module) -> Iterator[tuple[str, Definition]]:
-    """Every function and class with its qualified name, outer before inner. Walks statements only."""
+    """Yield every function and class with its qualified name, outer before inner. Visits statements only."""
     pending: list[tuple[str, ast.AST]] = [("", tree)]
     while pending:
         prefix, node = pending.pop()
@@ -90,7 +90,7 @@ def definitions(tree: ast.Module) -> Iterator[tuple[str, Definition]]:
 
 
 def first_line(node: Definition) -> int:
-    """Where `node` begins, decorators included."""
+    """Return the first line of `node`, including its decorators."""
     return min((node.lineno, *(decorator.lineno for decorator in node.decorator_list)))
 
 
@@ -99,7 +99,7 @@ def last_line(node: ast.stmt) -> int:
 
 
 def blocks(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements (and handlers, cases) directly below `node`, in order."""
+    """Yield the statements (and handlers, cases) directly below `node`, in order."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         children = getattr(node, name, None)
         if isinstance(children, list):
@@ -107,7 +107,7 @@ def blocks(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
-    """Remove the docstrings from `tree`, which is changed: what is left is code."""
+    """Remove the docstrings from `tree`, in place, and return it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | Definition) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]

@@ -1,4 +1,4 @@
-"""The critics that a task brings: what it asks to be written, its own functions, and which tests judge it."""
+"""The critics of a task: the requested code, the task's own functions, and its acceptance tests."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Result = TypeVar("Result")
 
 
 class Asked:
-    """Reports what `task.wanted` still lacks. Whether what has been written is right is for other gates to decide.
+    """Reports files and functions of `task.wanted` that are not written yet; other gates check their correctness.
 
-    The first tree it sees is the start, with which it compares the others.
+    The first tree that is checked is the baseline with which others are compared.
     """
 
     name = "asked"
@@ -36,7 +36,7 @@ class Asked:
         self._start: Mapping[str, str | None] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Findings in any of the wanted files, whatever the scope: they are what was asked for."""
+        """Return findings in all wanted files, regardless of the scope, because these were requested."""
         del ask
         began = time.monotonic()
         texts = {path: text_of(view.read(path)) for path in self._task.wanted}
@@ -47,7 +47,7 @@ class Asked:
         return Check(self.name, findings, seconds=time.monotonic() - began, notes=notes)
 
     def _missing(self, path: str, text: str | None) -> Iterator[Finding]:
-        """Stubs that are not written; without any at the start, the file itself as long as nothing new is in it."""
+        """Yield unwritten stubs; if the baseline has none, the file itself as long as it contains nothing new."""
         before = self._start[path]
         asked = {name for name, _ in stubs(before)}
         if not asked and (text is None or not text.strip() or _code(path, before) == _code(path, text)):
@@ -66,15 +66,15 @@ def _definitions(text: str | None) -> Iterator[tuple[str, Definition]]:
 
 
 def _code(path: str, text: str | None) -> str | None:
-    """Python as a tree without docstrings and comments; other texts as they are, and what does not parse."""
+    """Return Python code as a tree dump without docstrings and comments; other or invalid texts unchanged."""
     tree = syntax(text) if text is not None and path.endswith(".py") else None
     return text if tree is None else ast.dump(without_docstrings(tree))
 
 
 def stubs(text: str | None) -> Iterator[tuple[str, Span]]:
-    """Functions of `text` that hold nothing but a docstring, `...`, `pass` or NotImplementedError.
+    """Yield functions of `text` that contain only a docstring, `...`, `pass` or NotImplementedError.
 
-    Abstract methods, overloads and the methods of a Protocol are meant to be so.
+    Abstract methods, overloads and methods of a Protocol are left out.
     """
     protocols: set[ast.AST] = set()
     for name, node in _definitions(text):
@@ -115,7 +115,7 @@ class Judged:
 
 
 class FunctionGate:
-    """A function of a task as a gate: it is called with a way to read the tree, and yields findings."""
+    """A gate that calls a function of the task with a reader of the tree; the function yields findings."""
 
     gate = True
 
@@ -124,7 +124,7 @@ class FunctionGate:
         self.name = _name(look)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises CriticError when the function raises or gives something else than findings in the tree."""
+        """Call the function. Raises CriticError if it raises, or returns anything but findings in the tree."""
         began = time.monotonic()
         found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
@@ -132,7 +132,7 @@ class FunctionGate:
 
 
 class Rewarded:
-    """`task.reward` as an adviser: a score, with a remark as long as it is below what is enough."""
+    """An adviser that calls `task.reward` for a score, with a finding if it is below `task.enough`."""
 
     gate = False
 
@@ -141,7 +141,7 @@ class Rewarded:
         self.name = _name(task.reward)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises CriticError when the function raises or gives no number."""
+        """Call the function. Raises CriticError if it raises, or returns no number."""
         reward, enough = self._task.reward, self._task.enough
         assert reward is not None, "only made for tasks that have one"
         result = _called(self.name, lambda: reward(reader(view)))
@@ -161,17 +161,17 @@ class Rewarded:
 
 
 def reader(view: View) -> Read:
-    """How a task's functions read a tree: as text, by repo-relative path."""
+    """Return a function that reads the files of a tree as text, by repo-relative path."""
     return lambda path: text_of(view.read(path))
 
 
 def _all_of(found: object) -> tuple[object, ...]:
-    """Everything that a gate's function gave; a string is one thing, not many letters."""
+    """Convert the result of a gate's function to a tuple; a string counts as a single item."""
     return tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes) else (found,)
 
 
 def _findings(name: str, found: Iterable[object]) -> Iterator[Finding]:
-    """`found`, if all of it are findings about files in the tree. Raises CriticError."""
+    """Yield `found`. Raises CriticError if an item is not a finding about a file in the tree."""
     for one in found:
         if not isinstance(one, Finding):
             raise CriticError(f"{name} gave {one!r} instead of findings: yield coderefine.core.Finding objects")
@@ -187,5 +187,5 @@ def _name(function: object) -> str:
 def _called(name: str, function: Callable[[], Result]) -> Result:
     try:
         return function()
-    except Exception as error:  # code of others: whatever it raises means that it gave no verdict
+    except Exception as error:  # foreign code may raise anything: it then gives no verdict
         raise CriticError(f"{name} failed: {type(error).__name__}: {error}") from error

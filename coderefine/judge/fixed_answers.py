@@ -36,12 +36,12 @@ class Branch:
 
     @property
     def case(self) -> tuple[frozenset[Key], Key]:
-        """Input and output."""
+        """The input and output literals."""
         return self.given, self.out
 
     @property
     def kinds(self) -> tuple[frozenset[str], str]:
-        """Types of input and output."""
+        """The types of the input and output literals."""
         return frozenset(literal.partition(":")[0] for literal in self.given), self.out.partition(":")[0]
 
 
@@ -157,7 +157,7 @@ def _all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]
 
 
 def _negated(test: ast.expr) -> ast.expr:
-    """The condition of the `else` branch, as far as it can check anything."""
+    """Return the condition of the `else` branch, as far as it can contain checks."""
     match test:
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot()], comparators=comparators):
             return ast.Compare(left, [ast.Eq()], comparators)
@@ -167,7 +167,7 @@ def _negated(test: ast.expr) -> ast.expr:
 
 
 def _literal(node: ast.expr | None) -> Key | None:
-    """The key of a literal, or of an exception that is raised; None for anything else."""
+    """Return the key of a literal, or of a raised exception; None for anything else."""
     if node is None:
         return None
     try:

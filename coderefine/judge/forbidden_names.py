@@ -1,4 +1,4 @@
-"""Names that a repair of product code has no legitimate reason to start using."""
+"""Detect new uses of names that a repair of product code does not legitimately need."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ Found = Iterator[tuple[str, Exemption]]
 
 
 def forbidden_names(side: Side) -> Iterator[Violation]:
-    """Names that end, skip, watch or rewire the run; of those under `if __name__ == "__main__":` only the worst."""
+    """Yield names that end, skip, observe or manipulate the run; under a main guard only the worst of them."""
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
@@ -128,7 +128,7 @@ def _listed(name: str) -> tuple[str, Exemption]:
 
 
 def _module(name: str) -> Found:
-    """Imports of test tools and test modules, by which a patch could reach the code that judges it."""
+    """Yield imports of test tools and test modules, through which a patch could manipulate its own judgement."""
     parts = name.strip(".").split(".")
     tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in parts[:-1] or parts)
     if tests or {parts[0], ".".join(parts[:2])} & MODULES:
@@ -157,7 +157,7 @@ def _references(node: ast.expr, names: Bindings) -> Found:
 
 
 def _computed(node: ast.Call, names: Bindings) -> Found:
-    """Names that cannot be read here, looked up in powerful modules or imported; pickles given as literals."""
+    """Yield lookups and imports of computed names in powerful modules, and pickles in literals."""
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function, first = dotted(node.func, names), [names.value(item) for item in node.args[:1]]
@@ -173,7 +173,7 @@ def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
 
 
 def _attributes(node: ast.expr, names: Bindings) -> Found:
-    """Attributes that are forbidden on any object, also spelled as strings, and owners of functions of others."""
+    """Yield attributes that are forbidden on any object, also as strings, and owners of third-party functions."""
     for attribute in ATTRIBUTES.keys() & _taken(node, names):
         what, exemption = ATTRIBUTES[attribute]
         yield f"{what} ({attribute})", exemption
@@ -191,7 +191,7 @@ def _taken(node: ast.expr, names: Bindings) -> set[str]:
 
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:
-    """Powerful modules, and functions that look up names, where `node` stores them or passes them to other code."""
+    """Yield powerful modules, and functions that look up names, which `node` stores or passes to other code."""
     allowed = isinstance(node, ast.Call) and last(node.func) in MAY_TAKE_MODULES
     for given in _passed(node):
         name = dotted(given, names) if isinstance(given, ast.Name | ast.Attribute) else ""

@@ -1,4 +1,4 @@
-"""Mutants of a patch: tests that do not notice small wrong versions of it say little about the patch."""
+"""Mutants of a patch: tests that do not kill them are weak evidence for the patch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Mutant = Mapping[str, bytes]
 
 
 def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | None = None) -> Iterator[Mutant]:
-    """First-order mutants of the lines that `patch` changed: operators, constants, conditions, return values.
+    """Yield first-order mutants of the lines that `patch` changed: operators, constants, conditions, return values.
 
-    The classic operators of mutation analysis (Offutt et al. 1996: ROR, AOR, LCR, plus constants and returns);
-    statements that the patch did not touch stay as they are. Files that are not UTF-8 are passed over. `most`: at most
-    so many, from all over the patch (None: all).
+    These are the classic operators of mutation analysis (Offutt et al. 1996: ROR, AOR, LCR, plus constants and
+    returns). Statements that the patch did not touch, and files that are not UTF-8, are not mutated. `most`: maximum
+    number of mutants, distributed over the patch (None: all).
     """
     files = ((path, after) for path, after in sorted(patch.files.items()) if after)
     found = [(path, after, *pair) for path, after in files for pair in _pairs(path, originals.get(path), after)]
@@ -41,7 +41,7 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
 
 
 def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Every expression on the lines that changed, with each of its wrong versions."""
+    """Yield the expressions on changed lines with each of their mutations."""
     tree = parse(after)
     lines = {line for span in changed_statements(path, before, after) for line in span}
     for node in nodes(tree) if tree else ():
@@ -74,7 +74,7 @@ def _twins(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _replaced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes:
-    """`source` with `twin` in place of `node`."""
+    """Return `source` with `node` replaced by `twin`."""
     starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
     first = starts[node.lineno - 1] + node.col_offset
     last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)

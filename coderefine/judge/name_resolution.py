@@ -1,4 +1,4 @@
-"""Name resolution: what a name in a file stands for, through imports, aliases, getattr and other disguises."""
+"""Name resolution: the object that a name in a file refers to, through imports, aliases, getattr and the like."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from coderefine.judge.change import TREES, Function, name_set, nodes
 from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
 
 OWN, ANY = "<own>", "<any>"
-"""First parts of names that the file itself binds, and of attributes of a value that nothing is known about."""
+"""First parts of names that the file itself binds, and of attributes of unknown values."""
 POWERFUL = name_set("os sys posix nt builtins _thread gc ctypes importlib inspect _imp _ctypes")
-"""Modules that are recognised as an attribute of anything."""
+"""Modules that are recognised as an attribute of any value."""
 BUILT_IN = name_set("getattr setattr delattr vars print exec eval compile __import__ globals len")
 """Built-in functions whose aliases are followed."""
 ROUNDS = 3
-"""Aliases of aliases that are followed."""
+"""Number of chained aliases that are resolved."""
 DICT = frozenset(dir({}))
 IMPORTS = ("__import__", "importlib.import_module", "importlib.__import__", "pkgutil.resolve_name")
 GETTERS = ("operator.attrgetter", "operator.methodcaller")
@@ -33,11 +33,11 @@ class Bindings:
     constants: Names
 
     def text(self, node: ast.AST) -> str | None:
-        """The string that `node` evaluates to, constants of the file included; None for anything else."""
+        """Return the string that `node` evaluates to, using constants of the file; None for anything else."""
         return text(node, self.constants)
 
     def value(self, node: ast.AST) -> object:
-        """The value of `node`, constants of the file included; None for what is not made of literals."""
+        """Return the value of `node`, using constants of the file; None if it is not made of literals."""
         try:
             return fold(node, self.constants)
         except NotLiteralError:
@@ -46,7 +46,7 @@ class Bindings:
 
 @lru_cache(maxsize=TREES)
 def bindings(tree: ast.Module) -> Bindings:
-    """What the names of `tree` stand for, wherever in it they are used."""
+    """Resolve the names of `tree`, regardless of scopes."""
     found = {name: f"{OWN}.{name}" for name in _own_names(tree)}
     found |= dict(pair for node in nodes(tree) for pair in _imported(node))
     names = Bindings(found, constants(tree))
@@ -63,7 +63,7 @@ def _foreign(name: str) -> bool:
 
 
 def _own_names(tree: ast.Module) -> Iterator[str]:
-    """The names that the file binds itself."""
+    """Yield the names that the file itself binds."""
     for node in nodes(tree):
         if isinstance(node, Function | ast.ClassDef):
             yield node.name
@@ -85,7 +85,7 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Names and the expressions that `node` binds them to."""
+    """Yield the names that `node` binds, with the expressions."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _unpacked(target, node.value)
@@ -100,7 +100,7 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def positional_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """Positional parameters that have a default, with it."""
+    """Yield the positional parameters that have a default, with the default."""
     last_first = zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)
     yield from ((parameter.arg, default) for parameter, default in last_first)
 
@@ -119,10 +119,10 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 
 def canonical(name: str) -> str:
-    """`name` from the last module in it on: `os.sys.modules` is `sys.modules`, and `print.__self__` is `builtins`.
+    """Shorten `name` to begin with its last module: `os.sys.modules` is `sys.modules`, `print.__self__` is `builtins`.
 
-    In what the file binds itself (`<own>`) only POWERFUL modules are recognised, and only when something is taken from
-    them: an attribute may have the name of a module (`self.os`).
+    In names that the file itself binds (`<own>`), only POWERFUL modules are recognised, and only if an attribute
+    follows: an attribute may have the name of a module (`self.os`).
     """
     parts = name.split(".")
     unknown = parts[0] in (OWN, ANY)
@@ -136,7 +136,7 @@ def canonical(name: str) -> str:
 
 
 def dotted(node: ast.AST, names: Bindings) -> str:
-    """`os._exit` for `os._exit`, `bye` after `from os import _exit as bye`, `getattr(os, "_exit")` …; else ""."""
+    """Return the resolved dotted name: `os._exit` also for `getattr(os, "_exit")` and aliases; "" if there is none."""
     if isinstance(node, ast.Name):
         return names.origins.get(node.id, node.id)
     if isinstance(node, ast.NamedExpr):
@@ -151,12 +151,12 @@ def dotted(node: ast.AST, names: Bindings) -> str:
 
 
 def last(node: ast.AST | None) -> str:
-    """The last part of a name as it is written: `c` of `a.b.c`; "" for what is no name."""
+    """Return the last part of a name as written: `c` of `a.b.c`; "" if `node` is no name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _joined(base: str, attribute: str) -> str:
-    """The name of an attribute of what is called `base`; "" is anything."""
+    """Return the name of an attribute of `base`; a `base` of "" is an unknown value."""
     if base.endswith(".__dict__"):
         owner = base.removesuffix(".__dict__")
         return f"{base}.{attribute}" if attribute in DICT else _joined(owner, attribute)
@@ -178,7 +178,7 @@ def _called(node: ast.Call, names: Bindings) -> str:
 
 
 def attribute_lookup(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:
-    """The object and the name that `getattr` and its relatives look up; the object is None where it comes later."""
+    """Return (object, name) of a lookup by `getattr` or a similar function; object None if it is passed later."""
     function = dotted(node.func, names).removeprefix("builtins.")
     match node:
         case ast.Call(args=[base, name, *_]) if function == "getattr":
@@ -210,7 +210,7 @@ def _subscripted(node: ast.Subscript, names: Bindings) -> str:
 
 
 def text(node: ast.AST, names: Names = NONE) -> str | None:
-    """The string that `node` evaluates to if it is made of literals; None for anything else."""
+    """Return the string that `node` evaluates to if it is made of literals; None for anything else."""
     try:
         found = fold(node, names)
     except NotLiteralError:
@@ -220,7 +220,7 @@ def text(node: ast.AST, names: Names = NONE) -> str | None:
 
 @lru_cache(maxsize=TREES)
 def main_guard(tree: ast.Module | None) -> frozenset[int]:
-    """Lines under `if __name__ == "__main__":`, which no import runs."""
+    """Return the lines under `if __name__ == "__main__":`, which do not run at import."""
     lines: set[int] = set()
     for node in tree.body if tree else ():
         match node:

@@ -1,7 +1,7 @@
-"""Constants that a patch adds in places where the code had none: code that knows its callers' values needs some.
+"""Find constants that a patch adds where the code had none: code that special-cases inputs needs such constants.
 
-By itself this is no fault: most repairs that add a constant are legitimate. It tells which patches are worth comparing
-their answers on inputs other than the tests' own (loop/special_cases.py).
+This alone is no reason to refuse a patch: most repairs that add a constant are legitimate. It selects the patches whose
+results are compared on inputs other than the tests' own (loop/special_cases.py).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from coderefine.judge.test_literals import TRIVIAL, key
 DISPLAYS = ast.Dict | ast.List | ast.Tuple | ast.Set
 ORDERINGS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 IGNORED = ast.Raise | ast.JoinedStr | ast.Assert
-"""Constants in there decide no answer."""
+"""Nodes in which constants do not affect results."""
 BOUNDS = 2
-"""So many new bounds in one function enclose a value; a single one only moves a limit."""
+"""Number of new bounds in one function that may select a value; a single one only moves a limit."""
 
 
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:
-    """Lines of constants in a new kind of expression; of new bounds, only where one function has two or more."""
+    """Return the lines of constants in new kinds of expressions; of new bounds only if a function has two or more."""
     return tuple(line for change in changed if change.new is not None for line in _fresh(change.old, change.new))
 
 
@@ -42,7 +42,7 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 
 @lru_cache(maxsize=TREES)
 def _places(tree: ast.Module) -> tuple[tuple[str, int], ...]:
-    """The shape of the expression around each ordinary constant, and its line; shapes begin with the function."""
+    """Return, for each ordinary constant, the shape of its expression (beginning with the function) and its line."""
     return tuple(_walked(tree, "", []))
 
 
@@ -62,13 +62,13 @@ def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[tupl
 
 
 def _built_from_constants(node: ast.Compare) -> bool:
-    """Whether it asks for equality with what several constants, however harmless each is, are needed for."""
+    """Return whether it is an equality test with a value that is built from several constants."""
     equal = not any(isinstance(op, ORDERINGS) for op in node.ops)
     return equal and sum(isinstance(inner, ast.Constant) for inner in ast.walk(node)) > 1
 
 
 def _ordinary(node: ast.AST) -> bool:
-    """Whether it is a constant (or a pattern of one) that is no base case."""
+    """Return whether `node` is a constant (or its pattern) other than a boundary value."""
     if not isinstance(node, ast.Constant | ast.MatchValue):
         return False
     try:
@@ -78,7 +78,7 @@ def _ordinary(node: ast.AST) -> bool:
 
 
 def _shape(above: list[ast.AST]) -> str:
-    """The innermost expression that uses the constant (not only builds another constant from it), constants blanked."""
+    """Return the innermost expression that uses the constant (not only to build a constant), without constants."""
     outer = (node for node in reversed(above) if isinstance(node, ast.expr | ast.stmt | ast.match_case))
     builders = ast.BinOp | ast.UnaryOp | ast.Starred | DISPLAYS
     node = next(filterfalse(lambda node: isinstance(node, builders), outer), ast.Pass())
@@ -90,7 +90,7 @@ def _shape(above: list[ast.AST]) -> str:
 
 
 def _blanked(node: ast.AST) -> str:
-    """`node` without the values of constants, the items of displays, and the statements it holds."""
+    """Return `node` as text without the values of constants, the items of displays, and nested statements."""
     if isinstance(node, ast.Constant):
         return "constant"
     if isinstance(node, DISPLAYS):

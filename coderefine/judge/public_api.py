@@ -1,4 +1,4 @@
-"""The public interface of a module: names that others may import, and the parameters they may pass."""
+"""The public interface of a module: names that other code may import, and the parameters of its functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARITY = re.compile(r"\(\) takes (\d+) positional arguments? but (\d+) (?:was|wer
 
 
 def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
-    """Public names that `change` removes, unless a finding on the file asks for that."""
+    """Yield public names that `change` removes, unless a finding on the file requests this."""
     if not change.python or change.new is None or change.before is None:
         return
     allowed = _named(change.path, findings)
@@ -28,15 +28,15 @@ def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
             yield f"removes {name} from {change.path}"
     if change.old is not None:
         was, now = _exported(change.old), _exported(change.new)
-        # Where the new `__all__` is computed, it cannot be read.
+        # A new `__all__` that is computed cannot be evaluated.
         for name in sorted((was or set()) - now - allowed if now is not None else ()):
             yield f"removes {name!r} from __all__ in {change.path}"
 
 
 def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
-    """Names in quotes in findings that ask to remove or rename something in `path`, as "unused" ones do.
+    """Return the quoted names in findings that request to remove or rename something in `path` ("unused" ones).
 
-    A finding *inside* a function is no reason to delete the function, nor is one about its length.
+    A finding *inside* a function, or about its length, is no reason to delete the function.
     """
     quoted: set[str] = set()
     for finding in findings:
@@ -47,7 +47,7 @@ def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
 
 
 def _public(change: Change, new: ast.Module) -> set[str]:
-    """Public names that are gone: of a text that did not parse, by its lines."""
+    """Return the removed public names; if the old text does not parse, they are found line by line."""
     now = set(_all_bound(new))
     if change.old is None:
         return set(TOP.findall(change.old_text or "")) - now
@@ -57,7 +57,7 @@ def _public(change: Change, new: ast.Module) -> set[str]:
 
 
 def _all_bound(tree: ast.Module) -> Iterator[str]:
-    """Everything that a module or one of its classes binds, imports included."""
+    """Yield all names that a module or one of its classes binds, including imports."""
     for node in _statements(tree.body):
         yield from _bound(node)
         for item in _statements(node.body) if isinstance(node, ast.ClassDef) else ():
@@ -65,7 +65,7 @@ def _all_bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
-    """Functions, classes, methods and constants; imports are for the module itself, unless it is a package."""
+    """Yield the names of functions, classes, methods and constants; imports are public only in a package."""
     if isinstance(node, Function | ast.ClassDef):
         yield node.name
         yield from _methods(node)
@@ -76,14 +76,14 @@ def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
 
 
 def _methods(node: ast.stmt) -> Mapping[str, Function]:
-    """The methods of a class by `Class.name`; nothing for other statements."""
+    """Return the methods of a class by `Class.name`; empty for other statements."""
     if not isinstance(node, ast.ClassDef):
         return {}
     return {f"{node.name}.{item.name}": item for item in node.body if isinstance(item, Function)}
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds, imports included."""
+    """Yield the names that a statement binds, including imports."""
     if isinstance(node, Function | ast.ClassDef):
         yield node.name
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -101,7 +101,7 @@ def _targets(node: ast.stmt) -> Sequence[ast.expr]:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module or class, those under `if`, `try` and `with` included."""
+    """Yield the statements of a module or class, including those under `if`, `try` and `with`."""
     for node in body:
         yield node
         for block in ("body", "orelse", "finalbody", "handlers"):
@@ -111,7 +111,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _inherited(name: str, tree: ast.Module) -> bool:
-    """Whether method `Class.name` now comes from a base class in this file."""
+    """Return whether method `Class.name` is now inherited from a base class in this file."""
     owner, _, method = name.rpartition(".")
     classes = {node.name: node for node in _statements(tree.body) if isinstance(node, ast.ClassDef)}
     bases = classes[owner].bases if owner in classes else []
@@ -120,7 +120,7 @@ def _inherited(name: str, tree: ast.Module) -> bool:
 
 
 def _exported(tree: ast.Module) -> set[str] | None:
-    """The strings in `__all__`; none without it, None where it cannot be read."""
+    """Return the strings in `__all__`: empty if there is none, None if it cannot be evaluated."""
     assigned = (node for node in _statements(tree.body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     values = [node.value for node in assigned if "__all__" in _bound(node)]
     items = [item for value in values if isinstance(value, ast.List | ast.Tuple) for item in value.elts]
@@ -129,7 +129,7 @@ def _exported(tree: ast.Module) -> set[str] | None:
 
 
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str] = ()) -> Iterator[str]:
-    """Parameters of public functions that can no longer be passed, unless the failing tests ask for that.
+    """Yield parameters of public functions that can no longer be passed, unless the failing tests require this.
 
     `tests`: source texts of the failing tests.
     """
@@ -153,7 +153,7 @@ def _public_functions(tree: ast.Module) -> Mapping[str, Function]:
 
 
 def _dropped(old: Function, new: Function) -> set[str]:
-    """Names that `old` accepts and `new` does not; `*args` and `**kwargs` accept what they can."""
+    """Return the parameters that `old` accepts and `new` does not, taking `*args` and `**kwargs` into account."""
     was, now = old.args, new.args
     stars = ((was.vararg, now.vararg, "*"), (was.kwarg, now.kwarg, "**"))
     gone = {star + before.arg for before, after, star in stars if before and not after}
@@ -169,7 +169,7 @@ def _names(*parameters: ast.arg) -> set[str]:
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:
-    """Whether there are as many parameters as before, and the failing tests pass one of the new names."""
+    """Return whether there are no fewer parameters, and the failing tests pass one of the new names."""
     was, now = (len((*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs)) for item in (old, new))
     return was <= now and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
 

@@ -1,4 +1,4 @@
-"""Whether an attempt may be published: strictly better than the start somewhere, no worse anywhere."""
+"""Decide whether an attempt may be published: better than the baseline in some respect, and worse in none."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def publishable(
     protected_before: Mapping[str, str] = NOTHING,
     protected_after: Mapping[str, str] = NOTHING,
 ) -> Verdict:
-    """The final verdict, with the first reason against publication.
+    """Return the final verdict, with the first reason against publication.
 
-    `protected_*` are digests by path of the files that may not change, before and after the proof.
-    Tests in `flaky` can neither be fixed nor broken, but they may not vanish either.
+    `protected_*`: digests by path of the files that must not change, before and after the proof.
+    Tests in `flaky` count neither as fixed nor as broken, but they must still exist.
     """
     touched = _differing(protected_before, protected_after)
     against = next(_objections(candidate, baseline, flaky, touched), None)
@@ -52,7 +52,7 @@ def _identities(attempt: Attempt) -> Counter[Identity]:
 
 
 def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:
-    """By how much the first adviser that scored both likes the candidate better."""
+    """Describe the improvement in the score of the first adviser that scored both, as a list of at most one text."""
     for check in candidate.checks:
         was = baseline.check(check.critic) if not check.gate else None
         if was is None or was.total is None or check.total is None:
@@ -95,14 +95,14 @@ def _worse_tests(candidate: Attempt, baseline: Attempt, flaky: frozenset[str]) -
 
 
 def _fails_anew(id: str, candidate: Attempt, baseline: Attempt) -> bool:
-    """Whether the test fails and was not there before, although its module could be collected."""
+    """Return whether the test fails and is new, although its module could be collected before."""
     if id in baseline.cases or not candidate.cases[id].status.bad:
         return False
     return not any(case.status is Status.ERROR and collected(id, key) for key, case in baseline.cases.items())
 
 
 def _dodged(was: Status, now: Status) -> bool:
-    """A failure that ends in another way than by passing, or a skipped test that fails."""
+    """Return whether a failing test got another status than passed, or a skipped one now fails."""
     if was is Status.FAILED:
         return now not in (Status.FAILED, Status.PASSED)
     if was is Status.ERROR:
@@ -121,7 +121,7 @@ def _worse_findings(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
 
 
 def _grown(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
-    """Functions over the limit whose complexity went up; a file's index may drift with every correct line."""
+    """Yield functions above the limit whose complexity increased; changes of a file's index are not reported."""
     heavy = _complexities(baseline)
     for identity, weights in sorted(_complexities(candidate).items()):
         for old, new in zip(heavy.get(identity, []), weights, strict=False):
@@ -131,7 +131,7 @@ def _grown(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
 
 
 def _complexities(attempt: Attempt) -> Mapping[Identity, list[float]]:
-    """Complexities by function, worst first."""
+    """Return the complexities by function, highest first."""
     found: dict[Identity, list[float]] = defaultdict(list)
     for finding in remarks(attempt):
         if finding.critic == COMPLEXITY and finding.symbol:
@@ -140,7 +140,7 @@ def _complexities(attempt: Attempt) -> Mapping[Identity, list[float]]:
 
 
 def _outside_tests(attempt: Attempt) -> Counter[Identity]:
-    """Findings of the test gate that belong to no test, such as a module that cannot be collected."""
+    """Count findings of the test gate that belong to no test, such as a module that cannot be collected."""
     check = attempt.check(TESTS)
     findings: tuple[Finding, ...] = check.findings if check else ()
     return Counter(finding.identity for finding in findings if finding.symbol not in attempt.cases)

@@ -1,4 +1,4 @@
-"""Behaviour that is removed instead of repaired: shrunk files, emptied functions, swallowed errors."""
+"""Detect removed behaviour: shrunk files, emptied functions, swallowed errors."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from coderefine.judge.name_resolution import last
 
 BROAD = frozenset(("Exception", "BaseException"))
 SHARE, LEAST = 0.5, 10
-"""A file may lose so large a share of its statements, or so many of them."""
+"""A file may lose this share of its statements, or this number of them."""
 SUBSTANCE = 3
-"""Statements from which a function has something to lose."""
+"""Minimum number of statements of a function that counts as emptied."""
 
 
 def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
-    """Files that lose more than half of their statements and more than ten; imports and docstrings do not count.
+    """Yield files that lose more than half of their statements and more than ten, without imports and docstrings.
 
-    Code that moves to another file of the same patch is not lost.
+    Code that is moved to another file of the same patch is not lost.
     """
     weights = [(change, _weight(change.old), _weight(change.new)) for change in changed]
     moved = sum(max(0, after - before) for _, before, after in weights)
@@ -38,9 +38,9 @@ def _counts(node: ast.AST) -> bool:
 
 
 def emptied(change: Change) -> Iterator[str]:
-    """Functions of which nothing but `pass`, `...`, NotImplementedError or a fixed return is left.
+    """Yield functions reduced to `pass`, `...`, NotImplementedError or a constant return.
 
-    Also those that are newly wrapped as a whole in `except Exception: pass` or the like.
+    Also those whose whole body is newly wrapped in `except Exception: pass` or the like.
     """
     was = functions(change.old)
     for name, new in functions(change.new).items():
@@ -54,7 +54,7 @@ def emptied(change: Change) -> Iterator[str]:
 
 
 def work(function: Function) -> list[ast.stmt]:
-    """The statements that can run: no docstring, nothing after a first `return` or `raise`."""
+    """Return the statements that can run: no docstring, nothing after the first `return` or `raise`."""
     body = [node for node in function.body if _counts(node) or not isinstance(node, ast.Expr)]
     match body:
         case [ast.If(test=ast.Constant(value=value), body=first), *others] if value:
@@ -70,7 +70,7 @@ def _size(function: Function) -> int:
 
 
 def _hollow(function: Function) -> bool:
-    """Whether nothing in the function depends on anything."""
+    """Return whether the function only returns constants."""
     return all(map(_empty, work(function)))
 
 
@@ -86,7 +86,7 @@ def _empty(node: ast.stmt) -> bool:
 
 
 def _depends(value: ast.expr) -> bool:
-    """Whether a value is anything but a literal or an empty container."""
+    """Return whether a value is not built from literals only."""
     return any(
         isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Await | ast.Yield) for node in ast.walk(value)
     )
@@ -103,7 +103,7 @@ def _swallows(function: Function) -> bool:
 
 
 def _between_constants(function: Function) -> list[ast.stmt]:
-    """The body without the fixed values that are set first and the fixed value that is returned last."""
+    """Return the body without constant assignments at its start and a constant return at its end."""
     body = [node for node in function.body if _counts(node)]
     while body and isinstance(body[-1], ast.Return) and _empty(body[-1]):
         body.pop()
@@ -118,7 +118,7 @@ def _broad(kind: ast.expr | None) -> bool:
 
 
 def _silent(handler: ast.ExceptHandler) -> bool:
-    """Whether it neither raises, nor calls anything, nor reads the error."""
+    """Return whether the handler neither raises, nor calls anything, nor reads the exception."""
     inner = [node for item in handler.body for node in ast.walk(item)]
     used = any(isinstance(node, ast.Name) and node.id == handler.name for node in inner)
     return not used and not any(isinstance(node, ast.Raise | ast.Call) for node in inner)

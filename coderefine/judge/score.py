@@ -1,5 +1,8 @@
-"""How attempts are compared: what runs, then tests, then the other gates, then size. A step may trade one for another,
-but never a test that passed; publication may not trade at all (publishable.py)."""
+"""Compare attempts by score: which gates ran, then tests, then the other gates, then size.
+
+For a step of the loop, an improvement may outweigh a loss, but not that of a passing test. For publication nothing may
+get worse (publishable.py).
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from coderefine.judge.diff import diff_size
 
 TESTS, LINT, COMPLEXITY, ASKED = "pytest", "ruff", "radon", "asked"
 BEST = 5.0
-"""The highest total of a review."""
+"""The highest possible total of a review."""
 PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
 UNFOUND = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "NotImplementedError")
-"""Exceptions that say that something does not exist yet."""
+"""Exceptions that mean that something is not implemented yet."""
 BEFORE = ("silent", "lost", "asked", "blocked", "bad")
-"""Fields of the score that decide before the line at which a test fails does."""
+"""Fields of the score with priority over the line at which a test fails."""
 LABELS = {
     "asked": "parts of what is asked for still missing",
     "blocked": "test modules that cannot be collected",
@@ -33,14 +36,14 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Score:
-    """Compared field by field, in this order; smaller is better.
+    """Score of an attempt, compared field by field in this order; smaller is better.
 
-    `silent`: gates of the baseline that gave no result. `lost`: tests that passed and no longer do, vanished ones
-    included. `asked`: what has yet to be written; it comes before the failing tests, because a module that cannot be
-    imported fails once, and one that is half right as often as it has tests. So do test modules that cannot be
-    collected (`blocked`): they hide all their tests. `bad`: tests failing or in error, plus failing ones that vanished.
-    `command`, `ruff`: hard findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers'
-    totals. `remarks`: their findings. `size`: lines.
+    `silent`: number of the baseline's gates without result. `lost`: tests that passed and no longer do, including
+    vanished ones. `asked`: requested code that is not written yet; it precedes the failing tests, because a module that
+    cannot be imported fails once, and a partly correct one once per test. For the same reason `blocked`: test modules
+    that cannot be collected. `bad`: failing tests and errors, and failing ones that vanished. `command`, `ruff`: hard
+    findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers' totals. `remarks`:
+    the advisers' findings. `size`: lines of the diff.
     """
 
     silent: int
@@ -64,9 +67,9 @@ def score(
     flaky: frozenset[str] = frozenset(),
     originals: Mapping[str, bytes | None] = EMPTY,
 ) -> Score:
-    """The score of `attempt`: hard findings in `scope`, and any that the baseline did not have.
+    """Return the score of `attempt`, from hard findings in `scope` and all new ones.
 
-    `originals` holds the baseline's content of the files it touches; the size is measured against them.
+    `originals`: the baseline's content of the touched files, for the size of the diff.
     """
     counted = _counted(attempt, baseline, scope)
     by_critic = Counter(finding.critic for finding in counted)
@@ -105,10 +108,10 @@ def weigh(
     *,
     originals: Mapping[str, bytes | None] = EMPTY,
 ) -> Verdict:
-    """Whether `candidate` is a better step than `best`, by the first field of their scores that differs.
+    """Decide whether `candidate` is a better step than `best`, by the first field of their scores that differs.
 
-    A test that passed in the baseline is never traded, whatever else improves. A run of some tests only is
-    compared by these; `publishable` requires them all. `originals`: baseline content of the files of both patches.
+    The loss of a test that passed in the baseline is never accepted. If only some tests ran, these are compared;
+    `publishable` requires all. `originals`: the baseline's content of the files of both patches.
     """
     missing = silent(candidate, baseline)
     if missing:
@@ -123,7 +126,7 @@ def weigh(
 
 
 def _moved(candidate: Attempt, best: Attempt) -> Verdict | None:
-    """The verdict where the same tests fail as in `best`, and some fail later (or earlier), none the other way."""
+    """Return the verdict if the same tests fail as in `best`, but all changes are to later (or to earlier) lines."""
     now, was = _depths(candidate), _depths(best)
     if now.keys() != was.keys():
         return None
@@ -139,7 +142,7 @@ def _depths(attempt: Attempt) -> dict[str, tuple[int, bool]]:
 
 
 def _depth(case: Case) -> tuple[int, bool]:
-    """How far a failing test came: its line that failed, and whether that found what it calls."""
+    """Return how far a failing test came: the failing line, and whether the names used there exist."""
     failure = case.failure
     frames = failure.frames if failure else ()
     lines = [frame.line for frame in frames if frame.path == case.path]
@@ -159,7 +162,7 @@ def _compared(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verd
 
 
 def _totals(candidate: Attempt, best: Attempt) -> str:
-    """The total of each adviser before and now, where it differs, in the adviser's own measure."""
+    """Describe the changed totals of the advisers, in their own units."""
     before = {check.critic: check.total for check in best.checks}
     found = []
     for check in candidate.checks:
@@ -171,27 +174,27 @@ def _totals(candidate: Attempt, best: Attempt) -> str:
 
 
 def listed(ids: tuple[str, ...], most: int = 3) -> str:
-    """The first few of `ids`, and how many more there are."""
+    """Join the first few of `ids`, and the number of the others."""
     more = len(ids) - most
     return ", ".join(ids[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def silent(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
-    """Gates of the baseline that gave no result for `attempt`."""
+    """Return the baseline's gates without a result for `attempt`."""
     return tuple(was.critic for was in baseline.checks if was.gate and attempt.check(was.critic) is None)
 
 
 def incomplete(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
-    """Gates of the baseline that have not looked at all of `attempt`."""
+    """Return the baseline's gates that have not checked `attempt` completely."""
     gates = (was.critic for was in baseline.checks if was.gate)
     return tuple(name for name in gates if (check := attempt.check(name)) is None or not check.complete)
 
 
 def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
-    """Ids of baseline tests that are no longer collected.
+    """Return the ids of baseline tests that are no longer collected.
 
-    A collection error ("this module does not import") may go when tests of that module have appeared.
-    A run that was cut short proves nothing about what it did not reach.
+    A collection error (of a module that cannot be imported) may vanish if tests of this module have appeared.
+    Tests that an incomplete run did not reach are not reported.
     """
     check = attempt.check(TESTS)
     if check is not None and not check.complete:
@@ -205,17 +208,17 @@ def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
 
 
 def collected(test: str, collector: str) -> bool:
-    """Whether the test of that id comes from `collector`, the id of a file, class or package."""
+    """Return whether `test` is in `collector`, the id of a file, class or package."""
     return test.startswith((f"{collector}::", f"{collector}/"))
 
 
 def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Ids of tests that passed in the baseline and now fail, are skipped, or are gone."""
+    """Return the ids of tests that passed in the baseline and now fail, are skipped, or are gone."""
     now, found = attempt.cases, []
     vanished = set(gone(attempt, baseline))
     for id, case in baseline.cases.items():
         if case.status in PASSING and id not in flaky:
-            # An expected failure may start to pass; what passed may not become an expected failure.
+            # An expected failure may start to pass; a passing test must not become an expected failure.
             fine = PASSING if case.status is Status.XFAILED else (Status.PASSED, Status.XPASSED)
             if id in vanished or (id in now and now[id].status not in fine):
                 found.append(id)
@@ -223,14 +226,14 @@ def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset(
 
 
 def bad(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Ids that fail or are in error now, and baseline failures that vanished instead of being repaired."""
+    """Return the ids of failing tests and errors, and baseline failures that vanished instead of being repaired."""
     failing = {id for id, case in attempt.cases.items() if case.status.bad and id not in flaky}
     vanished = {id for id in gone(attempt, baseline) if baseline.cases[id].status.bad and id not in flaky}
     return tuple(sorted(failing | vanished))
 
 
 def flipped(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Ids of tests that failed and now pass; for a collection error, a module of which some test passes now."""
+    """Return the ids of tests that failed and now pass; collection errors if a test of the module passes now."""
     now, failed = attempt.cases, [id for id, case in baseline.cases.items() if case.status.bad and id not in flaky]
     passing = _having(Status.PASSED, attempt)
     return tuple(
@@ -243,7 +246,7 @@ def _having(status: Status, attempt: Attempt) -> set[str]:
 
 
 def remarks(attempt: Attempt) -> tuple[Finding, ...]:
-    """Findings of the gates other than the tests, which are judged by outcome. Soft ones count in comparisons."""
+    """Return the findings, including soft ones, of all gates except the tests, which are compared by outcome."""
     return tuple(
         finding for check in attempt.checks if check.gate and check.critic != TESTS for finding in check.findings
     )

@@ -1,4 +1,4 @@
-"""The literals of each test case: what somebody who copies the answers would copy together."""
+"""Collect the literals of each test case, which a patch might copy."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TRIVIAL = name_set("num:0.0 num:1.0 num:-1.0 num:2.0 str:'' bool:True bool:False
 
 
 def key(node: ast.expr) -> Key:
-    """The key of a literal, or of what can be computed from literals. Raises NotLiteralError."""
+    """Return the key of an expression of literals. Raises NotLiteralError for others."""
     return key_of(fold(node))
 
 
 def key_of(item: object) -> Key:
-    """The key of a value."""
+    """Return the key of a value."""
     if item is None:
         return "none"
     if isinstance(item, bool):
@@ -40,7 +40,7 @@ def key_of(item: object) -> Key:
 
 
 def test_literals(sources: Iterable[str]) -> tuple[TestCase, ...]:
-    """One set of keys per assertion and per row of a table in `sources` (test files, or parts of tracebacks)."""
+    """Return a set of keys per assertion and per row of a table in `sources` (test files, or parts of tracebacks)."""
     return tuple(frozenset().union(*map(_of_source, sources)))
 
 
@@ -49,7 +49,7 @@ def _of_source(source: str) -> frozenset[TestCase]:
     tree = parse(textwrap.dedent(source).encode("utf-8", "replace"))
     trees = [tree]
     if tree is None:
-        # A traceback is no program, but its assertions are.
+        # A traceback is not valid Python, but its assertions are.
         starts = [line[line.find("assert") :] for line in source.splitlines() if "assert" in line]
         trees = [parse(line.strip().encode("utf-8", "replace")) for line in starts]
     return frozenset(case for part in trees if part for case in _of_tree(part) if len(case) > 1)
@@ -66,7 +66,7 @@ def _of_tree(tree: ast.Module) -> Iterator[TestCase]:
 
 
 def _assertions(function: ast.AST) -> Iterator[TestCase]:
-    """The literals of each assertion, together with those of the assignments and calls of its function."""
+    """Yield the literals of each assertion, with those of the assignments and calls of its function."""
     context: set[Key] = set()
     found: list[TestCase] = []
     for node in _statements(function):
@@ -97,7 +97,7 @@ def _asserts(node: ast.stmt) -> bool:
 
 
 def _keys(*parents: ast.AST) -> TestCase:
-    """All literals below `parents`, as they are and as their text; by name, the exceptions that a test expects."""
+    """Return the keys of all literals below `parents`, of their texts, and of the names of expected exceptions."""
     every = (node for outer in parents for node in ast.walk(outer) if isinstance(node, ast.expr))
     return frozenset(found for node in every for found in _spellings(node))
 

@@ -1,4 +1,4 @@
-"""Violations: places in a file that a rule forbids, and which of them a patch adds without an exemption."""
+"""Violations: code that a rule forbids; find those that a patch adds without an exemption."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARSERS = name_set("argparse click typer optparse getopt docopt fire cyclopts")
 
 
 class Exemption(Enum):
-    """When a new violation is allowed: never, where the file did such things before, or in a command line."""
+    """When a new violation is allowed: never, if the file had such violations before, or in a command-line program."""
 
     NEVER = "never"
     USED_BEFORE = "used before"
@@ -25,7 +25,7 @@ class Exemption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """`what` completes "the patch …". `wider`: the `what` of a violation that this one may replace, being narrower."""
+    """A violation. `what` completes "the patch …". `wider`: `what` of a more general violation it may replace."""
 
     what: str
     line: int
@@ -38,13 +38,13 @@ Scan = Callable[[Side], Iterable[Violation]]
 
 @dataclass(slots=True)
 class _Known:
-    """The violations of the old files: those by place that stay, and those of functions that are gone (may move)."""
+    """Violations of the old files: `kept` by place, and those of removed functions, which may have been moved."""
 
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     freed: Counter[str] = field(default_factory=Counter)
 
     def covers(self, violation: Violation, place: str) -> bool:
-        """Whether the old files had it; each old violation covers one new one."""
+        """Return whether the old files had the violation; each old violation covers one new one."""
         for what in (violation.what, violation.wider):
             if what and self.kept[what, place] > 0:
                 self.kept[what, place] -= 1
@@ -58,10 +58,10 @@ class _Known:
 def new_violations(
     changed: tuple[Change, ...], scan: Scan, tests: Sequence[str] = ()
 ) -> Iterator[tuple[Change, Violation]]:
-    """The violations that `changed` adds and no exemption covers. `tests`: source texts of the failing tests.
+    """Yield violations that `changed` adds without an exemption. `tests`: source texts of the failing tests.
 
-    They are counted by kind and enclosing function. So a line may be edited around its violation, and a function may
-    move or be renamed together with its violations; one that leaves a function and enters another is new.
+    They are counted by kind and enclosing function. Thus the line of a violation may be edited, and a function may
+    be moved or renamed with its violations; a violation that moves to another function is new.
     """
     known = _known(changed, scan)
     for change in changed:
@@ -77,7 +77,7 @@ def new_violations(
 
 
 def _unparsed_lines(change: Change) -> frozenset[str]:
-    """The lines of an old file that did not parse: its violations are unknown, so what stands in them is not new."""
+    """Return the lines of an old file that did not parse; since its violations are unknown, none in them is new."""
     unparsed = change.python and change.old is None
     return frozenset(line.strip() for line in (change.old_text or "").split("\n")) if unparsed else frozenset()
 
@@ -98,14 +98,14 @@ def _known(changed: tuple[Change, ...], scan: Scan) -> _Known:
 
 @lru_cache(maxsize=8 * TREES)
 def _scanned(scan: Scan, side: Side | None) -> tuple[Violation, ...]:
-    """The violations that one scan finds; the old side is the same for thousands of candidates."""
+    """Return the violations that one scan finds; cached, because many candidates have the same old side."""
     return tuple(scan(side)) if side else ()
 
 
 def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
-    """The function that `line` is in; a comment after its last statement is in it too when it is indented alike.
+    """Return the function that contains `line`, also for a comment after its last statement with its indentation.
 
-    So a linter may remove the statement that such a comment stood beside.
+    This lets a linter remove the last statement before such a comment.
     """
     text = lines[line - 1] if line <= len(lines) else ""
     if text.lstrip().startswith("#"):
@@ -122,17 +122,17 @@ def _indent(line: str) -> int:
 
 
 def _exempt(violation: Violation, change: Change, tests: Sequence[str], used_before: set[str]) -> bool:
-    """Whether the file did such things before, or it is part of a command line.
+    """Return whether the file had such violations before, or is a command-line program.
 
-    A file is a command line if it is `__main__.py`, was one before (parses arguments, has a main guard, ends the
-    process), or is new and is one. A test that expects SystemExit asks for one, too.
+    A file is one if it is `__main__.py`, was one before (parses arguments, has a main guard, ends the process), or is
+    new and is one. It also counts as one if a test expects SystemExit.
     """
     if violation.exemption is not Exemption.CLI:
         return violation.exemption is Exemption.USED_BEFORE and violation.what in used_before
     if violation.line in main_guard(change.new) or change.path.rpartition("/")[2] == "__main__.py":
         return True
     if violation.line not in scopes(change.new):
-        return False  # at module level it would act on every import
+        return False  # at module level it would run at every import
     seen = change.old if change.before is not None else change.new
     return _is_program(seen) or any("SystemExit" in test for test in tests)
 

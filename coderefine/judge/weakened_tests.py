@@ -1,4 +1,4 @@
-"""Tests that are part of product files: functions that assert for the tests, and examples in docstrings."""
+"""Detect weakened tests in product files: changed assertion helpers, and removed examples in docstrings."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterator
 from coderefine.judge.change import Change, Function
 
 Helpers = Callable[[str, "bytes | None"], frozenset[str]]
-"""Qualified names of the assertion helpers of the file at a path that holds these bytes (Protection.helpers)."""
+"""Returns the qualified names of assertion helpers in a file, given its path and bytes (Protection.helpers)."""
 BLOCKS = ("body", "orelse", "finalbody", "handlers")
 Statement = tuple[str, ast.stmt]
-"""The qualified name of the class that a statement is in ("": none), and the statement."""
+"""The qualified name of the class that contains a statement ("": none), and the statement."""
 Binding = tuple[str, str]
-"""A name and what it is bound to: the whole statement for values and imports, only the kind for functions."""
+"""A name and its binding as text: the whole statement for values and imports, only the kind for functions."""
 Example = tuple[str, str]
 
 
 def no_helpers(_path: str, _data: bytes | None) -> frozenset[str]:
-    """For trees without tests."""
+    """Return no helpers: for trees without tests."""
     return frozenset()
 
 
 def weakened(change: Change, helpers: frozenset[str]) -> Iterator[str]:
-    """One reason per helper that is changed, or that reads a name that is now bound to something else."""
+    """Yield a reason for each helper that is changed, or that reads a name with a changed binding."""
     if not helpers:
         return
     was, now = (list(_statements(tree.body if tree else [], "")) for tree in (change.old, change.new))
@@ -35,7 +35,7 @@ def weakened(change: Change, helpers: frozenset[str]) -> Iterator[str]:
 
 
 def _definition(statements: list[Statement], name: str) -> tuple[list[str], list[Binding]]:
-    """Everything that is bound to the qualified name `name`; and what the names it reads are bound to in the module."""
+    """Return all definitions of the qualified name `name`, and the module's bindings of the names that they read."""
     owner, _, plain = name.rpartition(".")
     own = [statement for prefix, statement in statements if prefix == owner]
     helpers = ast.Module([one for one in own if isinstance(one, Function) and one.name == plain], [])
@@ -55,7 +55,7 @@ def _surroundings(statements: list[Statement], read: set[str]) -> Iterator[Bindi
 
 
 def _statements(body: list[ast.stmt], prefix: str) -> Iterator[Statement]:
-    """All statements outside of functions."""
+    """Yield all statements outside functions."""
     for statement in body:
         yield prefix, statement
         if isinstance(statement, ast.ClassDef):
@@ -78,7 +78,7 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
 
 
 def changed_examples(change: Change) -> Iterator[str]:
-    """One reason per object that lost a docstring example although it is still there; new examples that are skipped."""
+    """Yield a reason for each remaining object that lost a docstring example, and for each new skipped example."""
     was, now = dict(_examples(change.old, "")), dict(_examples(change.new, ""))
     for name, examples in was.items():
         if name in now and examples - now[name]:
@@ -89,7 +89,7 @@ def changed_examples(change: Change) -> Iterator[str]:
 
 
 def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Example]]]:
-    """Examples (source and expected output, white space folded) by qualified name of the documented object."""
+    """Yield the examples (source and expected output, normalised white space) by qualified name of the object."""
     if isinstance(node, ast.Module | ast.ClassDef | Function):
         text = ast.get_docstring(node) or ""
         try:

@@ -1,4 +1,4 @@
-"""What speaks for or against single statements beyond who executes them: log odds, each with its one reason."""
+"""Features that change the suspiciousness of statements beyond coverage, each with its weight (log odds)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ BLANKS = (
 )
 ORDER = ("sorted", "sort", "reverse", "reversed", "min", "max", "key", "insert", "append", "appendleft", "extendleft")
 COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<two>.+)")
-"""pytest's and unittest's words for two values that are not equal."""
+"""Messages of pytest and unittest for two values that are not equal."""
 
 
 def differing(said: Iterable[str]) -> frozenset[str]:
-    """Names of operations that could have made the differences that `said`, the failures' words, show."""
+    """Return the names of operations that may have caused the differences in `said`, the failure messages."""
     found: set[str] = set()
     for text in said:
         pair = _values(text.split("\n", 1)[0])
@@ -71,32 +71,34 @@ def _texts(one: str, two: str) -> tuple[str, ...]:
 
 
 FRAME = 0.7
-"""The statement that raised."""
+"""Weight of the statement that raised."""
 OUTER = 0.3
-"""Callers on the traceback get this share of it, then this share of that, and so on."""
+"""Factor for each further caller in the traceback."""
 RAISE, GUARD = 0.7, 0.5
-"""A `raise` did what it was told: the condition that led there is likelier at fault than itself."""
+"""Weights of a `raise` statement that raised, and of the conditions around it, which are more likely at fault."""
 MADE = 0.4
-"""Statements of the same function that made the values a raising statement reads."""
+"""Weight of statements of the same function that bind the values which a raising statement reads."""
 NAMED = 0.15
-"""Functions that the failing line of the test, or the words of the failure, name."""
+"""Weight of functions named in the failing line of the test or in the failure message."""
 MEANT = 0.05
-"""Functions that stand in a failing test's name, or elsewhere in its text."""
+"""Weight of functions named in a failing test's name, or elsewhere in its text."""
 NONE = 0.8
-"""Statements that write None where the failures speak of None."""
+"""Weight of statements with None if a failure message contains None."""
 TEXT = 0.3
-"""Statements with a text that stands in the failure's words."""
+"""Weight of statements with a string that is in the failure message."""
 KIND = 0.7
-"""Statements that do what actual and expected value differ by (letter case, blanks, order)."""
+"""Weight of statements with an operation that explains the difference to the expected value (case, blanks, order)."""
 JUMP = 0.7
-"""Loops, their jumps and what makes their conditions, in the function that hangs."""
+"""Weight of loops, their jumps, and statements that affect their conditions, in the function that hangs."""
 ONE_WAY, NEVER, MANY = 0.3, 0.6, 4
-"""Conditions that went one way only in all tests watched, and loops that none of them entered, when at least MANY
-tests come there."""
+"""Weights of conditions with the same result in all traced tests, and of loops that none of them entered.
+
+Only if at least MANY tests execute the statement.
+"""
 SHOWN = -1.2
-"""Code that only shows values: pytest calls it because a test failed."""
+"""Weight of code that only displays values (`__repr__`): pytest calls it because a test failed."""
 SIZE = 0.005
-"""For each doubling of the places in a statement where something may be wrong: breaks ties, no more."""
+"""Weight for each doubling of a statement's size: only breaks ties."""
 PLACES = (
     ast.Constant, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Subscript, ast.Attribute,
     ast.IfExp, ast.comprehension, ast.Slice, ast.keyword,
@@ -108,14 +110,14 @@ Odds = dict[ast.stmt, float]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The program, its failing tests, and the tests' own modules by path."""
+    """Input of the features: modules of the program, failing tests, and the test modules by path."""
 
     modules: Mapping[str, Module]
     failing: Sequence[Case]
     tests: Mapping[str, Module]
     sources: Mapping[str, str]
     ran: Mapping[ast.stmt, int] = field(default_factory=dict)
-    """Statements that any test executed: by how many."""
+    """Number of tests that execute each statement."""
 
     def statement(self, frame: Frame) -> ast.stmt | None:
         module = self.modules.get(frame.path)
@@ -123,17 +125,17 @@ class Evidence:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The failures' own words."""
+        """The texts of the failures."""
         return tuple(case.failure.words for case in self.failing if case.failure)
 
     def ours(self, case: Case) -> list[Frame]:
-        """Frames of the program in a traceback, the innermost first."""
+        """Return the frames of the program in a traceback, innermost first."""
         frames = case.failure.frames if case.failure else ()
         return [frame for frame in reversed(frames) if frame.path in self.modules]
 
 
 def odds(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Odds:
-    """The sum of all signs for each statement; of one sign the strongest instance counts."""
+    """Return the sum of all features for each statement; of one feature only the highest weight counts."""
     found: Odds = defaultdict(float)
     for sign in (frames, makers, named, _by_statement(evidence), showing, one_way, hanging):
         for stmt, value in _strongest(sign(evidence, stmts)).items():
@@ -153,7 +155,7 @@ def _strongest(said: Said) -> Odds:
 
 
 def frames(evidence: Evidence, _: Iterable[ast.stmt]) -> Said:
-    """Where the exception passed through, unless it is the test's own assertion."""
+    """Yield weights of the statements in the traceback, unless the exception is the test's own assertion."""
     for case in evidence.failing:
         for depth, frame in enumerate(evidence.ours(case)):
             stmt = evidence.statement(frame)
@@ -177,7 +179,7 @@ def _guards(module: Module, stmt: ast.stmt) -> Said:
 
 
 def makers(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
-    """Statements above that bind what the raising statement, or the condition of a `raise`, reads."""
+    """Yield weights of statements that bind what the raising statement, or the condition of a `raise`, reads."""
     known = set(stmts)
     for case in evidence.failing:
         for frame in evidence.ours(case)[:1]:
@@ -200,7 +202,7 @@ def _binds(stmt: ast.stmt, names: set[str]) -> bool:
 
 
 def named(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
-    """Everything in a function that is named where the test failed, or that the test is called after."""
+    """Yield weights of statements in functions named in the failing line, or in the test's name or text."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
     names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in evidence.failing]
     for module in evidence.modules.values():
@@ -249,7 +251,7 @@ def _by_statement(evidence: Evidence) -> Callable[[Evidence, Iterable[ast.stmt]]
 
 
 def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
-    """`__repr__` is called by pytest, to show the values of a test that failed, unless the tests ask for it."""
+    """Lower the weights of `__repr__` methods, which pytest calls to show values, unless the tests use them."""
     if re.search(r"repr\b|!r|%r", " ".join(evidence.sources.values())):
         return
     for module in evidence.modules.values():
@@ -260,7 +262,7 @@ def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
 
 
 def one_way(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
-    """A suite that passed before took most branches, except those that guard against errors, and entered most loops."""
+    """Yield weights of conditions with only one result, and of loops never entered: good suites cover both."""
     for stmt in stmts:
         if evidence.ran.get(stmt, 0) < MANY:
             continue
@@ -307,7 +309,7 @@ def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
 
 
 def hanging(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
-    """In the function where a test hangs: its loops, their jumps, and what their conditions are made of."""
+    """Yield weights in the function where a test hangs: loops, their jumps, statements that affect their conditions."""
     known = set(stmts)
     for case in evidence.failing:
         if case.failure is None or case.failure.exception != HANG:

@@ -1,4 +1,4 @@
-"""A source file as a tree whose every node knows its exact place in the text."""
+"""A source file as a syntax tree with the exact position of every node in the text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-"""Statements after which nothing of their block runs."""
+"""Statements after which no other statement of their block runs."""
 BLANKS = re.compile(r"[ \t]*")
 LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -43,7 +43,7 @@ class Module:
 
     @classmethod
     def of(cls, path: str, data: bytes) -> Module | None:
-        """The file parsed, or None when it is no text or no Python that we can read."""
+        """Parse the file; return None if it is not text or not valid Python."""
         source = decode(data)
         if source is None:
             return None
@@ -58,7 +58,7 @@ class Module:
 
     @cached_property
     def fields(self) -> dict[ast.AST, str]:
-        """The name of the field of its parent that holds a node."""
+        """For each node, the name of its parent's field that contains it."""
         found: dict[ast.AST, str] = {}
         for node in ast.walk(self.tree):
             for name, value in ast.iter_fields(node):
@@ -77,7 +77,7 @@ class Module:
 
     @cached_property
     def by_line(self) -> dict[int, ast.stmt]:
-        """The innermost statement that owns each line."""
+        """The innermost statement on each line."""
         owner: dict[int, ast.stmt] = {}
         for stmt in self.statements:  # breadth first: inner statements overwrite outer ones
             for line in range(first_line(stmt), (stmt.end_lineno or stmt.lineno) + 1):
@@ -85,7 +85,7 @@ class Module:
         return owner
 
     def offset(self, line: int, column: int) -> int:
-        """Character offset of a line and a UTF-8 column, as `ast` counts them."""
+        """Return the character offset of a line and a column in UTF-8 bytes, as in `ast`."""
         start = self._starts[line - 1]
         end = self._starts[line] if line < len(self._starts) else len(self.text)
         row = self.text[start:end]
@@ -98,14 +98,14 @@ class Module:
         return self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def code(self, node: ast.AST) -> str:
-        """The node's own text, without parentheses around it."""
+        """Return the node's text, without parentheses around it."""
         return self.text[self.start(node) : self.end(node)]
 
     def line_start(self, line: int) -> int:
         return self._starts[min(line, len(self._starts)) - 1]
 
     def line_end(self, line: int) -> int:
-        """Offset just after the line's end."""
+        """Return the offset after the line's end."""
         return self._starts[line] if line < len(self._starts) else len(self.text)
 
     def indent(self, node: ast.stmt) -> str:
@@ -114,7 +114,7 @@ class Module:
 
     @cached_property
     def step(self) -> str:
-        """One step of indentation, as this file makes it."""
+        """One level of indentation in the style of this file."""
         for stmt in self.statements:
             body = getattr(stmt, "body", None)
             if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
@@ -124,11 +124,11 @@ class Module:
         return "    "
 
     def function(self, node: ast.AST) -> Function | None:
-        """The innermost function around `node` (not itself)."""
+        """Return the innermost function around `node` (not itself), or None."""
         return next((up for up in self.ancestors(node) if isinstance(up, Function)), None)
 
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
-        """The class whose body holds the function around `node`."""
+        """Return the innermost class around `node`, or None."""
         return next((up for up in self.ancestors(node) if isinstance(up, ast.ClassDef)), None)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -137,12 +137,12 @@ class Module:
             node = up
 
     def block(self, stmt: ast.stmt) -> list[ast.stmt]:
-        """The list of statements that holds `stmt`."""
+        """Return the list of statements that contains `stmt`."""
         value = getattr(self.parents[stmt], self.fields[stmt], [])
         return value if isinstance(value, list) else [stmt]
 
     def alone(self, stmt: ast.stmt) -> bool:
-        """Whether no other statement shares the lines of `stmt` (no `;`, no one-line block)."""
+        """Return whether no other statement is on the lines of `stmt` (no `;`, no one-line block)."""
         before = self.text[self.line_start(first_line(stmt)) : self._first(stmt)]
         after = self.text[self.end(stmt) : self.line_end(stmt.end_lineno or stmt.lineno)]
         return not before.strip() and (not after.strip() or after.strip().startswith("#"))
@@ -152,7 +152,7 @@ class Module:
         return self.start(decorators[0]) - 1 if decorators else self.start(stmt)
 
     def name_of(self, node: ast.AST | None) -> str:
-        """Qualified name of a function or class; empty for the module."""
+        """Return the qualified name of a function or class; "" for the module."""
         parts = []
         while node is not None:
             if isinstance(node, DEFINITIONS):
@@ -162,13 +162,13 @@ class Module:
 
 
 def first_line(stmt: ast.stmt) -> int:
-    """The line a statement starts on, its decorators included."""
+    """Return the first line of a statement, including its decorators."""
     decorators = getattr(stmt, "decorator_list", None)
     return decorators[0].lineno if decorators else stmt.lineno
 
 
 def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:
-    """Every node of a statement but the statements nested in it, outermost first."""
+    """Yield the nodes of a statement without its nested statements, outermost first."""
     todo: list[ast.AST] = [stmt]
     while todo:
         node = todo.pop(0)
@@ -184,7 +184,7 @@ def has_docstring(node: ast.AST) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Put `text` in place of the characters `start`..`end` (end excluded)."""
+    """Replacement of the characters `start`..`end` (end exclusive) by `text`."""
 
     start: int
     end: int
@@ -195,8 +195,8 @@ class Replacement:
 class Edit:
     """Replacements in one file that belong together.
 
-    `weight` is relative to the operator's other edits at the statement; `boost` (log odds) tells that this very
-    edit is likelier than its operator usually is, because what stands there is odd.
+    `weight`: relative to the operator's other edits at the statement. `boost` (log odds): how much more likely this
+    edit is than usual for its operator, because the present code is unusual.
     """
 
     parts: tuple[Replacement, ...]

@@ -1,4 +1,4 @@
-"""Judges proposed edits with the pool: failing tests first, then what reaches the edit, then all."""
+"""Judge proposed edits in the pool: run failing tests first, then the tests that reach the edit, then all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool
 
 MOST_FIRST = 3
-"""Failing tests run on every candidate; the others wait until these pass."""
+"""Number of failing tests that run on every candidate; the others run only if these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
 """After the first repair the search continues for GRACE_SHARE of the time so far, within these bounds in seconds."""
 DOUBT = 3.0
@@ -43,7 +43,7 @@ class Repair:
 
 @dataclass(slots=True)
 class Clock:
-    """Seconds since the start and when to stop; monotonic."""
+    """Measures the seconds since the start, and until the time limit."""
 
     limit: float
     began: float = field(default_factory=time.monotonic)
@@ -62,7 +62,7 @@ Covering = Callable[[Proposed], frozenset[str]]
 
 
 class Trial:
-    """One walk through the proposals of one tree. `tried` counts candidates, `runs` children."""
+    """Judges the proposals for one tree. `tried`: number of candidates; `runs`: number of child processes."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Trial:
         fastest: str = "hot",
         prefer: Callable[[Site], None] = lambda _: None,
     ) -> None:
-        """`prefer`: called with the place of the first repair; its rivals are most likely to be near."""
+        """Create a trial. `prefer`: called with the site of the first repair, near which its rivals are likely."""
         self._fastest = fastest
         self._prefer = prefer
         self.pool = pool
@@ -91,17 +91,17 @@ class Trial:
         """Seconds on the clock when the first candidate was judged."""
         self.tried = 0
         self.frontier = 0.0
-        """Score of the last proposal: what was not tried is hardly better."""
+        """Score of the last proposal: untried ones are hardly better."""
         self._shown = 0.0
         self._more = 0.0
 
     def go_on(self, proposals: Iterator[Proposed]) -> None:
-        """What was found is doubtful: search a little longer for something better."""
+        """Continue the search for DOUBT seconds, because the best repair is doubtful."""
         self._more = self.clock.spent - self.repairs[0].at + DOUBT
         self.run(proposals)
 
     def run(self, proposals: Iterator[Proposed]) -> None:
-        """Judge until something plausible is found and its grace is over, or time or proposals run out."""
+        """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out."""
         plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, fastest=self._fastest)
         more = True
         while more and not self._over():
@@ -122,7 +122,7 @@ class Trial:
         return False
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
-        """The proposal as a candidate, or None when the file's encoding cannot hold it."""
+        """Convert the proposal to a candidate; None if the file's encoding cannot represent it."""
         try:
             data = proposed.scored.site.module.source.encode(proposed.text)
         except UnicodeEncodeError:
@@ -152,18 +152,18 @@ class Trial:
             self._tell(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _partly(self, judged: Judged) -> frozenset[str]:
-        """Failing tests that pass, when no other test has failed."""
+        """Return the repaired tests; empty if another test failed."""
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
             return frozenset()
         return frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
 
     @property
     def pausing(self) -> bool:
-        """Whether partial repairs wait to be confirmed (each kind once)."""
+        """Whether to pause: partial repairs have to be confirmed, or the search is over."""
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Run everything on the partial repairs that pass tests no confirmed one passes yet, and on a few rivals."""
+        """Run all tests on partial repairs of tests that no confirmed one repairs yet, and on a few rivals."""
         waiting, self._waiting = self._waiting, []
         for number, fixed in waiting:
             proposed, files = self._given.pop(number)
@@ -176,13 +176,13 @@ class Trial:
                     self._seed(Repair(proposed, passed, whole=False, at=self.clock.spent, files=files))
 
     def _wanted(self, fixed: frozenset[str]) -> bool:
-        """Whether one more partial repair of `fixed` is of use: to be combined, or as the rival of another."""
+        """Return whether another partial repair of `fixed` is useful: for combining, or as a rival of another one."""
         if any(fixed <= seed.fixed for seed in self._seeds):
             return sum(repair.fixed == fixed for repair in self.repairs) in range(1, MOST_RIVALS)
         return len(self._seeds) < MOST_SEEDS
 
     def _seed(self, seed: Repair) -> None:
-        """Keep a confirmed partial repair and try it together with the earlier ones."""
+        """Store a confirmed partial repair and combine it with the earlier ones."""
         if not any(seed.fixed <= other.fixed for other in self._seeds):
             for other in self._seeds:
                 self._compose(other, seed)
@@ -191,7 +191,7 @@ class Trial:
             self.repairs.append(seed)
 
     def _compose(self, one: Repair, two: Repair) -> None:
-        """Two partial repairs of different places as one candidate: different faults, each with its own tests."""
+        """Combine two partial repairs into one candidate, for different faults with different tests."""
         files = merged(one, two)
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return
@@ -211,7 +211,7 @@ class Trial:
 
 
 def merged(one: Repair, two: Repair) -> dict[str, bytes] | None:
-    """Both edits laid over the same tree; None when they touch the same text."""
+    """Return the files with both edits applied; None if these overlap."""
     first, second = one.proposed, two.proposed
     if first.path != second.path:
         return {**one.files, **two.files}
@@ -226,7 +226,7 @@ def merged(one: Repair, two: Repair) -> dict[str, bytes] | None:
 
 
 class _Feed:
-    """Hands proposals to the pool one at a time, until the trial wants a pause."""
+    """Passes proposals to the pool one by one, until the trial has to pause."""
 
     def __init__(self, trial: Trial, proposals: Iterator[Proposed]) -> None:
         self._trial, self._proposals = trial, proposals

@@ -1,4 +1,4 @@
-"""What kind of value an expression has, guessed from literals, calls, usage, annotations and observed locals."""
+"""Infer the kind (approximate type) of an expression from literals, calls, usage, annotations and observed locals."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ RECEIVERS = {
     "appendleft": "list",
     "join": "str",
 }
-"""Kind of the receiver that a method name gives away."""
+"""Kind of the receiver that a method name implies."""
 
 ANNOTATIONS = {
     "int": "int",
@@ -196,12 +196,12 @@ ITERABLE = SIZED | {"iter"}
 
 
 def fits(one: str, other: str) -> bool:
-    """Whether a value of one kind may stand where another stood; unknown fits all."""
+    """Return whether a value of one kind may replace one of another kind; the unknown kind matches all."""
     return not one or not other or one == other or {one, other} <= NUMBERS or {one, other} <= {"list", "tuple", "iter"}
 
 
 def of_repr(text: str) -> str:
-    """Kind of a value from its repr, as a failing frame shows its locals."""
+    """Return the kind of a value from its repr, as recorded for the locals of a failing frame."""
     heads = {"'": "str", '"': "str", "[": "list", "(": "tuple", "{": "dict"}
     if text in ("True", "False"):
         return "bool"
@@ -245,11 +245,11 @@ class Kinds:
         self._names |= _observed(seen or {})
 
     def name(self, name: str) -> str:
-        """Kind of a name or of a dotted path such as `self.items`; empty when unknown."""
+        """Return the kind of a name or a dotted path such as `self.items`; "" if unknown."""
         return self._names.get(name, "")
 
     def of(self, node: ast.AST | None) -> str:
-        """Kind of an expression's value; empty when unknown."""
+        """Return the kind of an expression's value; "" if unknown."""
         read = READERS.get(type(node))
         return read(self, node) if read else DISPLAYS.get(type(node), "")
 
@@ -389,7 +389,7 @@ READERS: Mapping[type, Callable[[Kinds, Any], str]] = {
     ast.IfExp: Kinds._either,
     ast.Subscript: Kinds._part,
 }
-"""How the kind of each sort of expression is found; DISPLAYS has those that speak for themselves."""
+"""Functions that infer the kind, by type of node; DISPLAYS has the node types with a fixed kind."""
 
 
 def _divided(kind: str) -> str:
@@ -397,7 +397,7 @@ def _divided(kind: str) -> str:
 
 
 def _unpacked(value: ast.AST) -> str:
-    """Kind of the elements of what is unpacked."""
+    """Return the kind of the elements of an unpacked value."""
     if isinstance(value, ast.Call) and dotted(value.func) == "divmod":
         return "int"
     return "str" if _makes_text(value) else ""
@@ -408,7 +408,7 @@ def _observed(seen: Mapping[str, str]) -> dict[str, str]:
 
 
 def _makes_text(node: ast.AST | None) -> bool:
-    """Whether the elements are pieces of a text."""
+    """Return whether the elements of the value are parts of a str."""
     pieces = ("split", "rsplit", "partition", "rpartition", "splitlines", "findall")
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in pieces
 
@@ -422,7 +422,7 @@ def _annotated(node: ast.AST) -> str:
 
 
 def dotted(node: ast.AST | None) -> str:
-    """`a.b.c` of a chain of names; empty for anything else."""
+    """Return the dotted text of a chain of names, such as `a.b.c`; "" for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""The table of operator families: what each does is its docstring's first sentence, how often it is right its prior."""
+"""The table of operator families. The first sentence of a docstring describes a family; `prior`: how often it helps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from coderefine.proposers.search.syntax import Edit
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """`prior` is relative: how often a fault at a statement is of this family. `shortcut`: it removes behaviour."""
+    """An operator family. `prior`: relative frequency among repairs of faults. `shortcut`: it removes behaviour."""
 
     name: str
     prior: float

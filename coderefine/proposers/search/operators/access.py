@@ -1,4 +1,4 @@
-"""Access to parts of a value: slices, indices, keys, dotted chains, and copies instead of shared objects."""
+"""Edits of accesses to parts of a value: slices, indices, keys, attribute chains, and copies of shared objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import SIZED, dotted
 
 SHARED = (SIZED - {"str", "bytes"}) | {""}
-"""Kinds of values that others may hold, too; unknown ones among them."""
+"""Kinds of mutable values, which may be shared, and the unknown kind."""
 COPIES: dict[str, tuple[tuple[str, float], ...]] = {
     "list": (("list({})", 1.5), ("{}[:]", 1.0), ("{}.copy()", 1.5)),
     "dict": (("dict({})", 1.5), ("{}.copy()", 1.0)),
@@ -20,7 +20,7 @@ OTHER_COPIES = (("{}.copy()", 1.0), ("list({})", 1.0), ("dict({})", 0.4), ("set(
 
 
 def slices(site: Site) -> Iterator[Edit]:
-    """A slice's bound added, dropped or turned round; an index turned round or made a slice."""
+    """Add, remove or negate the bound of a slice; negate an index or convert it to a slice."""
     for node in site.exprs:
         if isinstance(node, ast.Subscript):
             base, piece = site.code(node.value), node.slice
@@ -69,7 +69,7 @@ def _indexed(base: str, index: str) -> Iterable[tuple[str, float]]:
 
 
 def key_access(site: Site) -> Iterator[Edit]:
-    """`d[k]` for `d.get(k)` and back, with a default where one is missing; `setdefault` for a plain read."""
+    """Replace `d.get(k)` by `d[k]` or vice versa, add a missing default, or use `setdefault`."""
     for node in site.exprs:
         match node:
             case ast.Subscript(value=base, slice=key) if not isinstance(key, ast.Slice):
@@ -97,7 +97,7 @@ def _by_call(base: str, key: str) -> Iterator[tuple[str, float]]:
 
 
 def copies(site: Site) -> Iterator[Edit]:
-    """A missing copy where a collection is stored, returned, passed on or looped over while it changes."""
+    """Copy a collection that is stored, returned, passed, or changed during a loop over it."""
     for node in site.exprs:
         kind = site.kinds.of(node)
         if (
@@ -121,14 +121,14 @@ def _kept(site: Site, node: ast.AST) -> bool:
 
 
 def _unshared(site: Site, node: ast.BinOp) -> Iterator[Edit]:
-    """`[[0] * n] * m` makes m names of one row; the comprehension makes m rows."""
+    """Replace `[[0] * n] * m`, which has m references to one list, by a comprehension with m lists."""
     rows, count = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
     if isinstance(rows, ast.List) and len(rows.elts) == 1 and not isinstance(rows.elts[0], ast.Constant):
         yield from site.swap(node, f"[{site.code(rows.elts[0])} for _ in range({site.code(count)})]", 5.0)
 
 
 def renamed_copy(site: Site) -> Iterator[Edit]:
-    """A dotted chain shortened or prolonged by one step that the file uses elsewhere."""
+    """Shorten an attribute chain, or extend it by an attribute that the file uses elsewhere."""
     chains = sorted(site.module.index.chains)
     for node in site.exprs:
         name = dotted(node) if isinstance(node, ast.Attribute) else ""

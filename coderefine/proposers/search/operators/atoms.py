@@ -1,4 +1,4 @@
-"""Small conditions over what is in scope: the vocabulary of guards and of widened or narrowed tests."""
+"""Atomic conditions on names in scope, for guards and for extending conditions."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ UNKNOWN = (
     ("{} == 1", 0.2),
     ("{} <= 1", 0.2),
 )
-"""Conditions on a value of which nothing is known, with how often."""
+"""Conditions on a value of unknown kind, with their weights."""
 
 
 def atoms(site: Site) -> dict[str, float]:
-    """Conditions with their weights: existing ones of this function, then ones about single and paired names."""
+    """Return conditions with their weights: existing ones of this function, then ones on one or two names."""
     if "atoms" not in site.memo:
         site.memo["atoms"] = _atoms(site)
     return site.memo["atoms"]
@@ -94,7 +94,7 @@ def _atoms(site: Site) -> dict[str, float]:
 
 
 def _written(site: Site) -> Iterator[tuple[str, float]]:
-    """Tests that stand elsewhere in the function and file, where all their names are in scope."""
+    """Yield conditions from elsewhere in the function and file whose names are all in scope."""
     for piece in site.module.index.tests:
         if piece.names <= site.known:
             weight = 1.6 if piece.function is site.local.function else 0.8
@@ -115,7 +115,7 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _asked(site: Site) -> Iterator[tuple[str, float]]:
-    """What a function given as a parameter says of a name."""
+    """Yield calls of a function passed as a parameter with a name in scope."""
     for name in site.local.callables:
         weight = 1.4 if name in site.local.unused else 0.5
         for path in site.names[:5]:
@@ -125,7 +125,7 @@ def _asked(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _listed(site: Site) -> Iterator[tuple[str, float]]:
-    """Whether a name is among those that a constant of the file lists."""
+    """Yield membership tests of a name in a constant collection of the file."""
     for name in site.module.index.collections[:8]:
         for path in site.names[:5]:
             if site.kinds.name(path) in ("str", "int", ""):
@@ -139,12 +139,12 @@ def _readable(site: Site, piece: Piece) -> bool:
 
 
 def _predicates(site: Site) -> list[str]:
-    """Own methods that answer yes or no, by their names."""
+    """Return the names of the class's methods that return a bool, judging by their names."""
     return [name for name in site.local.methods if name.startswith(("is_", "has_"))] if site.local.receiver else []
 
 
 def _about(kind: str) -> Iterable[tuple[str, float]]:
-    """Conditions on one value of a kind; {} is the value."""
+    """Return conditions on one value of a kind; {} stands for the value."""
     if kind in ("int", "float"):
         return NUMBER
     if kind == "bool":
@@ -155,7 +155,7 @@ def _about(kind: str) -> Iterable[tuple[str, float]]:
 
 
 def _paired(site: Site) -> Iterator[tuple[str, float]]:
-    """Tests that relate two names: order, equality, membership, length."""
+    """Yield conditions that relate two names: order, equality, membership, length."""
     paths = site.paths[:14]
     for one in paths:
         for two in paths:
@@ -165,7 +165,7 @@ def _paired(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _between(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
-    """Tests that relate `one`, of kind `a`, to `two`, of kind `b`."""
+    """Yield conditions that relate `one`, of kind `a`, to `two`, of kind `b`."""
     if b in HOLDING and a not in ("list", "dict", "set"):
         boost = (1.6 if b else 0.5) * (0.5 + weight)
         yield f"{one} in {two}", boost * 0.7
@@ -187,13 +187,13 @@ def _of_numbers(one: str, two: str, a: str, b: str, weight: float) -> Iterator[t
 
 
 def _equal(one: str, two: str, weight: float) -> Iterator[tuple[str, float]]:
-    if one < two:  # the other way round says the same
+    if one < two:  # the reverse order is equivalent
         yield f"{one} == {two}", weight * 0.6
         yield f"{one} != {two}", weight * 0.6
 
 
 def _by_kinds(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
-    """Tests on the size or the text of what both hold."""
+    """Yield conditions on the sizes or texts of both values."""
     if a in SIZED and b == "int":
         for sign in ("<", "<=", ">=", ">", "=="):
             yield f"len({one}) {sign} {two}", weight * 0.8

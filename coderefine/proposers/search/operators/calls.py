@@ -1,4 +1,4 @@
-"""Calls: their arguments and keywords, in number, order and value."""
+"""Edits of calls: number, order and values of arguments and keywords."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ KEYWORDS = {
     "dict": (),
     "pow": (),
 }
-"""Arguments that well-known callables are often given."""
+"""Common arguments of well-known callables."""
 
 
 def _spans(site: Site, node: ast.Call) -> list[tuple[int, int]]:
@@ -61,7 +61,7 @@ def _spans(site: Site, node: ast.Call) -> list[tuple[int, int]]:
 
 
 def argument_order(site: Site) -> Iterator[Edit]:
-    """Two arguments of a call exchanged."""
+    """Swap two arguments of a call."""
     for node in site.exprs:
         if isinstance(node, ast.Call):
             for one, two in itertools.combinations(node.args, 2):
@@ -71,7 +71,7 @@ def argument_order(site: Site) -> Iterator[Edit]:
 
 
 def argument_removed(site: Site) -> Iterator[Edit]:
-    """An argument or keyword taken out of a call."""
+    """Remove an argument or keyword from a call."""
     for node in site.exprs:
         spans = _spans(site, node) if isinstance(node, ast.Call) else []
         for index, (start, end) in enumerate(spans):
@@ -83,7 +83,7 @@ def argument_removed(site: Site) -> Iterator[Edit]:
 
 
 def argument_added(site: Site) -> Iterator[Edit]:
-    """A missing argument or keyword: one the function takes, or one that such calls are often given."""
+    """Add an argument or keyword: one that the function accepts, or a common one of such calls."""
     for node in site.exprs:
         if not isinstance(node, ast.Call):
             continue
@@ -114,7 +114,7 @@ def _additions(site: Site, node: ast.Call, name: str) -> dict[str, float]:
 
 
 def _elements(site: Site) -> list[str]:
-    """Items and attributes that this function reads: `row[0]`, `item.name`."""
+    """Return the items and attributes that this function reads: `row[0]`, `item.name`."""
     pieces = (
         piece.text
         for piece in site.module.index.expressions
@@ -167,7 +167,7 @@ def _appended(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[
 
 
 def argument_value(site: Site) -> Iterator[Edit]:
-    """An argument replaced by a variable of the parameter's own name, or a keyword given another name."""
+    """Replace an argument by a variable with the parameter's name, or rename a keyword."""
     for node in site.exprs:
         if isinstance(node, ast.Call):
             name = dotted(node.func).rsplit(".", 1)[-1]
@@ -192,7 +192,7 @@ def _of_keywords(site: Site, node: ast.Call) -> Iterator[Edit]:
 
 
 def _called_so(site: Site, name: str) -> list[str]:
-    """Variables and attributes of that name."""
+    """Return the variables and attributes called `name`."""
     return [path for path in site.paths if path.rsplit(".", 1)[-1] == name]
 
 

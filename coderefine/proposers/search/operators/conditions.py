@@ -1,4 +1,4 @@
-"""Conditions widened, narrowed, replaced or dropped; branches exchanged; filters of comprehensions."""
+"""Edits of conditions (extend, restrict, replace, remove), branches, and filters of comprehensions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement, first_line
 
 ANALOGOUS = 2.0
-"""Added to a second test of the very shape of the first."""
+"""Bonus of a second condition with the same structure as the first."""
 
 
 def narrow(site: Site) -> Iterator[Edit]:
-    """A condition that also asks for something else: `c and atom`, in either order."""
+    """Restrict a condition by another one: `c and atom`, in either order."""
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.And] else f"({text})"
@@ -29,7 +29,7 @@ def narrow(site: Site) -> Iterator[Edit]:
 
 
 def _analogies(site: Site, node: ast.expr) -> list[str]:
-    """The same test of another field: `a.x == b.x` beside `a.y == b.y`."""
+    """Return the same comparison of another attribute: `a.x == b.x` for `a.y == b.y`."""
     used = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
     text, fields = site.code(node), site.local.fields if isinstance(node, ast.Compare) else ()
     both = [name for name in sorted(used) if len(re.findall(rf"\.{name}\b", text)) > 1]
@@ -37,7 +37,7 @@ def _analogies(site: Site, node: ast.expr) -> list[str]:
 
 
 def widen(site: Site) -> Iterator[Edit]:
-    """A condition that is also met by something else: `c or atom`, in either order."""
+    """Extend a condition by an alternative: `c or atom`, in either order."""
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.Or] else f"({text})"
@@ -50,7 +50,7 @@ def widen(site: Site) -> Iterator[Edit]:
 
 
 def replaced(site: Site) -> Iterator[Edit]:
-    """A condition, or one part of it, replaced by another small one about what is in scope."""
+    """Replace a condition, or a part of it, by an atomic one on names in scope."""
     for node in site.conditions:
         old = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
         for atom, weight in atoms(site).items():
@@ -63,7 +63,7 @@ def replaced(site: Site) -> Iterator[Edit]:
 
 
 def none_check(site: Site) -> Iterator[Edit]:
-    """Truth for `is not None`, `not x` for `is None`, and back."""
+    """Replace `x is not None` by `x` and `x is None` by `not x`, or vice versa."""
     for node in site.conditions:
         inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else None
         if inner is not None:
@@ -86,7 +86,7 @@ def _tests(site: Site) -> list[ast.expr]:
 
 
 def branches(site: Site) -> Iterator[Edit]:
-    """Branches exchanged by negating the test; `elif` for `if` or back, `while` for `if` or back."""
+    """Swap branches by negating the condition; replace `if` by `elif` or `while`, or vice versa."""
     node = site.stmt
     if isinstance(node, ast.If):
         start = site.module.start(node)
@@ -113,7 +113,7 @@ def _to_elif(site: Site, node: ast.If, start: int) -> Iterator[Edit]:
 
 
 def else_removed(site: Site) -> Iterator[Edit]:
-    """The body of an `else` made to run in any case, or the statements after an `if` made its `else`."""
+    """Run the body of an `else` unconditionally, or move the statements after an `if` to its `else`."""
     node = site.stmt
     if not isinstance(node, ast.If | ast.For | ast.While | ast.Try) or not site.module.alone(node):
         return
@@ -124,7 +124,7 @@ def else_removed(site: Site) -> Iterator[Edit]:
 
 
 def _else_freed(site: Site, before: ast.stmt, orelse: list[ast.stmt]) -> Iterator[Edit]:
-    """`before` is the last statement of the block in front of the `else`."""
+    """Yield edits that remove an `else`; `before`: the last statement of the preceding block."""
     module, first, last = site.module, orelse[0], orelse[-1]
     if isinstance(site.stmt, ast.If) and module.text.startswith("elif", module.start(first)):
         return
@@ -145,7 +145,7 @@ def _else_made(site: Site, node: ast.If) -> Iterator[Edit]:
 
 
 def unconditional(site: Site) -> Iterator[Edit]:
-    """A statement freed of the `if` around it; or one put under a small condition."""
+    """Remove the `if` around a statement, or put a statement under an atomic condition."""
     node = site.stmt
     module = site.module
     if isinstance(node, ast.If) and not node.orelse and module.alone(node) and module.alone(node.body[0]):
@@ -156,7 +156,7 @@ def unconditional(site: Site) -> Iterator[Edit]:
 
 
 def made_conditional(site: Site) -> Iterator[Edit]:
-    """A statement that should run only when a small condition holds."""
+    """Put a statement under an atomic condition."""
     node, module = site.stmt, site.module
     if isinstance(
         node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.AsyncFunctionDef
@@ -172,12 +172,12 @@ def made_conditional(site: Site) -> Iterator[Edit]:
 
 
 def unit(site: Site) -> str:
-    """One step of indentation, as this file makes it."""
+    """Return one level of indentation in the style of this file."""
     return site.module.step
 
 
 def filters(site: Site) -> Iterator[Edit]:
-    """A missing or superfluous filter in a comprehension."""
+    """Add or remove a filter of a comprehension."""
     for node in site.nodes:
         if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             yield from _filter_added(site, node.generators[-1])
@@ -200,7 +200,7 @@ def _filter_removed(site: Site, last: ast.comprehension) -> Iterator[Edit]:
 
 
 def ternary(site: Site) -> Iterator[Edit]:
-    """A value taken only under a condition, else an empty one."""
+    """Replace a value by an empty one unless a condition holds."""
     for node in site.nodes:
         value = getattr(node, "value", None) if isinstance(node, ast.Return | ast.Assign | ast.keyword) else None
         if isinstance(value, ast.expr) and not isinstance(value, ast.Constant | ast.IfExp):

@@ -1,4 +1,4 @@
-"""Literals: numbers, truth values, None, text."""
+"""Edits of literals: numbers, booleans, None, strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
 def numbers(site: Site) -> Iterator[Edit]:
-    """A number one off, of the other sign, ten times as large, or a number used nearby."""
+    """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             assert isinstance(node.value, int | float)
@@ -25,7 +25,7 @@ def numbers(site: Site) -> Iterator[Edit]:
 
 
 def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[float, float]]:
-    """Numbers for `value`; whole ones for a whole one, but for few of great weight."""
+    """Yield replacements of `value` with weights; mostly integers for an integer."""
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
     for new, weight in (*usual, *((other, 1.0) for other in _nearby(site, node))):
@@ -41,18 +41,18 @@ def _alike(value: float, other: float) -> bool:
 
 
 def _picks(site: Site, node: ast.AST) -> bool:
-    """Whether the number is an index or the bound of a slice, its sign included."""
+    """Return whether the number, with its sign, is an index or the bound of a slice."""
     parent = site.module.parents.get(node)
     return isinstance(parent, ast.Subscript | ast.Slice)
 
 
 def _index(value: float) -> Iterator[tuple[float, float]]:
-    """Positions that are easily written for `value`: the first and the last ones are what code mostly asks for."""
+    """Yield indices that are often confused with `value`, with weights: mainly the first and last ones."""
     yield from ((0, 3.0), (-value, 3.0), (value - 1, 4.0), (value + 1, 2.5), (1, 2.0), (-1, 2.0), (2, 0.6), (-2, 0.4))
 
 
 def _shifted(value: float) -> Iterator[tuple[float, float]]:
-    """Numbers that are easily written for `value`, with their weights."""
+    """Yield numbers that are often confused with `value`, with weights."""
     yield from ((value + 1, 4.0), (value - 1, 4.0), (0, 1.5), (1, 1.5), (-1, 0.7), (2, 0.6), (-value, 0.8))
     yield from ((value * 10, 0.4), (value / 10, 0.15), (value * 2, 0.3), (value / 2, 0.2))
     yield from ((value * 100, 0.15), (value * 1000, 0.1))
@@ -68,7 +68,7 @@ def _nearby(site: Site, node: ast.AST) -> list[float]:
 
 
 def number_to_name(site: Site) -> Iterator[Edit]:
-    """A number replaced by a variable that holds a number, and a variable by a small number."""
+    """Replace a number by a numeric variable, or a variable by a small number."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             for text, weight in _holding_number(site):
@@ -79,14 +79,14 @@ def number_to_name(site: Site) -> Iterator[Edit]:
 
 
 def _holding_number(site: Site) -> Iterator[tuple[str, float]]:
-    """Variables that hold a number, then the sizes of those that have one."""
+    """Yield numeric variables, then the sizes of collections."""
     kinds = {path: site.kinds.name(path) for path in site.paths}
     yield from ((path, 1.0) for path in site.paths if kinds[path] in ("int", "float"))
     yield from ((f"len({path})", 0.3) for path in site.paths if kinds[path] in ("list", "str", "tuple", "dict", "set"))
 
 
 def truths(site: Site) -> Iterator[Edit]:
-    """True for False and the other way round; None replaced by an empty value, and an empty value by None."""
+    """Swap True and False, or replace None by an empty value or vice versa."""
     for node in site.exprs:
         if not isinstance(node, ast.Constant):
             continue
@@ -116,7 +116,7 @@ def _compared(site: Site, node: ast.AST) -> bool:
 
 
 def texts(site: Site) -> Iterator[Edit]:
-    """A text replaced by one like it: found in this file or project, of other case, trimmed, one sign more or less."""
+    """Replace a string by a similar one of the project, by other letter case, or with one character more or less."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for text, weight in _texts_for(site, node.value).items():
@@ -128,7 +128,7 @@ def _docstring(site: Site, node: ast.AST) -> bool:
 
 
 def _quoted(old: str, text: str) -> str:
-    """`text` as a literal with the quotes and prefix that `old` is written with."""
+    """Return `text` as a literal with the quotes and the prefix of `old`."""
     prefix = re.match(r"[a-zA-Z]*", old).group()  # type: ignore[union-attr]
     quote = old[len(prefix) : len(prefix) + 1]
     if "r" in prefix.lower() and quote not in text and "\n" not in text and not text.endswith("\\"):
@@ -166,7 +166,7 @@ def _changed(value: str) -> Iterator[tuple[str, float]]:
 
 
 def _found(site: Site, value: str) -> Iterator[tuple[str, float]]:
-    """Texts and names of the project, those most like `value` first."""
+    """Yield strings and names of the project with weights, the most similar to `value` first."""
     pool = strings_of(site)
     scored = sorted(((_likeness(value, text) * boost, text) for text, boost in pool.items()), reverse=True)
     for likeness, text in scored[:MOST_STRINGS]:
@@ -190,14 +190,14 @@ def _pairs(text: str) -> frozenset[str]:
 
 
 def strings_of(site: Site) -> dict[str, float]:
-    """Short texts and identifiers of the file, then of the other files."""
+    """Return short strings and identifiers of the file and of other files, with weights."""
     found = dict(site.world.texts)
     found |= site.module.index.texts
     return found
 
 
 def text_to_name(site: Site) -> Iterator[Edit]:
-    """A text replaced by a variable that holds text."""
+    """Replace a string by a str variable."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for path in site.paths:
@@ -206,7 +206,7 @@ def text_to_name(site: Site) -> Iterator[Edit]:
 
 
 def format_pieces(site: Site) -> Iterator[Edit]:
-    """An f-string's or pattern's small pieces: a number, a conversion, a quantifier, a space."""
+    """Edit a detail of an f-string or pattern: a number, a conversion, a quantifier, a space."""
     for node in site.nodes:
         if isinstance(node, ast.JoinedStr):
             yield from _pieces(site, node, FORMAT)

@@ -1,4 +1,4 @@
-"""Definitions and exceptions: defaults, decorators, parameters, what is raised and caught, await."""
+"""Edits of definitions and exceptions: defaults, decorators, parameters, raised and caught types, await."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, first_line, has_docstring
 
 TELLING = 3.0
-"""Added to the decorator that a method without `self` lacks."""
+"""Bonus of the decorator that is missing on a method without `self`."""
 COPIERS = {ast.Dict: "dict", ast.Set: "set"}
 RELATED = (
     ("KeyError", "IndexError", "LookupError"),
@@ -41,7 +41,7 @@ RELATED = (
 
 
 def mutable_default(site: Site) -> Iterator[Edit]:
-    """A list, dict or set as a default, shared by all calls: made None, and made afresh inside."""
+    """Replace a mutable default (list, dict, set) by None and create it inside the function."""
     node = site.stmt
     if not isinstance(node, Function):
         return
@@ -69,7 +69,7 @@ def mutable_default(site: Site) -> Iterator[Edit]:
 
 
 def defaults(site: Site) -> Iterator[Edit]:
-    """A parameter's default added or taken away."""
+    """Add or remove the default of a parameter."""
     node = site.stmt
     if not isinstance(node, Function):
         return
@@ -85,7 +85,7 @@ def defaults(site: Site) -> Iterator[Edit]:
 
 
 def parameters(site: Site) -> Iterator[Edit]:
-    """A parameter missing (`self`, `cls`, `*args`, `**kwargs`) or two parameters in the wrong order."""
+    """Add a missing parameter (`self`, `cls`, `*args`, `**kwargs`) or swap two parameters."""
     node = site.stmt
     if not isinstance(node, Function):
         return
@@ -106,7 +106,7 @@ def parameters(site: Site) -> Iterator[Edit]:
 
 
 def decorators(site: Site) -> Iterator[Edit]:
-    """A decorator missing (property, static or class method, one that this file uses) or superfluous."""
+    """Add a decorator (property, staticmethod, classmethod, or one that the file uses) or remove one."""
     node, module = site.stmt, site.module
     if not isinstance(node, DEFINITIONS) or not module.alone(node):
         return
@@ -131,7 +131,7 @@ def _undecorated(site: Site, decorators: list[ast.expr]) -> Iterator[Edit]:
 
 
 def _told(node: ast.stmt) -> str:
-    """The decorator that a method's first parameter asks for."""
+    """Return the decorator that a method's first parameter suggests; "" for none."""
     if not isinstance(node, Function) or node.decorator_list:
         return ""
     first = next((argument.arg for argument in all_arguments(node.args)), "")
@@ -150,7 +150,7 @@ def _errors(site: Site, name: str) -> dict[str, float]:
 
 
 def exception_type(site: Site) -> Iterator[Edit]:
-    """Another exception raised or caught; one more caught."""
+    """Raise or catch another exception type, or catch an additional one."""
     node = site.stmt
     if isinstance(node, ast.Raise) and node.exc is not None:
         target = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
@@ -178,7 +178,7 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
 
 
 def protected_by_try(site: Site) -> Iterator[Edit]:
-    """A statement that may fail put into `try`, when failing tests end with that exception inside the program."""
+    """Put a statement into `try` if failing tests end with that exception inside the program."""
     node, module = site.stmt, site.module
     if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, DEFINITIONS):
         return
@@ -196,7 +196,7 @@ def protected_by_try(site: Site) -> Iterator[Edit]:
 
 
 def awaited(site: Site) -> Iterator[Edit]:
-    """A missing or superfluous `await`; `async` missing before `for`, `with` or `def`."""
+    """Add or remove `await`, or add `async` before `for`, `with` or `def`."""
     node, module = site.stmt, site.module
     if isinstance(site.local.function, ast.AsyncFunctionDef):
         for expr in site.exprs:
@@ -211,7 +211,7 @@ def awaited(site: Site) -> Iterator[Edit]:
 
 
 def comprehension_kind(site: Site) -> Iterator[Edit]:
-    """A list comprehension made a set or a generator, a set made a list; its element replaced by one of its names."""
+    """Change the type of a comprehension (list, set, generator), or replace its element by one of its names."""
     for node in site.exprs:
         match node:
             case ast.ListComp() | ast.SetComp():

@@ -1,4 +1,4 @@
-"""Missing guards, base cases and early exits."""
+"""Insert guards, base cases and early exits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EMPTY = {
 
 
 def early_return(site: Site) -> Iterator[Edit]:
-    """A missing base case: `if atom: return value` before a statement."""
+    """Insert a base case: `if atom: return value` before a statement."""
     if site.local.function is None:
         return
     values = sorted(_values(site).items(), key=lambda item: -item[1])[:MOST_VALUES]
@@ -52,7 +52,7 @@ def early_return(site: Site) -> Iterator[Edit]:
 
 
 def _some(site: Site) -> list[tuple[str, float]]:
-    """All conditions where a function begins, the likeliest ones elsewhere: guards stand at the beginning."""
+    """Return all conditions at the start of a function, where guards usually are; only the likeliest elsewhere."""
     found = sorted(atoms(site).items(), key=lambda item: -item[1])
     return found if site.first else found[:ELSEWHERE]
 
@@ -62,7 +62,7 @@ def _place(site: Site) -> float:
 
 
 def _values(site: Site) -> dict[str, float]:
-    """What this function returns elsewhere, then empty values of the same kind, then its parameters."""
+    """Return values that the function returns elsewhere, empty values of the same kind, and its parameters."""
     function = site.local.function
     nodes = list(ast.walk(function)) if function else []
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
@@ -77,7 +77,7 @@ def _values(site: Site) -> dict[str, float]:
 
 
 def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
-    """Those of `values` that can be written here, and the empty values of their kinds."""
+    """Return those of `values` whose names are in scope, and the empty values of their kinds."""
     readable = set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"}
     found: dict[str, float] = {}
     kinds: set[str] = set()
@@ -90,7 +90,7 @@ def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
 
 
 def early_raise(site: Site) -> Iterator[Edit]:
-    """A missing refusal: `if atom: raise Error` before a statement, with an error this project raises."""
+    """Insert a check: `if atom: raise Error` before a statement, with an exception that this project raises."""
     if site.local.function is None:
         return
     errors = sorted(_errors(site).items(), key=lambda item: -item[1])[:MOST_ERRORS]
@@ -102,7 +102,7 @@ def early_raise(site: Site) -> Iterator[Edit]:
 
 
 def _errors(site: Site) -> dict[str, float]:
-    """Errors raised in this file, and the usual ones; one that a failing test waits for comes first."""
+    """Return exceptions raised in this file and common ones, with weights; highest if a failing test expects it."""
     found: dict[str, float] = {}
     for name in sorted(site.module.index.errors):
         found[f'{name}("invalid value")' if name in EXCEPTIONS else name] = 1.0
@@ -115,7 +115,7 @@ def _errors(site: Site) -> dict[str, float]:
 
 
 def early_jump(site: Site) -> Iterator[Edit]:
-    """A missing `continue` or `break` under a small condition, inside a loop."""
+    """Insert `continue` or `break` under an atomic condition inside a loop."""
     if site.loop is None:
         return
     first = site.siblings and site.siblings[0] is site.stmt
@@ -127,7 +127,7 @@ def early_jump(site: Site) -> Iterator[Edit]:
 
 
 def default_value(site: Site) -> Iterator[Edit]:
-    """A missing default: `if x is None: x = empty` where the function begins, or `x = x or empty`."""
+    """Insert a default at the start of a function: `if x is None: x = empty`, or `x = x or empty`."""
     if not site.first or site.local.function is None:
         return
     for name in site.local.parameters:

@@ -1,4 +1,4 @@
-"""Statements that are missing: found elsewhere in the file, or small updates made up."""
+"""Insert missing statements: copied from elsewhere in the file, or small generated updates."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit
 from coderefine.proposers.search.value_kinds import fits
 
 ENOUGH = 400
-"""Statements found elsewhere after which no further piece is looked at."""
+"""Maximum number of statements copied from elsewhere."""
 EMPTY = {"list": "[]", "str": "''", "": "None"}
 LEAVING = ("return", "raise", "break", "continue")
-"""How the text of a jump begins."""
+"""First keywords of jump statements."""
 HOLE = 1.5
-"""Added to a statement put in place of `pass`, where one may have been left out."""
+"""Bonus of a statement that replaces `pass`, where one may have been omitted."""
 
 
 def from_here(site: Site) -> Iterator[Edit]:
-    """A missing statement that stands elsewhere in this function, class or file, with one name adapted."""
+    """Insert a statement from elsewhere in this function, class or file, with one name adapted."""
     for text, weight in _ingredients(site).items():
         yield from _around(site, text, weight)
 
 
 def invented(site: Site) -> Iterator[Edit]:
-    """A missing small update: a counter, a collection, a field, a jump, a call of an own method."""
+    """Insert a small update: of a counter, a collection or an attribute; a jump; a call of a method of the class."""
     for text, weight in _updates(site):
         yield from _around(site, text, weight)
 
 
 def defined(site: Site) -> Iterator[Edit]:
-    """A missing first value of a name that a failing test found undefined."""
+    """Insert the initialisation of a name that is undefined in a failing test."""
     if site.hints.undefined and not isinstance(site.stmt, DEFINITIONS):
         for at, text in enumerate(produced.defined(site)):
             yield from _around(site, text, 1.0 / (1 + 0.1 * at))
@@ -69,7 +69,7 @@ def _there_already(site: Site, text: str) -> bool:
 
 
 def _out_of_place(site: Site, text: str) -> bool:
-    """Whether it would leave a loop where there is none, or stand around the function instead of in it."""
+    """Return whether `text` cannot be inserted here: a jump outside a loop, or a place outside the function."""
     if site.loop is None and text in ("break", "continue"):
         return True
     return isinstance(site.stmt, DEFINITIONS) and site.local.function is site.stmt
@@ -92,7 +92,7 @@ def _fruitless(node: ast.AST) -> bool:
 
 
 def _variants(site: Site, piece: Piece) -> Iterator[tuple[str, float]]:
-    """A piece as it stands, under a condition, with one name replaced; and the share of its weight each gets."""
+    """Yield a piece unchanged, under a condition, or with one name replaced; with factors of its weight."""
     missing = piece.names - site.known
     if not missing:
         yield piece.text, 1.0
@@ -102,7 +102,7 @@ def _variants(site: Site, piece: Piece) -> Iterator[tuple[str, float]]:
 
 
 def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
-    """Pieces of this function, then of this class, then of the file, with the weight of each group."""
+    """Return the pieces of this function, of this class, and of the file, with the weight of each group."""
     local = site.local
     weighed = [
         (2.0 if piece.function is local.function else 1.0 if local.owner and piece.owner is local.owner else 0.5, piece)
@@ -112,7 +112,7 @@ def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
 
 
 def _adapted(site: Site, text: str, free: frozenset[str], missing: frozenset[str]) -> Iterator[str]:
-    """`text` with one of its names replaced by one that is in scope."""
+    """Yield `text` with one of its names replaced by one in scope."""
     if len(missing) > 1:
         return
     for old in missing or free & set(site.names):
@@ -140,7 +140,7 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, float]]:
-    """A variable or field counted, grown, emptied, or set to another."""
+    """Yield updates of a variable or attribute: increment, extend, clear, assign."""
     kind = site.kinds.name(path)
     if kind in ("int", "float"):
         yield from ((f"{path} += 1", 1.5), (f"{path} -= 1", 1.0), (f"{path} = 0", 0.5))
@@ -153,7 +153,7 @@ def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, flo
 
 
 def _of_object(site: Site, me: str, names: list[str]) -> Iterator[tuple[str, float]]:
-    """Fields set from parameters, own methods called, the base class's method called."""
+    """Yield assignments of parameters to attributes, calls of methods of the class, and of the base class's method."""
     if me:
         for name in site.local.parameters[1:]:
             yield f"{me}.{name} = {name}", 2.0 if name not in site.local.fields else 0.8
@@ -196,7 +196,7 @@ def _set_grown(path: str, others: list[str]) -> Iterator[tuple[str, float]]:
 
 
 def _pairs(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Every two different ones of `names`, `path` itself left out."""
+    """Yield all ordered pairs of different `names`, without `path`."""
     for key in names:
         for value in names:
             if key != value and path not in (key, value):

@@ -1,4 +1,4 @@
-"""A name that is not there replaced by the nearest of those that are, on the very object that was asked."""
+"""Replace a name that was not found by the most similar existing one in the same object or scope."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _replaced(site: Site, nodes: Iterable[ast.AST], names: tuple[str, str], boos
 
 
 def _part(site: Site, node: ast.AST, wrong: str, name: str) -> Iterator[Replacement]:
-    """The place of the name within `node`; none where the text is not what the tree says (old f-strings)."""
+    """Yield the replacement of the name within `node`; none if its position is unreliable (old f-strings)."""
     start, end = site.module.start(node), site.module.end(node)
     text = site.module.text[start:end]
     at = text.rfind(wrong) if isinstance(node, ast.Attribute) else text.find(wrong)

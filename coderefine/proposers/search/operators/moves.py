@@ -1,4 +1,4 @@
-"""Statements moved: within their block, into or out of one, into a loop's `else`."""
+"""Move statements: within their block, into or out of a block, into a loop's `else`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Module,
 
 
 def _moved(site: Site, at: int, text: str, weight: float) -> Edit:
-    """The statement taken out, and its lines put at the offset `at` as `text`."""
+    """Return an edit that removes the statement and inserts `text` at offset `at`."""
     return Edit((Replacement(*emit.lines_of(site.module, site.stmt), ""), Replacement(at, at, text)), weight)
 
 
 def _after(module: Module, stmt: ast.stmt) -> int | None:
-    """Offset of the line after a statement; None where the file ends without a line end."""
+    """Return the offset of the line after a statement; None if the file ends without a line end."""
     at = module.line_end(stmt.end_lineno or stmt.lineno)
     return at if module.text[:at].endswith("\n") else None
 
 
 def within(site: Site) -> Iterator[Edit]:
-    """A statement moved to another place of its block: its start, its end."""
+    """Move a statement to another position in its block."""
     module = site.module
     if len(site.siblings) < 3 or not module.alone(site.stmt) or not isinstance(site.stmt, SIMPLE):
         return
@@ -33,7 +33,7 @@ def within(site: Site) -> Iterator[Edit]:
 
 
 def _gaps(site: Site) -> Iterator[int]:
-    """Offsets before each other statement of the block, and after the last."""
+    """Yield the offsets before each other statement of the block, and after the last."""
     module, last = site.module, site.siblings[-1]
     others = [other for other in site.siblings if other is not site.stmt and module.alone(other)]
     for other in others:
@@ -45,7 +45,7 @@ def _gaps(site: Site) -> Iterator[int]:
 
 
 def outdent(site: Site) -> Iterator[Edit]:
-    """The last statements of a block moved out of it: behind it, one step less indented."""
+    """Move the last statements of a block out of it, after it and dedented by one level."""
     module, node, block = site.module, site.stmt, site.siblings
     parent = module.parents.get(node)
     if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS) or not module.alone(node):
@@ -66,7 +66,7 @@ def _behind(site: Site, parent: ast.stmt, text: str) -> Iterator[Edit]:
 
 
 def indent(site: Site) -> Iterator[Edit]:
-    """A statement moved into the block (loop, if, else) that ends before it or begins after it."""
+    """Move a statement into the block (loop, if, else) that ends before it or begins after it."""
     block = site.siblings
     if not site.module.alone(site.stmt) or site.stmt not in block:
         return
@@ -96,7 +96,7 @@ def _into_next(site: Site, after: ast.stmt) -> Iterator[Edit]:
 
 
 def _last_blocks(stmt: ast.stmt | None) -> Iterator[ast.stmt]:
-    """First statements of the blocks that end where `stmt` ends, outermost first."""
+    """Yield the first statements of the blocks that end where `stmt` ends, outermost first."""
     while stmt is not None and not isinstance(stmt, DEFINITIONS):
         blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(stmt, name, None))]
         blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
@@ -108,7 +108,7 @@ def _last_blocks(stmt: ast.stmt | None) -> Iterator[ast.stmt]:
 
 
 def loop_else(site: Site) -> Iterator[Edit]:
-    """A statement after a loop that should run only when the loop was not left by `break`, or the other way round."""
+    """Move a statement after a loop to the loop's `else`, or vice versa."""
     block = site.siblings
     if site.stmt not in block or not site.module.alone(site.stmt):
         return

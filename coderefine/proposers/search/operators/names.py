@@ -1,4 +1,4 @@
-"""Variables, attributes, methods and functions replaced by others that are in scope and fit."""
+"""Replace variables, attributes, methods and functions by others that are in scope and of a suitable kind."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ CONFUSED = (
 
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
-"""Exceptions that a value of the wrong kind ends in."""
+"""Exceptions that a value of the wrong kind causes."""
 
 
 @lru_cache(maxsize=20_000)
 def likeness(one: str, other: str) -> float:
-    """How easily one name is written for another: shared parts, shared letters, 0..1."""
+    """Return the similarity of two names, 0..1: common parts, common letters."""
     if not one or not other:
         return 0.0
     parts, others = set(one.lower().split("_")), set(other.lower().split("_"))
@@ -92,7 +92,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def variables(site: Site) -> Iterator[Edit]:
-    """A variable replaced by another local one, or by an attribute of `self`, that fits."""
+    """Replace a variable by another local one, or by an attribute of `self`, of a suitable kind."""
     for node in site.values:
         if isinstance(node, ast.Name) and not _called(site, node):
             for path, weight in _instead(site, node, node.id):
@@ -118,9 +118,9 @@ def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float
 
 
 def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
-    """Paths that may stand in place of `name`, and how well: more than 1 when known to be of the same kind.
+    """Yield paths that may replace `name`, with weights: more than 1 if known to be of the same kind.
 
-    Little, but not nothing, for another kind: the wrong name may be the very reason why the kinds differ.
+    Paths of another kind get a low weight, but not 0: the wrong name may be the reason why the kinds differ.
     """
     kind, misfit = site.kinds.of(node), 0.5 if site.raised & WRONG_KIND else 0.15
     prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
@@ -136,7 +136,7 @@ def _last(path: str) -> str:
 
 
 def everywhere(site: Site) -> Iterator[Edit]:
-    """All uses of a variable in the statement replaced by another one at once."""
+    """Replace all uses of a variable in the statement by another one."""
     uses: dict[str, list[ast.Name]] = {}
     for node in site.values:
         if isinstance(node, ast.Name):
@@ -194,7 +194,7 @@ def _like(site: Site, name: str) -> list[str]:
 
 
 def functions(site: Site) -> Iterator[Edit]:
-    """A called function replaced by another of this file, or by a built-in it is taken for."""
+    """Replace a called function by another one of this file, or by a builtin that it is often confused with."""
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
         if not isinstance(node, ast.Name):
@@ -209,7 +209,7 @@ def functions(site: Site) -> Iterator[Edit]:
 
 
 def _other_functions(site: Site, called: str, here: list[str]) -> dict[str, float]:
-    """What may be called instead; `here` are the functions of the file."""
+    """Return functions that may be called instead, with weights; `here`: the functions of the file."""
     reachable = site.local.globals
     options = {
         name: 4.0 for group in CONFUSED if called in group for name in group if name in BUILTINS or name in reachable
@@ -227,7 +227,7 @@ def _confused_builtins(name: str) -> list[str]:
 
 
 def globals_(site: Site) -> Iterator[Edit]:
-    """A name of the module replaced by another one that is spelled much alike or is also a constant."""
+    """Replace a global name by another one with a similar spelling, or a constant by another constant."""
     constants = [name for name in site.local.globals if name.isupper()]
     for node in site.exprs:
         if isinstance(node, ast.Name) and node.id in site.local.globals and not _called(site, node):
@@ -238,7 +238,7 @@ def globals_(site: Site) -> Iterator[Edit]:
 
 
 def receiver(site: Site) -> Iterator[Edit]:
-    """A missing or superfluous `self.` (or `cls.`)."""
+    """Add or remove `self.` (or `cls.`)."""
     me = site.local.receiver
     for node in site.nodes:
         if isinstance(node, ast.Name) and me and node.id in (*site.local.fields, *site.local.methods):
@@ -253,7 +253,7 @@ def receiver(site: Site) -> Iterator[Edit]:
 
 
 def field_of(site: Site) -> Iterator[Edit]:
-    """A missing or superfluous attribute, index or key after a value, as this file writes it elsewhere."""
+    """Add an attribute, index or key to a value, as the file has it elsewhere, or remove one."""
     for node in site.values:
         if isinstance(node, ast.Attribute | ast.Subscript) and _superfluous(site, node, node.value):
             yield from site.swap(node, site.code(node.value), 1.0)
@@ -273,7 +273,7 @@ def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
 
 
 def _tails(site: Site, name: str) -> dict[str, float]:
-    """What follows `name` elsewhere in the function or file: `.next`, `[0]`, `.items()`."""
+    """Return the suffixes of `name` elsewhere in the function or file, with weights: `.next`, `[0]`, `.items()`."""
     index = site.module.index
     known = index.attributes.get(name, {})
     tails = {f".{attr}": 2.0 for attr in known.get("read", ())} | {f".{attr}()": 2.0 for attr in known.get("bare", ())}
@@ -287,7 +287,7 @@ def _tails(site: Site, name: str) -> dict[str, float]:
 
 
 def targets(site: Site) -> Iterator[Edit]:
-    """The target of an assignment replaced by another variable or attribute, or the targets exchanged."""
+    """Replace the target of an assignment by another variable or attribute, or swap two targets."""
     for node in site.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and dotted(node):
             yield from _other_targets(site, node, dotted(node))

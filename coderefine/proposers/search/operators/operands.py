@@ -1,4 +1,4 @@
-"""Operators and operands of arithmetic, comparison and boolean expressions."""
+"""Edits of operators and operands of arithmetic, comparison and boolean expressions."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 
 
 def comparisons(site: Site) -> Iterator[Edit]:
-    """Another comparison operator in place of the one written."""
+    """Replace a comparison operator by another one."""
     for node in site.exprs:
         if isinstance(node, ast.Compare):
             left: ast.expr = node.left
-            denied = isinstance(site.module.parents.get(node), ast.UnaryOp)  # `not (a != b)`: nobody writes that
+            denied = isinstance(site.module.parents.get(node), ast.UnaryOp)  # `not (a != b)` is unusual
             for operator, right in zip(node.ops, node.comparators, strict=True):
                 old = COMPARE[type(operator)]
                 for new, weight in COMPARE_FOR[old].items():
@@ -82,7 +82,7 @@ def comparisons(site: Site) -> Iterator[Edit]:
 
 
 def arithmetic(site: Site) -> Iterator[Edit]:
-    """Another arithmetic or bit operator in place of the one written."""
+    """Replace an arithmetic or bitwise operator by another one."""
     for node in site.nodes:
         if isinstance(node, ast.BinOp):
             old = ARITH[type(node.op)]
@@ -98,7 +98,7 @@ def arithmetic(site: Site) -> Iterator[Edit]:
 
 
 def boolean(site: Site) -> Iterator[Edit]:
-    """`and` in place of `or`, and the other way round."""
+    """Replace `or` by `and`, or vice versa."""
     for node in site.exprs:
         if isinstance(node, ast.BoolOp):
             old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
@@ -110,7 +110,7 @@ def boolean(site: Site) -> Iterator[Edit]:
 
 
 def negation(site: Site) -> Iterator[Edit]:
-    """A missing or superfluous `not`, `-` or `~`."""
+    """Add or remove `not`, `-` or `~`."""
     for node in site.conditions:
         handed_on = _handed_on(node, site.module.parents.get(node))
         if not isinstance(node, ast.UnaryOp | ast.Constant) and not handed_on:
@@ -135,12 +135,12 @@ def _other_sign(site: Site, node: ast.expr) -> Iterator[Edit]:
 
 
 def _handed_on(node: ast.expr, parent: ast.AST | None) -> bool:
-    """Whether a value is passed under its own name: `f(strict=strict)`."""
+    """Return whether a value is passed to a keyword with the same name: `f(strict=strict)`."""
     return isinstance(parent, ast.keyword) and dotted(node).rsplit(".", 1)[-1] == parent.arg
 
 
 def operand_order(site: Site) -> Iterator[Edit]:
-    """Operands of an operation that is not symmetric, exchanged."""
+    """Swap the operands of an operation that is not commutative."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor):
@@ -155,7 +155,7 @@ def operand_order(site: Site) -> Iterator[Edit]:
 
 
 def dropped_operand(site: Site) -> Iterator[Edit]:
-    """One side of an operation alone."""
+    """Replace an operation by one of its operands."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp):
             small = isinstance(node.right, ast.Constant) and isinstance(node.op, ast.Add | ast.Sub)
@@ -210,7 +210,7 @@ def _grouped(site: Site, node: ast.BinOp) -> Iterator[Edit]:
 
 
 def _leaves(node: ast.expr) -> list[ast.expr]:
-    """Operands in the order they are written."""
+    """Return the operands of nested operations, from left to right."""
     return [*_leaves(node.left), *_leaves(node.right)] if isinstance(node, ast.BinOp) else [node]
 
 
@@ -227,7 +227,7 @@ def _grouped_bool(site: Site, node: ast.BoolOp) -> Iterator[Edit]:
 
 
 def by_one(site: Site) -> Iterator[Edit]:
-    """One more or one less, where an integer is an index, a bound, a count or a limit."""
+    """Add or subtract one where an integer is an index, a bound, a count or a limit."""
     for node in site.values:
         parent = site.module.parents.get(node)
         if isinstance(node, ast.Constant | ast.UnaryOp | ast.BoolOp | ast.Compare | ast.Lambda) or not (
@@ -251,7 +251,7 @@ def _one_after(node: ast.AST) -> int | None:
 
 
 def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
-    """How likely a whole number stands here; 0 for never."""
+    """Return a weight for the likelihood that `node` is an integer; 0 for never."""
     kind = site.kinds.of(node)
     if kind not in ("int", ""):
         return 0.0

@@ -1,4 +1,4 @@
-"""Values that a call makes: a lost call put back where None, a constant or a bare name stands."""
+"""Insert a missing call in place of None, a constant or a bare name."""
 
 from __future__ import annotations
 
