@@ -103,7 +103,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _simple(parts: list[ast.stmt], lines: list[str], limit: int) -> bool:
-    """Whether no function has `limit` decisions: by the words of its lines, else by its tree."""
+    """Return whether every function has fewer than `limit` decisions: by keywords in its lines, else by its tree."""
     running = [0, *accumulate(map(decisions, lines))]
     functions = [part for part in parts if type(part).__name__ in ("FunctionDef", "AsyncFunctionDef")]
     wordy = [part for part in functions if running[part.end_lineno or 0] - running[part.lineno - 1] >= limit]
@@ -111,7 +111,7 @@ def _simple(parts: list[ast.stmt], lines: list[str], limit: int) -> bool:
 
 
 def _weight(tree: ast.AST) -> int:
-    """Decision points below `tree`; functions inside it are counted too."""
+    """Count the decision points below `tree`, including nested functions."""
     total, pending = 0, [tree]
     while pending:
         node = pending.pop()
@@ -126,7 +126,7 @@ def _weight(tree: ast.AST) -> int:
 
 
 def _maintainable(parts: list[ast.stmt], lines: list[str], text: str, floor: float) -> bool:
-    """The text's bound with a sine that is not negative, for there are not too many comments."""
+    """Return whether the index is at least `floor`, given few enough comments for a non-negative sine."""
     strings = [part for part in parts if _string(part)]
     remarks = sum("#" in line for line in lines)
     remarks += sum((part.end_lineno or 0) - part.lineno + 1 for part in strings)
@@ -136,5 +136,5 @@ def _maintainable(parts: list[ast.stmt], lines: list[str], text: str, floor: flo
 
 
 def _string(part: ast.stmt) -> bool:
-    """A docstring, or another string that stands by itself."""
+    """Return whether `part` is a docstring or another string as a statement."""
     return type(getattr(part, "value", None)).__name__ in ("Constant", "JoinedStr") and type(part).__name__ == "Expr"

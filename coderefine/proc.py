@@ -92,7 +92,7 @@ def clean_env(
 ) -> dict[str, str]:
     """Our environment without `GIT_*` (a hook's index must not leak) and, unless `secrets`, without keys.
 
-    `passed`: names or globs of variables that may look like keys; what `hide` named stays hidden all the same.
+    `passed`: names or globs of variables that are kept although they look like keys, unless they were given to `hide`.
     """
     source = os.environ if base is None else base
     held = frozenset() if secrets else withheld(source, passed)

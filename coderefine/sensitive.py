@@ -13,7 +13,7 @@ WORDS = (
     "API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY",
     "PRIVATEKEY", "ACCESS_KEY", "ACCESSKEY", "CONNECTION_STRING", "CONN_STR", "WEBHOOK", "SESSION_COOKIE",
 )  # fmt: skip
-"""A variable with one of these in its name, in capitals, holds a secret."""
+"""A variable whose upper-cased name contains one of these holds a secret."""
 ENDS = ("_KEY", "_PAT", "_PWD", "_PW", "_PASS", "_AUTH", "_DSN", "_CREDS")
 """... and one whose name ends like this."""
 DATABASE = "DATABASE_URL"

@@ -41,7 +41,7 @@ class Comparer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All a proposer may know: values, so that a resumed run walks the same way.
+    """Input of a proposer: values only, so that a resumed run is deterministic.
 
     `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
     so far, refused ones included. `freedom`: the sandbox's step that failing tests need (see Ask). `trace`: the

@@ -54,7 +54,7 @@ NOT_STARTED = (126, 127)
 """Exit codes of a shell that cannot start a program."""
 
 LISTS = ("generalDiagnostics", "results", "issues", "diagnostics", "messages", "findings", "errors")
-"""Where JSON reports keep their remarks: pyright, bandit and semgrep, and others."""
+"""Keys of the list of findings in JSON reports: of pyright, bandit and semgrep, and others."""
 PATHS = ("path", "file", "filename", "file_path", "uri")
 LINES = ("line", "line_number", "lineno", "row", "startLine")
 RULES = ("rule", "code", "rule_id", "ruleId", "check_id", "test_id", "symbol", "message-id")

@@ -47,7 +47,7 @@ class Ruff:
 
 
 def _lintable(view: View, path: str) -> bool:
-    """Whether it is Python that still exists; ruff would report a deleted file as an input error."""
+    """Return whether `path` is an existing Python file; ruff reports a deleted file as an input error."""
     return path.endswith((".py", ".pyi")) and view.read(path) is not None
 
 

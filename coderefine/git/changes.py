@@ -169,9 +169,9 @@ def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str
 
 
 def _since(top: Path, remote: str, commit: str) -> str:
-    """Return what `commit` is compared with; "" when a remote has it already.
+    """Return the commit with which `commit` is compared; "" if a remote already has it.
 
-    A new branch, or one whose remote end is not known here, begins where it left what the remotes have.
+    For a new branch, or one whose remote commit is unknown here, this is the last commit that a remote has.
     """
     if not NOTHING.issuperset(remote) and (known := _commit(top, remote)):
         return known

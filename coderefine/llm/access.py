@@ -1,4 +1,4 @@
-"""Whether a model can be asked at all, found out without network and without heavy imports."""
+"""Check whether a model can be used, without network access and without heavy imports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from coderefine.errors import UsageError
 from coderefine.sensitive import LOGIN, is_secret
 
 LONG = 12
-"""Characters from which a value in the environment is a secret by its name; shorter ones may be ordinary words."""
+"""Minimum length of an environment variable's value that counts as a secret by the variable's name."""
 
 
 def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verdict:
-    """Whether a model can be asked at all, and if not, what to set. No network, no heavy import."""
+    """Return whether a model can be used, and if not, which setting is missing. No network, no heavy import."""
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
@@ -33,7 +33,7 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
 
 
 def check_price(config: Config) -> None:
-    """Raises UsageError where dollars are the only limit asked for and cannot be counted."""
+    """Raise UsageError if a limit in dollars is the only limit and the price is unknown."""
     if not config.cost_alone:
         return
     from coderefine.llm.budget import price
@@ -47,7 +47,7 @@ def check_price(config: Config) -> None:
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Secrets that are known by their place: the model's key, credentials in headers and in the environment."""
+    """Return the secrets in known places: the model's key, credentials in headers and in the environment."""
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
     named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
     logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
@@ -63,7 +63,7 @@ def _is_credential(header: str) -> bool:
 
 
 def _near(base_url: str | None) -> bool:
-    """Whether the server is on this machine or its own network, where keys are unusual."""
+    """Return whether the server is on this machine or in a private network, where keys are unusual."""
     host = urlsplit(base_url or "").hostname or ""
     try:
         return ip_address(host).is_private

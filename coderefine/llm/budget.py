@@ -1,4 +1,4 @@
-"""Limits on requests, tokens, money and time, checked before a request leaves; and what a request costs."""
+"""Limits on requests, tokens, money and time, checked before a request is sent; and the cost of a request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from coderefine.errors import BudgetError
 OPENAI = "https://api.openai.com/v1"
 
 LEAST_REPLY = 512
-"""Tokens below which a reply could not hold an edit: not worth a request."""
+"""Minimum number of reply tokens for a request: a shorter reply could not contain an edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Leave to send one request with at most `samples` answers of `reply_tokens` tokens each.
+    """Permission to send one request with at most `samples` answers of `reply_tokens` tokens each.
 
-    `usd`: what it may cost at most, None when the price is unknown.
+    `usd`: its maximum cost, None if the price is unknown.
     """
 
     prompt_tokens: int
@@ -31,15 +31,15 @@ class Grant:
 
     @property
     def worst(self) -> Cost:
-        """What the request may cost at most; its price stays unknown where it is."""
+        """The maximum cost of the request; `usd` is None if the price is unknown."""
         return Cost(1, self.prompt_tokens, self.reply_tokens * self.samples, self.usd)
 
 
 class Budget:
-    """What one run may still spend on its model. `spent` grows as requests are settled.
+    """The budget of one run for its model. `spent` grows as requests are settled.
 
-    `reserve` → send → `settle`; nothing else lets a request out. What is under way counts at its worst, so that
-    requests side by side cannot cross a limit together. `clock` gives seconds.
+    Every request is sent between `reserve` and `settle`. Pending requests count with their maximum cost, so that
+    parallel requests cannot exceed a limit together. `clock` returns seconds.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,11 +63,11 @@ class Budget:
         *,
         samples: int = 1,
     ) -> Grant:
-        """Leave to send, the reply's cap (and the number of samples) lowered to what the limits leave.
+        """Return permission to send a request; reply length and samples are reduced to what the limits allow.
 
-        `price` says what (prompt tokens, reply tokens) would cost in dollars, None when unknown. The grant
-        counts as spent until `settle`, `lose` or `release` is called with it.
-        Raises BudgetError naming the limit that the request could cross.
+        `price` returns the dollars for (prompt tokens, reply tokens), None if unknown. The grant counts as spent until
+        `settle`, `lose` or `release` is called with it.
+        Raises BudgetError with the limit that the request could exceed.
         """
         with self._lock:
             self._check_requests()
@@ -78,28 +78,28 @@ class Budget:
 
     @property
     def used(self) -> Cost:
-        """Spent, and what is under way at its worst: an unanswered request costs its ceiling until more is known."""
+        """The cost so far, including the maximum cost of pending requests."""
         with self._lock:
             return self._used
 
     def settle(self, cost: Cost, grant: Grant | None = None) -> None:
-        """Book what a request really cost, in place of what it was granted."""
+        """Record the actual cost of a request in place of its grant."""
         with self._lock:
             self.spent = self.spent + cost
             self._held = [held for held in self._held if held is not grant]
 
     def lose(self, grant: Grant) -> None:
-        """Book a request whose answer was lost: the server may have written all of it."""
+        """Record the maximum cost of a request whose answer was lost: the server may bill all of it."""
         self.settle(grant.worst, grant)
 
     def release(self, grant: Grant) -> None:
-        """The request came to nothing: the server did not answer it, or answered with an error."""
+        """Record no cost for a request that the server did not answer, or answered with an error."""
         self.settle(Cost(), grant)
 
     def _granted(
         self, prompt_tokens: int, reply_tokens: int, price: Callable[[int, int], float | None], samples: int
     ) -> Grant:
-        """As many samples as fit, at least one."""
+        """Grant as many samples as the limits allow, at least one."""
         room = self._room(prompt_tokens, reply_tokens)
         least = min(reply_tokens, LEAST_REPLY)
         samples = max(1, samples if room is None else min(samples, room // max(1, least)))
@@ -115,11 +115,11 @@ class Budget:
 
     @property
     def _used(self) -> Cost:
-        """Spent, or under way at its worst."""
+        """Return the cost so far, including the maximum cost of pending requests; call with the lock held."""
         return sum((grant.worst for grant in self._held), self.spent)
 
     def pause(self, seconds: float) -> None:
-        """Raises BudgetError when a wait of `seconds` would outlast the time limit."""
+        """Raise BudgetError if a pause of `seconds` would exceed the time limit."""
         left = self.seconds_left
         if left is not None and seconds >= left:
             raise BudgetError(
@@ -137,7 +137,7 @@ class Budget:
             raise BudgetError("seconds", f"the {self.limits.seconds:g} s of --timeout are used up")
 
     def _room(self, prompt_tokens: int, reply_tokens: int) -> int | None:
-        """Tokens left for answers; None without a limit."""
+        """Return the tokens left for answers; None without a limit."""
         limit = self.limits.tokens
         if limit is None:
             return None
@@ -166,10 +166,10 @@ class Budget:
 
 
 def price(model: str, base_url: str | None, prompt: int, completion: int, cached: int = 0) -> float | None:
-    """Dollars for `prompt` tokens (of which `cached` came from the provider's cache) and `completion` tokens.
+    """Return the price in dollars of `prompt` tokens (`cached` of them from a cache) and `completion` tokens.
 
-    None when the list does not know the server or the model: the name alone proves nothing, since a local
-    server may use any name.
+    None if server or model is not in the price list; the name of the model is not enough, since a local server may use
+    any name.
     """
     from genai_prices import Usage, calc_price
 

@@ -1,4 +1,4 @@
-"""Asks the model: recalls, redacts, reserves, sends, tries again, remembers — in this order."""
+"""Send requests to the model: look up recorded answers, redact, reserve budget, send, retry, record, in this order."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from coderefine.llm.transport import OpenAITransport
 
 LONGEST_WAIT = 60.0
-"""Seconds: a server that asks for a longer pause is not asked again."""
+"""Seconds of the longest pause a server may request; after a longer one the request fails."""
 
 TOO_LONG = "too long"
-"""`Answer.finish` of a request that the model could not read: remembered, so that it is not sent again."""
+"""`Answer.finish` of a request that was too long for the model; recorded so that it is not sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Transport retries: `tries` in all, pauses of `base`·2ⁿ seconds with full jitter, at most `ceiling`."""
+    """Transport retries: `tries` in total, with pauses of `base`·2ⁿ seconds, at most `ceiling`, with full jitter."""
 
     tries: int = 4
     base: float = 0.5
     ceiling: float = 20.0
 
     def pause(self, failed: int, asked: float | None) -> float:
-        """Seconds before the next try, after `failed` of them; what the server asked for comes first."""
+        """Return the seconds before the next try, after `failed` tries; `asked`: the server's request has priority."""
         if asked is not None:
             return asked
         return random.uniform(0.5, 1.0) * min(self.ceiling, self.base * 2.0 ** (failed - 1))
@@ -63,7 +63,7 @@ Price = Callable[[str, str | None, int, int, int], float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A request as it may leave, the model it goes to, and the key of its answer."""
+    """A redacted request, its model, and the key under which the answer is recorded."""
 
     request: Request
     model: str
@@ -71,11 +71,10 @@ class _Prepared:
 
 
 class Client:
-    """One run's access to its models.
+    """Access of one run to its models.
 
-    `memory` keeps answers between runs; with `replay` nothing is ever sent. `show` sees every request as it
-    leaves, secrets already replaced; with `preview` that is all that happens. `price` and `backoff` are for tests
-    and special contracts.
+    `memory`: stores answers between runs; with `replay` nothing is sent. `show`: called with every redacted request
+    before it is sent; with `preview` it is then not sent. `price` and `backoff` are for tests and special contracts.
     """
 
     def __init__(
@@ -114,9 +113,9 @@ class Client:
 
     @property
     def spent(self) -> Cost:
-        """What the run has cost so far; answers recalled from an interrupted run count as paid then.
+        """The cost of the run so far; answers recorded in an interrupted run count with their cost then.
 
-        What is under way counts at its ceiling, for as long as the answer is not here.
+        Pending requests count with their maximum cost until they are answered.
         """
         return self.budget.used
 
@@ -125,30 +124,30 @@ class Client:
         return Verdict(ok=True) if self._replay else configured(self._config, {self._config.api_key_env: self._key})
 
     def preload(self) -> threading.Thread:
-        """Import openai and open the client in a thread (about 0.7 s), behind whatever runs meanwhile."""
+        """Import openai and open the client in a background thread (about 0.7 s)."""
         thread = threading.Thread(target=self._connected, name="preload-openai", daemon=True)
         if self.ready and not self._replay:
             thread.start()
         return thread
 
     def ask(self, request: Request) -> Answer:
-        """The model's answer, placeholders already turned back into what they stand for.
+        """Return the model's answer, with placeholders replaced by the original secrets.
 
-        Raises BudgetError before a limit is crossed, ModelError for a final no (TooLongError when a shorter
-        request may do), ReplayMissError when only recorded answers are allowed and this one was never recorded.
+        Raises BudgetError before a limit is exceeded, ModelError for a permanent failure (TooLongError if a shorter
+        request may succeed), ReplayMissError if only recorded answers are allowed and there is none.
         """
         return self._fulfil(self._prepared(request))
 
     def gives_one(self, model: str | None) -> bool:
-        """Whether `model` (None: the configured one) has been seen to give one answer where several were wanted."""
+        """Return whether `model` (None: the configured one) once gave one answer to a request for several."""
         return (model or self._config.model or "") in self._single
 
     def sample(self, request: Request, number: int, *, fill: bool = True) -> Generator[Answer, None, None]:
-        """Up to `number` answers to the same request, in an order that does not depend on time.
+        """Yield up to `number` answers to the same request, in a deterministic order.
 
-        One request with its prompt paid once where the server can give several answers. With `fill` the missing
-        ones are asked for side by side, and those still under way are not waited for when the iterator is closed.
-        Raises what `ask` raises.
+        If the server can give several answers, this is one request, whose prompt is paid once. With `fill` the missing
+        ones are requested in parallel; closing the iterator does not wait for pending ones. Raises the same errors as
+        `ask`.
         """
         model = request.model or self._config.model or ""
         together = 1 if model in self._single else number
@@ -167,13 +166,13 @@ class Client:
             try:
                 answer = future.result()
             except BudgetError:
-                # The others were counted at their worst: once they are paid there may be room.
+                # The others were counted with their maximum cost: once they are settled there may be budget left.
                 wait(asked)
                 answer = self._fulfil(one)
             yield answer
 
     def _prepared(self, request: Request) -> _Prepared:
-        """`request` without secrets, with the key it is remembered by."""
+        """Redact `request` and compute the key of its recorded answer."""
         model = request.model or self._config.model or ""
         texts = (replace(message, text=self._redactor.clean(message.text)) for message in request.messages)
         clean = replace(request, messages=tuple(texts))
@@ -194,11 +193,11 @@ class Client:
         return replace(answer, text=restore(answer.text), others=others)
 
     def redact(self, text: str) -> str:
-        """`text` with secrets replaced: for replies of the model that people will read."""
+        """Replace secrets in `text`, a reply of the model that will be displayed."""
         return self._redactor.clean(text)
 
     def models(self) -> tuple[str, ...]:
-        """Names of the models that the server offers (for `doctor`). Raises ModelError with the reason."""
+        """Return the names of the server's models (for `doctor`). Raises ModelError with the reason."""
         try:
             return self._connected().models()
         except TransientError as error:
@@ -250,7 +249,7 @@ class Client:
         return answer
 
     def _persist(self, request: Request, model: str) -> tuple[Answer, Grant]:
-        """Try until it is answered, the transport budget is used up, or the failure is final."""
+        """Send `request` until it is answered, the retries are used up, or the failure is permanent."""
         failed = 0
         while True:
             outcome = self._outcome(request, model)
@@ -292,7 +291,7 @@ class Client:
         return replace(answer, usd=usd), grant
 
     def _unanswered(self, error: BaseException, grant: Grant) -> None:
-        """Book at its ceiling what the server may be paid for; nothing for what it refused or never got."""
+        """Settle a failed request: with its maximum cost if the server may bill it, else with none."""
         late = isinstance(error, (LateAnswerError, OutOfTimeError))
         refused = isinstance(error, (UnsupportedError, ModelError, BudgetError)) and not late
         if refused or (isinstance(error, TransientError) and not error.billed):
@@ -302,7 +301,7 @@ class Client:
             self._listen(Event("spent", "answer lost", cost=self.spent))
 
     def _wait(self, error: TransientError, failed: int) -> None:
-        """Pause before the next try. Raises ModelError when it has to be the end."""
+        """Pause before the next try. Raises ModelError if there is none."""
         reason = self._redactor.scrub(str(error))
         pause = self._backoff.pause(failed, error.after)
         if self._closed:
@@ -342,9 +341,9 @@ class Client:
 
 
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:
-    """Start `call(given)` in a daemon thread: the end of the program ends it.
+    """Start `call(given)` in a daemon thread, which does not keep the program from ending.
 
-    The threads of an executor would be waited for, however long a server is silent.
+    The program would wait for the threads of an executor, however long a server does not answer.
     """
     from concurrent.futures import Future
 
@@ -353,7 +352,7 @@ def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Resul
     def run() -> None:
         try:
             future.set_result(call(given))
-        except BaseException as error:  # not ours to judge: it is raised where the result is wanted
+        except BaseException as error:  # any error is raised again where the result is read
             future.set_exception(error)
 
     threading.Thread(target=run, name="sample", daemon=True).start()

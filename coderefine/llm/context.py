@@ -1,4 +1,4 @@
-"""Chooses what of the repository a model is shown, and lays it out: stable parts first, evidence last."""
+"""Select the parts of the repository that a model is shown, and order them: stable parts first, evidence last."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ from coderefine.llm.selection import Selection, Trace
 from coderefine.source import decode, syntax
 
 TESTS = 1_500
-"""Characters of failing tests."""
+"""Maximum number of characters of failing tests."""
 
 SHARED = 1_500
-"""Characters of conftest.py files and of helpers in other test modules."""
+"""Maximum number of characters of conftest.py files and of helpers in other test modules."""
 
 LONGEST = 8_800
-"""Characters of all that is shown, beyond which fewer tests are: with what else a request says, 10,000."""
+"""Characters of the whole context above which fewer tests are shown; a request has then about 10,000."""
 
 LEAST = 600
-"""Characters of each test module that are shown in any case."""
+"""Minimum number of characters shown of each test module."""
 
 USERS = 6_500
-"""Characters of tests that use what does not exist yet: they are what is asked for."""
+"""Maximum number of characters of tests that use missing symbols: these tests specify the requested code."""
 
 SEARCHED = 4_000
-"""Characters of each part of a failure that are searched for what is missing."""
+"""Maximum number of characters of each part of a failure that are searched for missing symbols."""
 
 GIVEN = 10_000
-"""Characters of each file that a task gives to be read."""
+"""Maximum number of characters of each read-only file of a task."""
 
 WIDER = 1.6
-"""How much more of tests and results is shown once there is progress: all that is left, then."""
+"""Factor for the size of tests and results once there is progress, when all remaining failures are shown."""
 
 LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave that mark out of edits."
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """How to look at the tree under repair: `text` gives a file (None: no such text), `prefix` is the project's
-    folder in it ("." for the top), `is_test` and `writable` answer for a path. `always`: files shown in any case.
-    `listing`: the files in a folder. `needed`: (path, name) of definitions that the model asked for; without a name
-    the file."""
+    """Access to the tree under repair.
+
+    `text` returns a file (None: no such text file). `prefix`: the project's folder in it ("." for the top). `is_test`,
+    `writable`: predicates of a path. `always`: files that are always shown. `listing` returns the files in a folder.
+    `needed`: (path, name) of definitions that the model requested; an empty name stands for the file.
+    """
 
     top: Path
     prefix: str
@@ -62,13 +64,13 @@ class Repository:
     needed: tuple[tuple[str, str], ...] = ()
 
     def is_code(self, path: str) -> bool:
-        """Whether `path` is the project's own code, which may be shown and edited."""
+        """Return whether `path` is the project's own code, which may be shown and edited."""
         return _relative(path) and not self.is_test(path) and self.writable(path)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is shown. `shown` are the paths whose code is in it."""
+    """The parts of the context. `shown`: paths whose code is in it."""
 
     code: str
     tests: str
@@ -88,13 +90,12 @@ def gather(
     *,
     wide: bool = False,
 ) -> Context:
-    """The context for clearing `findings`. Only the last part depends on anything but source text.
+    """Build the context for repairing `findings`. Only the last part depends on more than source text.
 
-    Where all of it is too long, the length of the last part decides how many of the tests are shown.
+    If it is too long, the length of the last part determines how many of the tests are shown.
 
-    `room`: the share of the usual size that there is room for, at most 1. `trace` gives what the failing tests
-    executed (None: not known); it costs a run and is asked only where not all code is shown anyway.
-    `wide`: show all remaining failures.
+    `room`: the available share of the usual size, at most 1. `trace` returns what the failing tests executed (None:
+    unknown); it needs a test run and is called only if not all code is shown. `wide`: show all remaining failures.
     """
     witness = Witness(repository.top, cases, repository.text)
     project = Project(repository.text, repository.prefix, repository.listing)
@@ -139,12 +140,12 @@ def text_of(data: bytes | None) -> str | None:
 
 
 def _test_file(finding: Finding, case: Case | None) -> str:
-    """The file of the finding's test."""
+    """Return the file of the finding's test."""
     return case.path if case and case.path else finding.path
 
 
 def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
-    """The finding's test, with all that is known of its failure."""
+    """Return the finding's test with all details of its failure."""
     case = cases.get(finding.symbol)
     failure = case.failure if case else None
     parts = [finding.message, finding.evidence]
@@ -157,7 +158,7 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
 
 
 def _pointed(findings: Sequence[Finding], cases: Mapping[str, Case]) -> tuple[tuple[str, int], ...]:
-    """(path, line) of the frames of all failures, innermost first, then of the other findings."""
+    """Return (path, line) of the frames of all failures, innermost first, then of the other findings."""
     found: dict[tuple[str, int], None] = {}
     for finding in findings:
         case = cases.get(finding.symbol)
@@ -177,7 +178,7 @@ def _tests(
     things: Sequence[MissingSymbol],
     most: int,
 ) -> dict[str, str]:
-    """The failing tests' source by test file, and tests that use what is missing."""
+    """Return the source of the failing tests by test file, and of tests that use missing symbols."""
     ids: dict[str, list[str]] = {}
     lines: dict[str, set[int]] = {}
     for finding in failing:
@@ -195,7 +196,7 @@ def _tests(
 
 
 def _helpers(tests: Mapping[str, str], project: Project, repository: Repository) -> dict[str, str]:
-    """Functions and constants of other test modules that the shown tests use."""
+    """Return the functions and constants of other test modules that the shown tests use."""
     wanted: dict[str, set[ast.stmt]] = {}
     for path, source in tests.items():
         tree = syntax(source)
@@ -208,7 +209,7 @@ def _helpers(tests: Mapping[str, str], project: Project, repository: Repository)
 
 
 def _shortened(texts: dict[str, str], most: int) -> dict[str, str]:
-    """The texts with the longest ones cut, as far as all of them have more than `most` characters together."""
+    """Cut the longest texts until all together have at most `most` characters."""
     for path in sorted(texts, key=lambda path: -len(texts[path])):
         over = sum(map(len, texts.values())) - most
         if over > 0:

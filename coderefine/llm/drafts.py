@@ -1,4 +1,4 @@
-"""Tests drafted by a model from what is asked for, before and apart from what is then written."""
+"""Let a model draft tests from the request, before and independently of the implementation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
-    """A test module for `task.wanted[0]` as `read` has it at the start; "" when the model has none to offer.
+    """Return a test module for `task.wanted[0]`, given its state in `read`; "" if the model's answer has none.
 
-    Raises what `Client.ask` raises.
+    Raises the errors of `Client.ask`.
     """
     path = task.wanted[0]
     before = read(path)
@@ -36,25 +36,25 @@ def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
 
 
 def module_of(path: str, prefix: str) -> str:
-    """The dotted name of the module at `path` in the project at `prefix` (".": the top)."""
+    """Return the dotted name of the module at `path` in the project at `prefix` (".": the top)."""
     inner = path.removeprefix(f"{prefix}/").removeprefix("src/")
     parts = PurePosixPath(inner).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _tests(reply: str) -> str:
-    """The first code block that holds tests."""
+    """Return the first code block with tests."""
     return next((block for block in BLOCK.findall(THOUGHT.sub("", reply)) if tests_in(block)), "")
 
 
 def tests_in(text: str) -> frozenset[str]:
-    """The names of the test functions in `text`; none when it does not parse."""
+    """Return the names of the test functions in `text`; none if it does not parse."""
     tree = syntax(text)
     return frozenset(node.name for node in ast.walk(tree) if _is_test(node)) if tree else frozenset()
 
 
 def without(text: str, names: Collection[str]) -> str:
-    """`text` without the test functions `names`, and without the imports that nothing uses then."""
+    """Remove the test functions `names` from `text`, and imports that are then unused."""
     tree = syntax(text)
     gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
     left = _cut(text, gone)
@@ -62,7 +62,7 @@ def without(text: str, names: Collection[str]) -> str:
 
 
 def _idle(text: str) -> list[ast.stmt]:
-    """The imports of `text` that nothing in it uses."""
+    """Return the unused imports of `text`."""
     tree = syntax(text)
     if tree is None:
         return []
@@ -75,7 +75,7 @@ def _brings(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 
 def _cut(text: str, gone: Collection[ast.stmt]) -> str:
-    """`text` without the statements `gone`, their decorators, and the blank lines above them."""
+    """Remove the statements `gone`, their decorators, and the blank lines above them from `text`."""
     lines = text.split("\n")
     for node in sorted(gone, key=lambda node: node.lineno, reverse=True):
         first = min((node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ())))) - 1

@@ -1,4 +1,4 @@
-"""Lays the blocks of a reply over files: every one in exactly one place, or none at all."""
+"""Apply the blocks of a reply to files: each one at exactly one position, or none at all."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Lines = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files that edits apply to.
+    """The files to which edits apply.
 
-    `read` gives a file's bytes, None when there is none; `creatable` says why a new file may not be made
-    there (None: it may); `shown` are the paths that the model was shown.
+    `read` returns the bytes of a file, None if there is none; `creatable` returns why a new file may not be created
+    at a path (None: it may); `shown`: paths that the model was shown.
     """
 
     read: Callable[[str], bytes | None]
@@ -35,7 +35,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a block goes: lines `first` to `last` (exclusive) of the file, and what comes there, line ends included."""
+    """Position of a block: lines `first` to `last` (exclusive) of the file, and their new text with line ends."""
 
     block: Block
     first: int
@@ -44,11 +44,10 @@ class Place:
 
 
 def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
-    """New bytes by path.
+    """Return the new bytes by path.
 
-    Raises ReplyError naming each block that has no single place, with what is really there; it can be
-    sent back to the model (a PartlyUsableError, which has the other blocks, where some are fine). Raises
-    NothingToApplyError when the files would stay as they are.
+    Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position; if other
+    blocks do, it is a PartlyUsableError, which contains these. Raises NothingToApplyError if no file would change.
     """
     grouped: dict[str, list[Block]] = {}
     for block in blocks:
@@ -64,7 +63,7 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
 
 
 def _file(path: str, blocks: Sequence[Block], tree: Tree, faults: dict[int, str]) -> bytes:
-    """The file with its blocks in it; what is wrong with a block goes into `faults` by the block's number."""
+    """Return the file with its blocks applied; store errors in `faults` by the number of the block."""
     data = tree.read(path)
     try:
         return _created(path, blocks, tree) if data is None else _edited(path, data, blocks, faults)
@@ -74,7 +73,7 @@ def _file(path: str, blocks: Sequence[Block], tree: Tree, faults: dict[int, str]
 
 
 def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
-    """The error that names the faults, once where several blocks share one, and holds the blocks that are fine."""
+    """Return the error with all different faults; it contains the blocks without faults."""
     text = "\n".join(dict.fromkeys(faults.values()))
     fine = tuple(block for block in blocks if block.number not in faults)
     if not fine:
@@ -84,7 +83,7 @@ def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
 
 
 def _resolve(block: Block, tree: Tree) -> str:
-    """The path a block means: as written, else the only shown file whose path ends like it."""
+    """Return the path of a block: as written, else the only shown file whose path ends with it."""
     path = block.path
     if not path:
         if len(tree.shown) == 1:
@@ -120,9 +119,9 @@ def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:
 
 
 def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, str]) -> bytes:
-    """The file with the blocks in it; what is wrong with one of them goes into `faults` by its number.
+    """Return the file with the blocks applied; store errors in `faults` by the number of the block.
 
-    Raises ReplyError for what is wrong with all of them.
+    Raises ReplyError for errors that concern all blocks.
     """
     source = decode(data)
     if source is None:
@@ -146,7 +145,7 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, s
 
 
 def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> Place | None:
-    """The place of `block`, None when it has none: why not goes into `faults`."""
+    """Return the position of `block`; None if it has none, with the reason stored in `faults`."""
     try:
         return _place(block, path, lines)
     except ReplyError as fault:
@@ -155,9 +154,9 @@ def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> Pl
 
 
 def _place(block: Block, path: str, lines: Lines) -> Place:
-    """The one place of `block`. Raises ReplyError when there is none or more than one.
+    """Return the only position of `block`. Raises ReplyError if there is none or more than one.
 
-    Where code holds divider lines, the reading with the longest search that occurs in the file is meant.
+    If the code contains divider lines, the longest possible search text that occurs in the file is used.
     """
     bare = tuple(line.rstrip("\r\n") for line in lines)
     readings = _readings(block, lines)
@@ -180,7 +179,7 @@ def _place(block: Block, path: str, lines: Lines) -> Place:
 
 
 def _whole(block: Block, path: str, lines: Lines) -> Place:
-    """All of an empty file."""
+    """Return the position that covers an empty file. Raises ReplyError if the file is not empty."""
     if any(line.strip() for line in lines):
         raise ReplyError(
             f"Block {block.number}: {path} exists, so SEARCH must hold the lines to change; "
@@ -190,9 +189,9 @@ def _whole(block: Block, path: str, lines: Lines) -> Place:
 
 
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
-    """Every way to read the block, the longest search first.
+    """Return all possible (search, replace) pairs of the block, the longest search text first.
 
-    The mark of executed lines is taken off, unless it is in the file itself.
+    The mark of executed lines is removed, unless it is in the file itself.
     """
     marked = not any(MARKED.search(line) for line in lines)
     splits = [tuple(MARKED.sub("", part) if marked else part for part in split) for split in block.splits]
@@ -201,18 +200,18 @@ def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
 
 
 def _bare(text: str) -> Lines:
-    """The lines of `text` without their ends."""
+    """Return the lines of `text` without line ends."""
     return tuple(line.rstrip("\r\n") for line in LINE.findall(text))
 
 
 def _matches(search: Lines, bare: Lines) -> list[int]:
-    """Indices where the lines of `search` stand one after the other."""
+    """Return the indices at which the lines of `search` occur consecutively."""
     length = len(search)
     return [at for at in range(len(bare) - length + 1) if bare[at] == search[0] and bare[at : at + length] == search]
 
 
 def _with_line_ends(new: Lines, old: Lines) -> Lines:
-    """`new` with the line ends of what it replaces; a missing final line end stays missing."""
+    """Return `new` with the line ends of the replaced lines; a missing final line end stays missing."""
     ends = [line[len(line.rstrip("\r\n")) :] for line in old]
     usual = next((end for end in ends if end), "\n")
     last = ends[-1] if ends else usual
@@ -220,7 +219,7 @@ def _with_line_ends(new: Lines, old: Lines) -> Lines:
 
 
 def _not_found(block: Block, path: str, bare: Lines) -> str:
-    """Why SEARCH was not found: already applied, or the closest real lines."""
+    """Describe why SEARCH was not found: already applied, or the most similar lines of the file."""
     head = f"Block {block.number} ({path}): "
     search, new = block.splits[0]
     wanted = _bare(new)

@@ -1,4 +1,4 @@
-"""What the tools report, as a model needs it: values, frames and locals; noise and repetition cut."""
+"""Format the reports of the tools for a model: values, frames and locals, without noise and repetition."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from coderefine.llm.selection import Trace
 from coderefine.sensitive import shortened
 
 IN_FULL = 4
-"""Failures described in full; the others of the same kind get a line."""
+"""Maximum number of failures described in full; the others of the same kind get one line."""
 
 WIDE = 12
-"""Failures described in full once there is progress."""
+"""Maximum number of failures described in full once there is progress."""
 
 LINES = 8
-"""Lines for failing tests that are not described in full."""
+"""Maximum number of lines for failing tests that are not described in full."""
 
 REMARKS = 25
-"""Lines for findings of other gates."""
+"""Maximum number of lines for findings of other gates."""
 
 MOST = 1_600
-"""Characters of failing tests described in full, the first one whatever its length."""
+"""Maximum number of characters of failures described in full; the first one is always included."""
 
 BRIEF = 800
-"""Characters up to which a failure is brief: those come first."""
+"""Characters up to which a failure counts as short; short ones come first."""
 
 NEAR = 5
-"""Passing tests that are named."""
+"""Maximum number of passing tests that are named."""
 
 EACH = 1_600
 OUTPUT = 600
@@ -41,7 +41,7 @@ FRAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where the evidence comes from: the repository's top, each failing test's result, and the files' text."""
+    """Sources of the evidence: the repository's top, the results of the tests, and the texts of the files."""
 
     top: Path
     cases: Mapping[str, Case]
@@ -53,7 +53,7 @@ class Witness:
 
 
 def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: bool) -> str:
-    """All `findings` as text, failing tests first, about `most` characters of them in full."""
+    """Format all `findings` as text, failing tests first, with about `most` characters of full descriptions."""
     in_full: list[Finding] = []
     texts: list[str] = []
     for finding in leading(findings, witness, wide=wide):
@@ -67,9 +67,9 @@ def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: 
 
 
 def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> list[Finding]:
-    """The few test failures worth describing in full: one of each kind first, then one of each test function.
+    """Select the few test failures to describe in full: one of each kind first, then one of each test function.
 
-    Two failures are of one kind when the same exception comes out of the same function.
+    Two failures are of the same kind if the same function raised the same exception.
     """
 
     def is_long(finding: Finding) -> bool:
@@ -97,8 +97,10 @@ def _first_of_each(findings: Iterable[Finding], key: Callable[[Finding], object]
 
 
 def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> str:
-    """A line for each file with passing tests near the edit: those that execute the same code, else those of the
-    same files that are called most like the failing ones."""
+    """Return a line for each file with passing tests near the edit.
+
+    These execute the same code; if there are none, they are those of the same files with the most similar names.
+    """
     near = (trace and trace.near) or _same_file(cases, failing)
     named: dict[str, list[str]] = {}
     for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
@@ -108,7 +110,7 @@ def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequ
 
 
 def _same_file(cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
-    """The passing tests of the same files, those called most like the failing ones first."""
+    """Return the passing tests of the same files, those with names most similar to the failing ones first."""
     files = {finding.symbol.partition("::")[0] for finding in failing}
     words = _words(" ".join(finding.symbol for finding in failing))
     passing = (test for test, case in cases.items() if case.status is Status.PASSED)
@@ -121,7 +123,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _in_full(finding: Finding, witness: Witness) -> str:
-    """The failure of a test: its message, the frames in the project, and what was printed."""
+    """Describe the failure of a test: its message, the frames in the project, and the captured output."""
     name = finding.symbol or finding.where
     failure = witness.failure(finding)
     if failure is None:
@@ -135,13 +137,13 @@ def _in_full(finding: Finding, witness: Witness) -> str:
 
 
 def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
-    """The innermost frames in the project; the test's own only for its locals, since its source is shown."""
+    """Return the innermost frames in the project; those of the test only if they have locals."""
     inside = [frame for frame in frames if not Path(frame.path).is_absolute()]
     return [frame for frame in inside if frame.path != test_path or frame.locals][-FRAMES:]
 
 
 def _message(failure: Failure) -> str:
-    """Exception, message and assertion, each thing once."""
+    """Return exception, message and assertion without repetition."""
     message, detail = failure.message.strip(), failure.assertion.strip()
     # Without the exception's name where the assertion repeats the rest.
     bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ")
@@ -154,7 +156,7 @@ def _message(failure: Failure) -> str:
 
 
 def _frame(frame: Frame, witness: Witness) -> str:
-    """A frame with its source line and the locals."""
+    """Format a frame with its source line and the locals."""
     lines = (witness.text(frame.path) or "").split("\n")
     source = _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
     shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:LOCALS]]
@@ -172,7 +174,7 @@ def _lines(prefix: str, findings: Sequence[Finding], witness: Witness, most: int
 
 
 def _in_a_line(prefix: str, finding: Finding, witness: Witness) -> str:
-    """A failing test after `prefix`, or the finding of another gate with its advice."""
+    """Format a failing test, or the finding of another gate with its advice, in one line after `prefix`."""
     failure = witness.failure(finding)
     message = failure.message if failure else finding.message
     if prefix:

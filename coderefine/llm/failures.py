@@ -1,4 +1,4 @@
-"""Tells the server's failures apart: try again, send it differently, or stop with one clear line."""
+"""Classify failures of the server: try again, change the request, or stop with a one-line message."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from openai import APIStatusError
 
 OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options", "response_format", "n")
-"""Parts of a request that some servers do not know; each is left out once a server says so."""
+"""Parts of a request that some servers do not support; each is left out once a server has refused it."""
 
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
-"""What httpx raises before a request can have reached the server; after anything else it may be answered and billed."""
+"""Exceptions of httpx before a request can have reached the server; after others it may be answered and billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 
 
 class TransientError(Exception):
-    """Worth another try. `after`: seconds the server asks to wait; `billed`: the answer may be under way."""
+    """A temporary failure. `after`: seconds the server asks to wait; `billed`: the request may be billed."""
 
     def __init__(self, reason: str, after: float | None = None, *, billed: bool = False) -> None:
         super().__init__(reason)
@@ -34,15 +34,15 @@ class TransientError(Exception):
 
 
 class LateAnswerError(ModelError):
-    """A request that was sent and not answered in time: it may have to be paid for."""
+    """A request was sent but not answered in time; it may be billed."""
 
 
 class OutOfTimeError(BudgetError):
-    """The run's time was over before a request that was sent was answered: it may have to be paid for."""
+    """The run's time limit was reached before a sent request was answered; it may be billed."""
 
 
 class UnsupportedError(Exception):
-    """The server does not know this optional part of the request."""
+    """The server does not support this optional part of the request."""
 
     def __init__(self, part: str) -> None:
         super().__init__(part)
@@ -59,9 +59,9 @@ class Target:
 
 
 def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
-    """What `error`, raised by openai or below it, means: TransientError, UnsupportedError or ModelError.
+    """Convert `error`, raised by openai or httpx, to a TransientError, UnsupportedError or ModelError.
 
-    `sent` names the optional parts that the request had.
+    `sent`: the optional parts of the request.
     """
     import openai
 
@@ -93,7 +93,7 @@ def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> E
 
 
 def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
-    """The line for an answer that no repetition will change, None for the others."""
+    """Return the message for a permanent failure, None for others."""
     status, whole, model = error.status_code, f"{error.code} {reason}", target.model
     lines = (
         (
@@ -126,7 +126,7 @@ def _unsupported(error: APIStatusError, reason: str, sent: frozenset[str]) -> st
 
 
 def _server_message(error: APIStatusError) -> str:
-    """The server's own message, in one short line."""
+    """Return the server's message in one short line."""
     body = error.body
     message = body.get("message") if isinstance(body, dict) else body
     if isinstance(message, str) and not message.lstrip().startswith("<"):
@@ -140,7 +140,7 @@ def _line(text: str, most: int = 200) -> str:
 
 
 def retry_after(headers: object) -> float | None:
-    """Seconds to wait as `Retry-After` says (a number or an HTTP date, RFC 9110 section 10.2.3)."""
+    """Return the seconds to wait according to `Retry-After` (a number or an HTTP date, RFC 9110 section 10.2.3)."""
     get = getattr(headers, "get", lambda _: None)
     precise, plain = get("retry-after-ms"), get("retry-after")
     try:
@@ -163,6 +163,6 @@ def _until(date: str) -> float | None:
 
 
 def check_filter(finish: str) -> None:
-    """Raises ModelError for an answer that the provider's filter cut."""
+    """Raise ModelError for an answer that the provider's content filter stopped."""
     if finish == "content_filter":
         raise ModelError("the provider's content filter stopped the answer; use another model or a narrower path")

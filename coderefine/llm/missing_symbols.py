@@ -41,7 +41,7 @@ class MissingSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failing test, or test module: its file, all that the tools say of it, and the files of its traceback."""
+    """A failing test, or test module: its file, the text of the failure, and the files of its traceback."""
 
     path: str
     message: str

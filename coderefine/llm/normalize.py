@@ -1,4 +1,4 @@
-"""Text on its way into a request: without what changes from run to run, cut to a length, delimited."""
+"""Prepare texts for a request: remove parts that change from run to run, limit the length, delimit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = re.compile(r"\b\d+\.\d+ ?(?:s|sec|secs|seconds|ms)\b")
 
 
 def normalize(text: str, top: Path) -> str:
-    """`text` without addresses, process numbers, temporary folders, and with paths below `top` made relative."""
+    """Remove addresses, process ids and temporary folders from `text`, and make paths below `top` relative."""
     text = text.replace(f"{top}/", "").replace(str(top), ".")
     text = ADDRESS.sub("0x…", text)
     text = NUMBERED.sub(r"\1\2…", text)
@@ -24,14 +24,14 @@ def normalize(text: str, top: Path) -> str:
 
 
 def normalize_output(text: str, top: Path) -> str:
-    """`normalize` for what a program printed: durations go too."""
+    """Normalise the output of a program like `normalize`, and remove durations."""
     return SECONDS.sub("… s", normalize(text, top))
 
 
 def cut(text: str, most: int) -> str:
-    """At most about `most` characters: a third from the head, the rest from the tail, and how much is missing.
+    """Shorten `text` to about `most` characters: a third from its head, the rest from its tail, and a note between.
 
-    Lines stay whole where they are not too long, words in any case.
+    Lines are not split unless they are too long, and words never.
     """
     if len(text) <= most:
         return text
@@ -40,7 +40,7 @@ def cut(text: str, most: int) -> str:
 
 
 def _head(text: str, most: int) -> str:
-    """About the first `most` characters, up to the end of a line or else of a word."""
+    """Return about the first `most` characters, up to the end of a line or else of a word."""
     ends = [text.rfind(end, 0, most + 1) for end in ("\n", " ")]
     at = next((end for end in ends if end > most // 2), most)
     return text[: at - len(broken(text[:at], text[at:]))]
@@ -52,11 +52,11 @@ def mark(texts: Iterable[str]) -> str:
 
 
 def fenced(kind: str, path: str, text: str, mark: str) -> str:
-    """`text` between lines that say what it is and bear `mark`."""
+    """Enclose `text` in lines with its kind, path and `mark`."""
     head = f"=== {kind} {path}".rstrip()
     return f"{head} [{mark}]\n{text.rstrip()}\n=== end [{mark}]"
 
 
 def fenced_files(kind: str, texts: Mapping[str, str], mark: str) -> str:
-    """Files by path, each between such lines."""
+    """Join the files `texts` (by path), each enclosed as by `fenced`."""
     return "\n".join(fenced(kind, path, text, mark) for path, text in texts.items())

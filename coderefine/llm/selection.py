@@ -1,4 +1,4 @@
-"""Chooses the lines of the project's code that a request shows: suspicious functions whole, then what they use."""
+"""Select the lines of the project's code for a request: suspicious functions completely, then the code they use."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from coderefine.llm.modules import Definition, Module, Project, dotted_names, na
 from coderefine.llm.normalize import cut
 
 WHOLE = 1_200
-"""Characters up to which a file is shown whole once anything of it is shown."""
+"""Characters up to which a file is shown completely if any part of it is shown."""
 
 SMALL = 3_000
-"""Characters of all that the tests import, up to which it is shown whole: no need to choose."""
+"""Characters of all imported modules of the tests up to which these are shown completely."""
 
 ASKED = 6_000
-"""Characters of a file that a task names or a model asks for."""
+"""Maximum number of characters of a file that a task names or a model requests."""
 
 STYLE = 1_500
-"""Characters of signatures shown of a file where something is missing."""
+"""Maximum number of characters of signatures of a file in which a symbol is missing."""
 
 BROKEN = 12
-"""Lines shown on both sides of one that Python cannot parse."""
+"""Lines shown on both sides of a syntax error."""
 
 LONGEST_HEADER = 3
-"""Comment lines at the top of a file that are shown; more of them are a licence."""
+"""Comment lines at the top of a file up to which they are shown; more of them are a licence."""
 
 ENOUGH = 2_000
-"""Characters of functions after which only what is nearly as suspicious as the first one is still shown."""
+"""Characters of functions after which only those nearly as suspicious as the first one are shown."""
 
 LIMIT = 3_600
-"""Characters of functions in any case; the first one is shown however long it is."""
+"""Maximum number of characters of functions; the first one is always shown."""
 
 NEARLY = 0.9
 SUPPORT = 900
-"""Characters of constants, tables, fields and signatures that the shown functions use."""
+"""Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
 
 SHORT = 3
-"""Body lines up to which a called function is shown whole instead of its signature."""
+"""Body lines up to which a called function is shown completely instead of its signature."""
 
 IMPORTS = 400
-"""Characters up to which all imports of a file are shown; of more, those that the shown functions use."""
+"""Characters up to which all imports of a file are shown; otherwise only those that the shown functions use."""
 
 LINES: Mapping[str, frozenset[int]] = MappingProxyType({})
 WEIGHTS: Mapping[str, Mapping[int, float]] = MappingProxyType({})
@@ -65,9 +65,9 @@ WEIGHTS: Mapping[str, Mapping[int, float]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What tests executed. `ran`: lines of the failing tests by path; `weights`: how suspicious a line is, 0 to 1.
+    """Trace of the tests. `ran`: lines executed by failing tests, by path; `weights`: suspicion of lines, 0..1.
 
-    `near`: passing tests that execute what is suspicious, the nearest first.
+    `near`: passing tests that execute suspicious code, the nearest first.
     """
 
     ran: Mapping[str, frozenset[int]] = field(default_factory=lambda: LINES)
@@ -76,7 +76,7 @@ class Trace:
 
 
 class Tree(Protocol):
-    """What is asked of a repository, see context.Repository."""
+    """The part of context.Repository that is needed here."""
 
     @property
     def always(self) -> tuple[str, ...]: ...
@@ -86,10 +86,10 @@ class Tree(Protocol):
 
 
 class Selection:
-    """Chooses lines by path. `trace`: what the failing tests execute, once it was needed and is known."""
+    """Selects lines by path. `trace`: trace of the failing tests, recorded at first use; None if unknown."""
 
     def __init__(self, project: Project, tree: Tree, ask: Callable[[], Trace | None], room: float) -> None:
-        """`ask` traces the failing tests; None when that brings nothing. `room`: see context.gather."""
+        """Create a selection. `ask` traces the failing tests (None: no result). `room`: see context.gather."""
         self._project = project
         self._tree = tree
         self._ask = ask
@@ -102,9 +102,9 @@ class Selection:
     def texts(
         self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str], things: Sequence[MissingSymbol]
     ) -> dict[str, str]:
-        """Excerpts by path. `pointed`: lines of tracebacks and findings, the most telling first.
+        """Return excerpts by path. `pointed`: lines of tracebacks and findings, the most relevant first.
 
-        `tests`: the excerpts of the test files that are shown. `things`: what is missing.
+        `tests`: excerpts of the shown test files. `things`: missing symbols.
         """
         reached = list(dict.fromkeys(path for test in tests for path in self._project.reachable(test)))
         near = [*map(itemgetter(0), pointed), *reached]
@@ -123,25 +123,25 @@ class Selection:
         return dict(sorted((self._excerpts() | self._named()).items()))
 
     def _code(self, path: str) -> Module | None:
-        """The module at `path`, when it is the project's own code, which may be shown and edited."""
+        """Return the module at `path` if it is the project's own code, which may be shown and edited, else None."""
         return self._project.module(path) if self._tree.is_code(path) else None
 
     def _named(self) -> dict[str, str]:
-        """Files that the task names, and those that the model asked for whole."""
+        """Return the files that the task names, and the complete files that the model requested."""
         paths = (*self._tree.always, *(path for path, name in self._tree.needed if not name))
         texts = {path: self._project.read(path) for path in paths}
         most = int(ASKED * self._room)
         return {path: cut(text, most) for path, text in sorted(texts.items()) if text is not None}
 
     def _small(self, paths: Iterable[str]) -> list[str]:
-        """All of the files, and of those that the model asked for, when they can be shown whole; none otherwise."""
+        """Return `paths` and files requested by the model if all can be shown completely, else no files."""
         wanted = sorted({*paths, *(path for path, _ in self._tree.needed)})
         modules = {path: module for path in wanted if (module := self._code(path))}
         found = [path for path, module in modules.items() if not only_exports(module)]
         return found if sum(len(modules[path].text) for path in found) <= SMALL * self._room else []
 
     def _excerpts(self) -> dict[str, str]:
-        """What was chosen of each file; short files are shown whole where nothing is known of what ran."""
+        """Return the selected parts of each file; short files completely if no trace is known."""
         ran = self.trace.ran if self.trace else LINES
         texts = {}
         for path, numbers in self._chosen.items():
@@ -152,7 +152,7 @@ class Selection:
         return texts
 
     def _without_licence(self, path: str) -> str:
-        """The whole file, without a licence at its top."""
+        """Return the complete file without a licence at its top."""
         module = self._project.module(path)
         lines = module.lines if module else []
         header = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
@@ -163,7 +163,7 @@ class Selection:
             self._chosen.setdefault(path, set()).update(n for n in numbers if 0 < n <= len(module.lines))
 
     def _add_pointed(self, pointed: Iterable[tuple[str, int]]) -> None:
-        """Add the functions that were asked for by name, then those on the lines, while there is room."""
+        """Add the functions requested by name, then those on the lines `pointed`, while there is room."""
         items = [item for path, name in self._tree.needed if name and (item := self._definition(name, path))]
         for path, line in pointed:
             module = self._code(path)
@@ -176,7 +176,7 @@ class Selection:
             self._take(item, LIMIT)
 
     def _definition(self, name: str, path: str) -> Definition | None:
-        """What `name` means in the file `path`, when that is the project's own code."""
+        """Return the definition of `name` as seen from the file `path`, if it is the project's own code."""
         found = self._project.locate(name, path)
         return found if isinstance(found, Definition) and self._tree.is_code(found.path) else None
 
@@ -193,7 +193,7 @@ class Selection:
             self._take(item, LIMIT if found[item] >= NEARLY * found[ranked[0]] else ENOUGH)
 
     def _add_unreadable(self, paths: Iterable[str]) -> None:
-        """Add what Python cannot parse."""
+        """Add the surroundings of syntax errors."""
         for path in dict.fromkeys(paths):
             module = self._code(path)
             line = unreadable_line(module.text) if module and not module.tree.body else 0
@@ -201,16 +201,16 @@ class Selection:
                 self._add_lines(path, range(line - BROKEN, line + BROKEN + 1))
 
     def _add_tested(self, reached: Iterable[str], names: Collection[str]) -> None:
-        """Nothing is known but the tests: add the functions that they name, in the modules that they import."""
+        """Add the functions that the tests name in modules that they import, if nothing else is known."""
         for module in filter(None, map(self._code, reached)):
             for item in module.functions:
                 if set(names) & set(item.name.split(".")):
                     self._take(item, ENOUGH)
 
     def _add_place(self, thing: MissingSymbol, names: Collection[str]) -> None:
-        """Add the place where something missing belongs, and how its neighbours are written.
+        """Add the place where a missing symbol belongs, with neighbouring code as an example of the style.
 
-        `names`: those that the tests use; functions so called show how the missing one is going to be used.
+        `names`: names that the tests use; functions with these names show the intended use of the missing symbol.
         """
         module = self._project.module(thing.place) if thing.place else None
         if (module is None or only_exports(module)) and (sibling := self._sibling(thing.place)):
@@ -222,13 +222,13 @@ class Selection:
         self._add_lines(module.path, _style(module, thing, names))
 
     def _sibling(self, place: str) -> Module | None:
-        """The shortest module in the folder of the file `place`, which does not exist, for its style."""
+        """Return the shortest module in the folder of the missing file `place`, as an example of the style."""
         folder = PurePosixPath(place).parent.as_posix()
         modules = [module for path in self._project.listing(folder) if (module := self._code(path))]
         return min((one for one in modules if one.functions), key=lambda one: len(one.text), default=None)
 
     def _take(self, item: Definition, most: float | None) -> None:
-        """Show `item` whole if all that is shown so stays below `most` characters; the first one in any case."""
+        """Select `item` completely if the total stays below `most` characters; the first one in any case."""
         module = self._project.module(item.path)
         if module is None or item in self._whole:
             return
@@ -241,7 +241,7 @@ class Selection:
         self._chosen.setdefault(item.path, set()).update(lines)
 
     def _lines(self, module: Module, item: Definition) -> Collection[int]:
-        """The lines to show of `item`: long functions are folded, classes shown by their heads."""
+        """Return the lines of `item` to show: long functions are folded, classes reduced to their headers."""
         if isinstance(item.node, ast.ClassDef):
             return item.head
         if not item.is_function:
@@ -251,7 +251,7 @@ class Selection:
         return folded(module, item, trace.ran.get(item.path, frozenset()), telling)
 
     def _add_support(self) -> None:
-        """Add what the functions shown whole use: imports, constants and tables, fields, signatures they call."""
+        """Add the code that the completely shown functions use: imports, constants, fields, signatures."""
         left = int(SUPPORT * self._room)
         for item in self._whole:
             self._add_frame(item)
@@ -264,7 +264,7 @@ class Selection:
                 self._chosen.setdefault(module.path, set()).update(fresh)
 
     def _add_frame(self, item: Definition) -> None:
-        """Add the heads of the classes around a method, and the imports of names that it uses."""
+        """Add the headers of the classes around a method, and the imports of names that it uses."""
         module = self._project.module(item.path)
         if module is None:
             return
@@ -279,7 +279,7 @@ class Selection:
                 chosen.update(span(node))
 
     def _used(self, item: Definition) -> Iterator[tuple[int, Module, Collection[int]]]:
-        """(rank, module, lines) of what `item` uses; the smaller the rank, the sooner it is shown."""
+        """Yield (rank, module, lines) of the code that `item` uses; lower ranks are shown first."""
         for name in sorted(dotted_names(item.node)):
             found = self._meaning(name, item)
             module = self._code(found.path) if found else None
@@ -296,7 +296,7 @@ class Selection:
         return 1 if executed else 3, module, found.lines if found.last - found.body < SHORT else found.head
 
     def _meaning(self, name: str, item: Definition) -> Definition | None:
-        """What the function or method `item` means by `name`."""
+        """Return the definition to which `name` refers in the function or method `item`."""
         head, _, rest = name.partition(".")
         if head in ("self", "cls") and rest and item.owner:
             return self._member(rest, item)
@@ -304,7 +304,7 @@ class Selection:
         return found if isinstance(found, Definition) and (found.owner is None or rest) else None
 
     def _member(self, name: str, item: Definition) -> Definition | None:
-        """The attribute `name` of the class of method `item`, looked for in its bases too."""
+        """Return the attribute `name` of the class of method `item`, or of its bases."""
         pending = [(item.path, item.name.rpartition(".")[0])]
         for path, owner in pending:
             module = self._project.module(path)
@@ -321,15 +321,18 @@ class Selection:
 
 
 def _alike(module: Module, thing: MissingSymbol) -> list[Definition]:
-    """The function of the module that is called most like the missing thing; any rather than none."""
+    """Return the function of the module with the most similar name to the missing symbol, however dissimilar."""
     by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
     near = difflib.get_close_matches(thing.tokens[0].strip("-"), list(by_name), 1, 0.0)
     return [by_name[name] for name in near]
 
 
 def _style(module: Module, thing: MissingSymbol, names: Collection[str]) -> Collection[int]:
-    """The lines that show how the module is written: all of a short one, else definitions that the tests use too,
-    what is called most like the missing thing, and signatures."""
+    """Return lines that show the style of the module.
+
+    All lines of a short module; otherwise definitions that the tests use too, the one with the most similar name to the
+    missing symbol, and signatures.
+    """
     if len(module.text) <= STYLE:
         return range(1, len(module.lines) + 1)
     like = [item for item in module.functions if item.name.rpartition(".")[2] in names][:2]

@@ -1,4 +1,4 @@
-"""Answers as JSON: asked with a schema where the server knows it, read and checked by us in any case."""
+"""Request answers as JSON, with a schema if the server supports it; parse and check them in any case."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def record(name: str, **fields: Mapping[str, Any]) -> Schema:
-    """The schema of an object with exactly `fields`, as strict servers want it."""
+    """Return the schema of an object with exactly `fields`, in the form that strict servers require."""
     body = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     return Schema(name, body)
 
 
 def ask_json(client: Client, request: Request) -> Mapping[str, Any]:
-    """The answer to `request` as its schema wants it, asked once more when it is not.
+    """Return the answer to `request` as an object that satisfies its schema; request it once more if it does not.
 
-    Raises ReplyError when the second answer does not fit either; else what `Client.ask` raises.
+    Raises ReplyError if the second answer is invalid too, and the errors of `Client.ask`.
     """
     text = client.ask(request).text
     try:
@@ -44,7 +44,7 @@ def ask_json(client: Client, request: Request) -> Mapping[str, Any]:
 
 
 def read(text: str, schema: Schema | None) -> Mapping[str, Any]:
-    """The JSON object in `text`, prose and fences around it ignored. Raises ReplyError saying what is wrong."""
+    """Parse the JSON object in `text`, ignoring surrounding prose and fences. Raises ReplyError with the faults."""
     value = _object(THOUGHT.sub("", text))
     faults = list(_faults(value, schema.body, "the object")) if schema else []
     if faults:
@@ -70,7 +70,7 @@ def _decoded(decoder: json.JSONDecoder, text: str, start: int) -> dict[str, Any]
 
 
 def _faults(value: object, schema: Mapping[str, Any], where: str) -> Iterator[str]:
-    """What of `value` the schema does not allow: types, required fields, enums, items."""
+    """Yield violations of the schema in `value`: types, required fields, enums, items."""
     kind = schema.get("type", "object")
     if not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
         yield f"{where} must be {kind}"

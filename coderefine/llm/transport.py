@@ -1,4 +1,4 @@
-"""One round trip through the openai package: the only module that touches it."""
+"""Send one request through the openai package; no other module uses it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CAPS = ("max_completion_tokens", "max_tokens")
 """Names of the reply's cap: OpenAI's reasoning models refuse the second, most other servers know only that."""
 
 LONGEST = 500_000
-"""Characters after which a stream is taken to have run wild."""
+"""Characters after which a stream counts as endless."""
 
 
 class OpenAITransport:
@@ -54,9 +54,9 @@ class OpenAITransport:
         self._left_out: set[str] = set()
 
     def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None, samples: int = 1) -> Answer:
-        """The answer to one request. Raises what `failures.classify` makes of an error.
+        """Return the answer to one request. Raises the errors of `failures.classify`.
 
-        `seconds`: what is left of the run's time. `samples`: answers wanted; fewer may come.
+        `seconds`: remaining time of the run. `samples`: number of requested answers; the server may give fewer.
         """
         import openai
 
@@ -74,12 +74,12 @@ class OpenAITransport:
         except (openai.OpenAIError, ValueError) as error:
             raise classify(error, replace(self._target, model=model), frozenset(arguments)) from error
         except RuntimeError as error:
-            # httpx says so when `_ending` hung up before the request left.
+            # httpx raises this if `_ending` closed the connection before the request was sent.
             raise BudgetError("seconds", "the time limit passed before the request left") from error
 
     @contextlib.contextmanager
     def _ending(self, seconds: float | None) -> Iterator[None]:
-        """Hang up after `seconds`: a read timeout alone never ends an answer that drips byte by byte."""
+        """Close the connection after `seconds`; a read timeout alone does not end a very slow answer."""
         if seconds is None:
             yield
             return
@@ -96,9 +96,9 @@ class OpenAITransport:
         self._left_out.add(part)
 
     def models(self) -> tuple[str, ...]:
-        """Names of the models that the server offers, none when it keeps no list.
+        """Return the names of the server's models; none if it has no list.
 
-        Raises what `failures.classify` makes of an error.
+        Raises the errors of `failures.classify`.
         """
         import openai
 
@@ -131,7 +131,7 @@ class OpenAITransport:
 
 
 def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
-    """A connection that was not made may be tried again; a request that is being answered is not sent twice."""
+    """Return the error of a timeout: transient if there was no connection; else final, since it may be billed."""
     if type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return TransientError("the server could not be reached in time")
     if waited < timeout:
@@ -153,14 +153,14 @@ def _connect(server: Server) -> OpenAI:
 
 
 def _read(result: ChatCompletion, request: Request) -> Answer:
-    """A whole answer. openai hands over whatever came, so its shape is checked here."""
+    """Convert a complete answer; its structure is checked here, because openai does not check it."""
     with _checked():
         texts = [(_text(choice.message), str(choice.finish_reason or "stop")) for choice in result.choices]
         return _counted(texts, getattr(result, "usage", None), request)
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
-    """A streamed answer. Without a finish reason it was cut."""
+    """Collect a streamed answer; without a finish reason it was truncated."""
     began = time.monotonic()
     texts: dict[int, str] = {}
     finished: dict[int, str] = {}
@@ -187,7 +187,7 @@ def _check_end(length: int, began: float, seconds: float | None) -> None:
 
 @contextlib.contextmanager
 def _checked() -> Iterator[None]:
-    """Raises TransientError for what has not the shape of a chat completion."""
+    """Raise TransientError for data without the structure of a chat completion."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError) as error:
@@ -195,7 +195,7 @@ def _checked() -> Iterator[None]:
 
 
 def _text(message: Any) -> str:
-    """What a message or a delta says; some servers send a list of parts. A refusal is text like any other."""
+    """Return the text of a message or delta; some servers send a list of parts. A refusal counts as text."""
     content = message.content
     if isinstance(content, list):
         return "".join(part["text"] for part in content if isinstance(part, dict) and "text" in part)
@@ -203,7 +203,7 @@ def _text(message: Any) -> str:
 
 
 def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: Request) -> Answer:
-    """The samples, (text, finish reason) each, as one answer. Raises IndexError when there is none."""
+    """Combine the samples (text, finish reason) into one answer. Raises IndexError if there are none."""
     (text, finish), others = texts[0], tuple(texts[1:])
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     if not isinstance(prompt, int) or not isinstance(completion, int):

@@ -132,7 +132,7 @@ def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
 
 
 def _python(names: list[str]) -> list[str]:
-    """The Python files among `names`, as paths in the tree."""
+    """Return the Python files among `names`, as normalised paths. Raises Unsure for a path outside or a link."""
     found = []
     for name in names:
         path = os.path.normpath(name).replace(os.sep, "/")
@@ -213,7 +213,7 @@ def _untested(known: ticket.Ticket, same: int) -> int:
 
 
 def skipped(same: int) -> str:
-    """Why no test runs, and who says so. `same`: test files that the coverage map cleared."""
+    """Return why no test runs. `same`: number of test files that the coverage map excluded."""
     if not same:
         return "no test imports what is staged"
     return f"of what is staged, {same} test file{'s' * (same > 1)} ran nothing that changed (coverage map)"

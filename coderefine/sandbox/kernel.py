@@ -60,7 +60,7 @@ libc = ctypes.CDLL(None, use_errno=True) if linux else None
 
 
 def _call(number: int, *arguments: object) -> int:
-    """A raw system call; -1 where there is none."""
+    """Execute a raw system call; return -1 if it is not available."""
     return int(libc.syscall(ctypes.c_long(number), *arguments)) if libc else -1
 
 
@@ -73,7 +73,7 @@ def _prctl(option: int, *arguments: int) -> int:
 
 
 def offline() -> bool:
-    """Whether this network namespace has nothing but the loopback interface."""
+    """Return whether this network namespace has only the loopback interface."""
     try:
         return [name for _, name in _socket.if_nameindex()] == ["lo"]
     except OSError:
@@ -83,7 +83,7 @@ def offline() -> bool:
 def separate(*, network: bool) -> tuple[bool, bool, bool]:
     """Move into a mount namespace of our own and, unless `network`, away from the network.
 
-    Answers: own mounts, offline, and whether a new user namespace was needed for it.
+    Return (own mount namespace, offline, new user namespace), as bools.
     """
     cut = 0 if network or offline() else CLONE_NEWNET
     tried = dict.fromkeys((CLONE_NEWNS | cut, CLONE_NEWUSER | CLONE_NEWNS | cut, cut, CLONE_NEWUSER | cut))
@@ -106,7 +106,7 @@ def _unshared(flags: int) -> bool:
 
 
 def _private() -> bool:
-    """Let no mount of ours be seen elsewhere."""
+    """Make all mounts private, so that our changes do not propagate to other namespaces."""
     return libc is not None and libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) == 0
 
 
@@ -182,7 +182,7 @@ def _is_at(point: bytes, path: bytes) -> bool:
 
 
 def _mounts() -> list[tuple[bytes, bool]]:
-    """Mount points, and whether they can be written. proc(5): mountinfo escapes blanks in octal."""
+    """Return the mount points and whether they are writable. proc(5): mountinfo escapes blanks in octal."""
     with open("/proc/self/mountinfo", "rb") as stream:
         fields = [line.split(b" ") for line in stream]
     return [(_unescaped(field[4]), b"rw" in field[5].split(b",")) for field in fields]
@@ -197,12 +197,12 @@ def _unescaped(name: bytes) -> bytes:
 
 
 def landlock_abi() -> int:
-    """The kernel's Landlock version; 0 without it."""
+    """Return the kernel's Landlock ABI version; 0 without Landlock."""
     return max(0, _call(SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
 
 
 def landlock(rules: Sequence[tuple[str, int]]) -> int:
-    """Allow of files only what `rules` say, (path, rights) each; the ABI that was used, 0 when it was refused.
+    """Restrict file access to `rules`, pairs (path, rights); return the used ABI version, 0 if it failed.
 
     Sets no-new-privileges.
     """
@@ -237,7 +237,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def rules(write: Sequence[str], read: Sequence[str], secrets: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Let all be read but devices and `secrets` (save those in `read`), and changed only what is below `write`."""
+    """Yield rules to read everything except devices and `secrets` (without those in `read`), and to write `write`."""
     hidden = [path for path in secrets if path not in read]
     for path in write:
         for found in readable(path, hidden):
@@ -249,14 +249,14 @@ def rules(write: Sequence[str], read: Sequence[str], secrets: Sequence[str]) -> 
 
 
 def secret_paths(home: str) -> Iterator[str]:
-    """Existing places of `home` and of the system that hold secrets."""
+    """Yield the existing paths of `home` and of the system that contain secrets."""
     for path in (*(os.path.join(home, name) for name in SECRETS), *ELSEWHERE):
         if os.path.lexists(path):
             yield os.path.realpath(path)
 
 
 def readable(root: str, secrets: Sequence[str]) -> Iterator[str]:
-    """The fewest paths that cover all below `root` but `secrets`: Landlock can only allow, never except."""
+    """Yield the fewest paths that cover `root` except `secrets`, because Landlock rules cannot exclude paths."""
     if root in secrets:
         return
     prefix = root.rstrip("/") + "/"
@@ -336,7 +336,7 @@ def _program(architecture: int, socket_call: int, keys: tuple[int, ...], *, sock
 
 
 def drop_capabilities(kept: Sequence[int]) -> None:
-    """Let no program that is started from now on have a capability but `kept`."""
+    """Drop all capabilities except `kept` for programs started from now on."""
     _prctl(PR_CAP_AMBIENT, 4)
     for number in range(64):
         if number not in kept:
@@ -344,7 +344,7 @@ def drop_capabilities(kept: Sequence[int]) -> None:
 
 
 def limit(kind: int, value: int) -> None:
-    """Lower a resource limit, for good."""
+    """Lower a resource limit permanently."""
     soft, hard = resource.getrlimit(kind)
     most = value if hard == resource.RLIM_INFINITY else min(value, hard)
     try:

@@ -33,7 +33,7 @@ def mount(source: bytes, target: bytes, kind: bytes, flags: int, options: bytes 
 
 
 def cover(number: int, target: bytes, handle: int) -> None:
-    """Overlay `target` over itself. `/proc/self/fd/N` spares us overlayfs's escapes for , : and backslash."""
+    """Mount an overlay of `target` over itself; paths `/proc/self/fd/N` need no escapes for `,`, `:` and backslash."""
     upper, work = b"u%d" % number, b"w%d" % number
     os.mkdir(upper)
     os.mkdir(work)
@@ -57,7 +57,7 @@ def freeze(target: bytes) -> None:
 
 
 def stage(scratch: bytes, size: bytes) -> None:
-    """Where the writes go: a tmpfs; on kernels before 6.6, whose tmpfs has no user xattrs, the disk."""
+    """Prepare the storage for writes: a tmpfs, or a folder on disk before Linux 6.6, whose tmpfs lacks user xattrs."""
     store, temp = os.path.join(scratch, b"store"), os.path.join(scratch, b"children")
     mount(b"tmpfs", temp, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
     mount(b"tmpfs", store, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)

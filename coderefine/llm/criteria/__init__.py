@@ -1,4 +1,4 @@
-"""What a review looks for: built-in sets as files of `- name: text` lines, beside what the configuration says."""
+"""Criteria of reviews: built-in sets as files of `- name: text` lines, and those of the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that a model asks for: `NEED path:symbol`, or plain words that name a file or a function."""
+"""Look up code that a model requests: by `NEED path:symbol`, or by naming a file or function in the text."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from coderefine.llm.reply import mentioned, needs
 from coderefine.proposers.model.prompt_state import Overlay
 
 MOST = 6_000
-"""Characters of a file, or of a class, that is asked for; of a longer one, signatures are shown."""
+"""Characters of a requested file or class up to which it is shown completely; of longer ones only signatures."""
 
 TOGETHER = 4
-"""Things that one reply may ask for."""
+"""Maximum number of requests for code in one reply."""
 
 FILES = 2_000
-"""Python files that are searched for a name without a path."""
+"""Maximum number of Python files that are searched for a name without a path."""
 
 Need = tuple[str, str]
 """Path and qualified name; without a name the whole file."""
 
 
 class CodeLookup:
-    """Finds what a reply asks for. Files outside the tree and hidden ones are not given."""
+    """Finds the code that a reply requests. Files outside the tree and hidden ones are excluded."""
 
     def __init__(self, tree: Overlay, prefix: str) -> None:
         self._tree = tree
         self._project = Project(self._read, prefix, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
-        """What the reply asks for, of what there is."""
+        """Return the requested code that exists."""
         asked = needs(text) or [("", name) for name in mentioned(text)]
         found = (self._found(path, symbol) for path, symbol in asked)
         return tuple(dict.fromkeys(need for need in found if need))[:TOGETHER]
 
     def unknown(self, text: str) -> tuple[str, ...]:
-        """What the reply asks for by NEED and is not there."""
+        """Return the code requested by NEED that does not exist."""
         return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
 
     def code(self, need: Need) -> str:
-        """The code that was asked for."""
+        """Return the requested code."""
         path, name = need
         module = self._project.module(path)
         if module is None:
@@ -57,11 +57,11 @@ class CodeLookup:
         return shown(module, {line for head in heads for line in head})
 
     def _found(self, path: str, symbol: str) -> Need | None:
-        """The file and the definition meant; a name alone may be a path, a name of a shown file, or one anywhere."""
+        """Return the requested file or definition, or None; a name without path may be a file or any definition."""
         return (self._file(path, symbol) if path else self._file(symbol, "")) or self._anywhere(symbol)
 
     def _file(self, path: str, symbol: str) -> Need | None:
-        """`path` as written, or the only file that ends so; with the definition of `symbol` in it."""
+        """Return the file `path`, or the only one whose path ends with it, with the definition of `symbol` in it."""
         if self._read(path) is None:
             paths = [other for other in self._files() if other.endswith(f"/{path}")]
             if len(paths) != 1:
@@ -78,7 +78,7 @@ class CodeLookup:
         return next(((path, item.name) for item in definitions if item.name.endswith(f".{symbol}")), None)
 
     def _anywhere(self, symbol: str) -> Need | None:
-        """The only definition of that name in the project, the last part of a dotted one if need be."""
+        """Return the only definition of `symbol` in the project, or of its last part if the name is dotted."""
         last = symbol.rpartition(".")[2]
         if not re.fullmatch(r"[A-Za-z_]\w{2,}", last):
             return None
@@ -97,6 +97,6 @@ class CodeLookup:
 
 
 def _called(definitions: Iterable[Definition], symbol: str, last: str) -> list[Definition]:
-    """Definitions of that qualified name, else those whose last part it is."""
+    """Return the definitions with qualified name `symbol`, else those whose unqualified name is `last`."""
     alike = [item for item in definitions if item.name.rpartition(".")[2] == last]
     return [item for item in alike if item.name == symbol] or alike

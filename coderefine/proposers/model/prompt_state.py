@@ -142,7 +142,7 @@ def failed(situation: Situation) -> tuple[Attempt, ...]:
 
 
 def outcome(attempt: Attempt, start: Overlay) -> str:
-    """Why the attempt failed, whole, with the message of the first test that fails in it."""
+    """Return the complete reason why the attempt failed, with the message of the first failing test."""
     reason = " ".join((attempt.verdict.reason or "no better than before").split())
     case = next((case for case in attempt.cases.values() if case.status.bad), None)
     if case and case.failure:

@@ -1,4 +1,4 @@
-"""What one file contains, read once: expressions, statements, tests, attributes, texts, calls."""
+"""Index of one file: expressions, statements, conditions, attributes, strings, calls."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ SIMPLE = (
 )
 DISPLAY = (ast.List, ast.Set, ast.Dict, ast.Tuple)
 LONGEST = 90
-"""Characters of the longest piece of code taken as an ingredient."""
+"""Maximum number of characters of a piece of code that is used as an ingredient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of code: its node, text, the names it reads, the function and the class it stands in."""
+    """A piece of code: its node, text, the names it reads, and the function and class that contain it."""
 
     node: ast.AST
     text: str
@@ -64,7 +64,7 @@ class Piece:
 
 
 class Index:
-    """Facts about one module, gathered in one walk when first asked for."""
+    """Facts about one module, collected in one traversal at first use."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -83,7 +83,7 @@ class Index:
         self._walk(module.tree, None, None)
 
     def _walk(self, node: ast.AST, function: Function | None, owner: ast.ClassDef | None) -> frozenset[str]:
-        """Visits `node` and all below it; the names read below are handed up, so that no subtree is walked twice."""
+        """Visit `node` and its descendants; return the names read there, so that no subtree is visited twice."""
         inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
         kin = node if isinstance(node, ast.ClassDef) else owner
         names = frozenset({node.id}) if isinstance(node, ast.Name) else frozenset()
@@ -132,7 +132,7 @@ class Index:
     def _small_if(
         self, node: ast.If, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
     ) -> None:
-        """An `if` of two lines, laid out afresh: an ingredient as a whole."""
+        """Add an `if` with one simple statement as an ingredient, reformatted to two lines."""
         if node.orelse or len(node.body) != 1 or not isinstance(node.body[0], SIMPLE):
             return
         test, body = self.module.code(node.test), self.module.code(node.body[0])
@@ -179,7 +179,7 @@ class Index:
 
     @cached_property
     def collections(self) -> list[str]:
-        """Constants of the file that list something: upper-case names bound to a display at its top."""
+        """Constant collections of the file: upper-case names bound to a display at module level."""
         return [
             target.id
             for stmt in self.module.tree.body
@@ -190,9 +190,9 @@ class Index:
 
     @cached_property
     def idle(self) -> frozenset[str]:
-        """Imports, private functions and private attributes that nothing in this file reads: a use may be lost."""
+        """Imports, private functions and private attributes that this file never reads: a use may be missing."""
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
-            return frozenset()  # it hands on what it imports
+            return frozenset()  # it re-exports its imports
         nodes = list(ast.walk(self.module.tree))
         read = {name for node in nodes for name in _read(node)}
         return frozenset(name for node in nodes for name in _bound_for_itself(node) if name not in read)
@@ -203,7 +203,7 @@ class Index:
 
 
 def _read(node: ast.AST) -> tuple[str, ...]:
-    """The name that a node reads; a text may name one, too (`__all__`, `getattr`)."""
+    """Return the names that a node reads; a string may contain one, too (`__all__`, `getattr`)."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
             return (name,)
@@ -213,7 +213,7 @@ def _read(node: ast.AST) -> tuple[str, ...]:
 
 
 def _bound_for_itself(node: ast.AST) -> Iterator[str]:
-    """Names that a node binds and that only its file can be expected to use."""
+    """Yield the names that a node binds and that only this file should use."""
     match node:
         case ast.ImportFrom(module="__future__"):
             return
@@ -226,7 +226,7 @@ def _bound_for_itself(node: ast.AST) -> Iterator[str]:
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[str]:
-    """Names assigned by the statements themselves."""
+    """Return the names assigned by the statements themselves."""
     targets = (target for stmt in body if isinstance(stmt, ast.Assign) for target in stmt.targets)
     return (target.id for target in targets if isinstance(target, ast.Name))
 

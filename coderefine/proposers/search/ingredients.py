@@ -1,4 +1,4 @@
-"""What the project's own code offers to a repair: its names, attributes, strings, calls, statements, habits."""
+"""Ingredients for repairs from the project's own code: names, attributes, strings, calls, statements, signatures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_STATEMENTS = 4000
 
 
 class ProjectContext:
-    """Ingredients of all files that take part. Built once per search, most of it on first use."""
+    """Ingredients from all files of a search, mostly computed at first use."""
 
     def __init__(self, modules: Mapping[str, Module], lines: Mapping[str, frozenset[int]] | None = None) -> None:
         self.modules = modules
@@ -42,12 +42,12 @@ class ProjectContext:
 
     @cached_property
     def texts(self) -> Mapping[str, float]:
-        """Short texts and identifiers of all files, worth less than those of the file itself."""
+        """Short strings and identifiers of all files, with lower weights than those of the file itself."""
         return {text: 0.6 * boost for module in self.modules.values() for text, boost in module.index.texts.items()}
 
     @cached_property
     def signatures(self) -> Mapping[str, list[ast.arguments]]:
-        """Parameters by the bare name of a function; classes by their `__init__`."""
+        """Parameters by unqualified name of a function; for a class those of `__init__`."""
         found: dict[str, list[ast.arguments]] = defaultdict(list)
         for module in self.modules.values():
             for node in module.statements:
@@ -60,7 +60,7 @@ class ProjectContext:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """Names of the methods that classes of the first files define; special ones left out."""
+        """Names of the methods in classes of the first files, without special methods."""
         found = {
             stmt.name: None
             for module in self.modules.values()
@@ -73,7 +73,7 @@ class ProjectContext:
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """`name()` -> kind, for functions whose annotation or returns tell."""
+        """`name()` -> kind, for functions whose kind follows from the annotation or the return statements."""
         found = {}
         for module in self.modules.values():
             for node in module.statements:
@@ -104,7 +104,7 @@ def _result(node: Function) -> str:
 
 @dataclass(frozen=True)
 class FunctionContext:
-    """What can be named at one place: a function of a module, or the module's top level."""
+    """The names that are visible in a function of a module, or at the module's top level."""
 
     module: Module
     function: Function | None
@@ -135,7 +135,7 @@ class FunctionContext:
 
     @cached_property
     def bound(self) -> dict[str, int]:
-        """FunctionContext names and the first line that binds them, parameters first."""
+        """Local names and the first line that binds them, parameters first."""
         found = dict.fromkeys(self.parameters, 0)
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -165,13 +165,13 @@ class FunctionContext:
         return frozenset(inside - outside - set(self.parameters))
 
     def names(self, line: int) -> list[str]:
-        """FunctionContext names bound before (or on) a line, nearest binding first; `self` left out."""
+        """Return local names bound before (or on) a line, nearest binding first, without `self`."""
         known = [(first, name) for name, first in self.bound.items() if first <= line and name not in self.comprehended]
         return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """The function's lines without their indentation; short ones, which are often alike, left out."""
+        """The function's lines without indentation, except short ones, which are often equal."""
         if self.function is None:
             return frozenset()
         rows = self.module.code(self.function).splitlines()
@@ -179,7 +179,7 @@ class FunctionContext:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """What is bound and never read: parameters and local names of the function, private names of the file."""
+        """Names that are bound but never read: of the function, or private ones of the file."""
         if self.function is None:
             return self.module.index.idle
         read = {
@@ -190,7 +190,7 @@ class FunctionContext:
 
     @cached_property
     def callables(self) -> list[str]:
-        """Parameters that are called somewhere in the file, or that nothing reads: they may be functions."""
+        """Return the parameters that may be functions: called somewhere in the file, or never read."""
         called = self.module.index.calls
         return [name for name in self.parameters if name in called or name in self.unused]
 
@@ -222,19 +222,19 @@ class FunctionContext:
 
     @property
     def receiver(self) -> str:
-        """`self` or `cls` where there is one."""
+        """`self` or `cls` if it is the first parameter, else ""."""
         return self.parameters[0] if self.parameters[:1] in (("self",), ("cls",)) else ""
 
 
 def _own_attributes(owner: ast.ClassDef) -> Iterable[str]:
-    """Attributes of `self` and `cls`, once for each use."""
+    """Yield the attributes of `self` and `cls`, once for each use."""
     for node in ast.walk(owner):
         if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
             yield node.attr
 
 
 def _declared(owner: ast.ClassDef) -> Iterable[str]:
-    """Names assigned in the body of a class."""
+    """Yield the names assigned in the body of a class."""
     for stmt in owner.body:
         if isinstance(stmt, ast.Assign | ast.AnnAssign):
             yield from (name for target in _targets(stmt) if (name := dotted(target)))

@@ -19,7 +19,7 @@ import pytest
 from . import pytest_internals as internals
 
 SILENT = frozenset(("main", "terminal", "junitxml", "cacheprovider", "stepwise", "pastebin", "debugging", "runner_log"))
-"""Modules of pytest whose plug-ins would count our tests or show them."""
+"""Modules of pytest whose plug-ins would count or display the canary tests."""
 OURS = "_coderefine_agent."
 
 SOURCE = '''\
@@ -92,10 +92,10 @@ class Canary:
         self._module = _rewritten(session.config, folder)
         self._kind = _kind(self)
         self.hooks: Any = None
-        """The hooks that our tests are run by: those registered when our tests run."""
+        """The hooks for running the canary tests."""
 
     def run(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
-        """Run a test under each of `names`; plugins that report learn of its outcome."""
+        """Run a canary test under each of `names`; only our plugins and patched code are notified of the outcome."""
         self.hooks = internals.hooks_without(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing
@@ -103,7 +103,7 @@ class Canary:
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def others(self) -> List[Any]:
-        """Plugins that must not learn of our tests: those whose hooks are code that no patch has written."""
+        """Return the plugins from which the canary tests are hidden: those whose hooks are unpatched code."""
         manager = self._session.config.pluginmanager
         files: Dict[int, Tuple[Any, List[str]]] = {}
         for found in internals.implementations(manager.hook):
@@ -131,7 +131,7 @@ def full(top: str, paths: Iterable[str]) -> FrozenSet[str]:
 
 
 def _kind(canary: Canary) -> Any:
-    """Return a class of tests that only some plugins learn of."""
+    """Return a class of tests with which only some plugins are called."""
 
     class Ours(pytest.Function):
         ihook: Any = property(lambda self: canary.hooks)  # noqa: ARG005
@@ -162,7 +162,7 @@ def _file(function: Any) -> str:
 
 
 def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:
-    """Names for our tests: of tests that a patch is to repair, then of any; the secret chooses."""
+    """Yield names for the canary tests, chosen by `secret`: mostly of tests in `doubted`, which the patch repairs."""
     seed = int(token(secret, when, most), 16)
     pool = [name for name in doubted if name in set(chosen)]
     for number in range(most):

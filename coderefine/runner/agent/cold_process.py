@@ -125,7 +125,7 @@ class Compiler:
 
 
 def leave(code: int) -> None:
-    """End at once: exit functions run, but no thread that a test left behind can keep us."""
+    """Exit immediately: run exit functions, but do not wait for threads that tests left running."""
     import atexit
 
     try:

@@ -21,9 +21,9 @@ HOOKS = (
     "pytest_pyfunc_call", "pytest_exception_interact", "pytest_report_teststatus", "pytest_fixture_setup",
     "pytest_fixture_post_finalizer", "pytest_warning_recorded", "pytest_assertion_pass",
 )  # fmt: skip
-"""Hooks by which a plugin takes part in the run of a test, or learns of it."""
+"""Hooks by which a plugin takes part in the run of a test, or is notified of it."""
 PARAMETER = "get_direct_param_fixture_func"
-"""The function that pytest 8 and later puts where a plain parameter stands in for a fixture."""
+"""Name of the function that pytest 8 and later uses as the fixture function of a direct parameter."""
 LOADED_LATE = (
     "difflib", "pprint", "textwrap", "linecache", "_pytest._io.pprint", "_pytest._io.saferepr",
     "_pytest.assertion.util",

@@ -12,12 +12,12 @@ from . import addopts, canary, cold_plugin, loaded_modules, test_coverage
 from .child import Board
 
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
-"""Statuses by their byte on the board."""
+"""Statuses by their byte in the shared memory (child.Board)."""
 BAD = (2, 3)
 
 
 class RunRecord(NamedTuple):
-    """Of each test that ran: what the watch saw and may have missed. `fine`: whether it was not newly bad."""
+    """Lists by test: `hits` recorded; `unsure`: whether some may be missing; `fine`: whether it did not newly fail."""
 
     hits: List[Any]
     unsure: List[bool]
@@ -25,7 +25,7 @@ class RunRecord(NamedTuple):
 
 
 class ServerPlugin:
-    """Registered as a pytest plugin; `work(session)` is called in place of pytest's own loop over the items.
+    """A pytest plugin that calls `work(session)` in place of pytest's own loop over the items.
 
     `files`: test files to collect, relative to pytest's root (None: all).
     """
@@ -42,7 +42,7 @@ class ServerPlugin:
         self.job: Dict[str, Any] = {}
         self._canary: Any = None
         self.void = ""
-        """Why the results of this process do not count."""
+        """Why the results of this process are invalid; "" if they are not."""
 
     def pytest_ignore_collect(self, collection_path: Any, config: Any) -> Optional[bool]:
         root = str(getattr(config, "rootpath", None) or config.rootdir)
@@ -57,7 +57,7 @@ class ServerPlugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:
-        """SystemExit while a module is imported would end pytest; here it is that module's error."""
+        """Report SystemExit during the import of a module as its error; otherwise it would end pytest."""
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
             outcome.force_result(pytest.CollectReport(collector.nodeid, "failed", "SystemExit at import", []))
@@ -135,7 +135,7 @@ class ServerPlugin:
     def run_directly(
         self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
     ) -> bool:
-        """As `run`, but tests that `way` (a direct.Direct) trusts are just called; False at the first doubt."""
+        """Like `run`, but call tests directly if `way` (DirectCalls) trusts them; return False if a result is unsure."""
         way.watch()
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None

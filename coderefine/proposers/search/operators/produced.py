@@ -13,9 +13,9 @@ from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted
 
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
-"""Where a None may stand for a call that is lost."""
+"""Parents of a None that may stand for a missing call."""
 TOLD, ORIGIN = 1.5, 4.0
-"""Added to what replaces a None that is bound or returned when a test fails because something is None, or this is."""
+"""Bonus of replacing a bound or returned None if a test fails because some value is None; because this one is."""
 MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
 OF_TEXT = (
     ("{}.strip()", "strip", 0.5),
@@ -34,10 +34,10 @@ OF_ANY = (
     ("iter({})", "iter", 0.2),
     ("sorted({})", "sorted", 0.3),
 )
-"""A call of a value, the function or method called, and how often."""
+"""Calls of any value, {} being the value: text, name of the function or method, weight."""
 ASKING = ("search", "match", "get", "split", "index")
 CUTTING = ("split", "rsplit", "partition")
-"""Methods of a text that take another short text."""
+"""Methods of str with a short str as argument."""
 
 
 def produced(site: Site) -> Iterator[Edit]:
@@ -118,12 +118,12 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _nested(functions: list[str], path: str) -> Iterator[tuple[str, str]]:
-    """Two functions after each other, and the name of the last one."""
+    """Yield nested calls of two functions, and the name of the outer one."""
     yield from ((f"{last}({first}({path}))", last) for last, first in itertools.permutations(functions, 2))
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Methods of a name in scope, with the arguments such calls have in this file or a short text of it."""
+    """Yield method calls on names in scope, with arguments of such calls in this file or a short string of it."""
     tails, cuts = _tails(site), _cuts(site)
     for path, near in _given(site):
         kind = site.kinds.name(path)
@@ -134,13 +134,13 @@ def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _cuts(site: Site) -> list[tuple[str, str]]:
-    """A text cut at a short text of this file: `.split(",")`."""
+    """Return calls that split a str at a short string of this file: `.split(",")`."""
     texts = [text for text in site.module.index.texts if 0 < len(text) <= 2 and not text.isalnum()][:MOST_TEXTS]
     return [(f".{name}({text!r})", name) for name in CUTTING for text in texts]
 
 
 def _tails(site: Site) -> list[tuple[str, str]]:
-    """What follows a receiver in the method calls of this file, and the method's name."""
+    """Return the method calls of this file as (text after the receiver, name of the method)."""
     found: dict[str, str] = {}
     for piece in site.module.index.expressions:
         node = piece.node
@@ -151,14 +151,14 @@ def _tails(site: Site) -> list[tuple[str, str]]:
 
 
 def _readable(site: Site, node: ast.Call) -> bool:
-    """Whether all names in the arguments may be read here."""
+    """Return whether all names in the arguments are in scope."""
     given = (*node.args, *(keyword.value for keyword in node.keywords))
     names = {inner.id for item in given for inner in ast.walk(item) if isinstance(inner, ast.Name)}
     return names <= site.known
 
 
 def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
-    """A field of the object asked about a name: `self.pattern.search(text)`."""
+    """Yield method calls on attributes of `self` with a name in scope: `self.pattern.search(text)`."""
     me = site.local.receiver
     fields = [name for name in site.local.fields if site.kinds.name(f"{me}.{name}") in ("", "dict")] if me else []
     for field, name in itertools.product(fields, _asked(site)):
@@ -166,13 +166,13 @@ def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _asked(site: Site) -> list[str]:
-    """Methods by which this file asks patterns, tables and lists; the usual ones when it asks none."""
+    """Return the lookup methods that this file calls (on patterns, dicts, lists); the common ones if it calls none."""
     called = {name for known in site.module.index.attributes.values() for name in known["called"]}
     return [name for name in ASKING if name in called] or list(ASKING[:3])
 
 
 def defined(site: Site) -> Iterator[str]:
-    """Statements that give a value to a name that a failing test found undefined."""
+    """Yield statements that initialise a name which is undefined in a failing test."""
     for name in site.hints.undefined:
         yield from (f"{name} = {value}" for value in ("0", "[]", '""', "None", "{}", "False", "1", "set()"))
         yield from (f"{name} = {path}" for path, _ in _given(site) if path != name)

@@ -1,4 +1,4 @@
-"""Whole statements: deleted, exchanged, or turned into one of another kind."""
+"""Edits of whole statements: delete, swap, or change the kind."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SIGNS = (
     ("/=", 0.3),
     ("%=", 0.3),
 )
-"""How often `=` was written for each augmented assignment."""
+"""Weights of the augmented assignments in place of `=`."""
 
 
 def deletion(site: Site) -> Iterator[Edit]:
-    """A superfluous statement taken out."""
+    """Delete a statement."""
     if isinstance(site.stmt, (*DEFINITIONS, ast.Import, ast.ImportFrom, ast.Pass)):
         return
     weight = 1.0 if isinstance(site.stmt, SIMPLE) else 0.3
@@ -36,13 +36,13 @@ def deletion(site: Site) -> Iterator[Edit]:
 
 
 def exchange(site: Site) -> Iterator[Edit]:
-    """A statement exchanged with the one after it."""
+    """Swap a statement with the next one."""
     if isinstance(site.stmt, JUMPS):
         return
     index = site.siblings.index(site.stmt) if site.stmt in site.siblings else -1
     for other in site.siblings[index + 1 : index + 3] if index >= 0 else []:
         if isinstance(other, JUMPS):
-            return  # what came after it would never run
+            return  # the statements after it would never run
         if site.module.alone(site.stmt) and site.module.alone(other):
             one, two = emit.lines_of(site.module, site.stmt), emit.lines_of(site.module, other)
             first, second = emit.block_text(site.module, site.stmt), emit.block_text(site.module, other)
@@ -50,7 +50,7 @@ def exchange(site: Site) -> Iterator[Edit]:
 
 
 def kind_changed(site: Site) -> Iterator[Edit]:
-    """`break` for `continue` for `pass` for `return`; an expression returned or yielded; a yield that delegates."""
+    """Swap `break`, `continue`, `pass` and `return`; return or yield an expression; replace `yield` by `yield from`."""
     node = site.stmt
     if type(node) in WORDS:
         yield from _other_jump(site, WORDS[type(node)])
@@ -92,7 +92,7 @@ def _expression(site: Site, node: ast.Expr) -> Iterator[Edit]:
 
 
 def _made_of(site: Site, value: ast.expr) -> Iterator[tuple[str, float]]:
-    """What may be missing in front of a value that is made and not used."""
+    """Yield what may be missing before an expression whose value is not used, with weights."""
     yield from (("return ", 2.0), ("yield ", 0.4), ("yield from ", 0.6))
     if isinstance(value, ast.Call):
         yield from ((f"{name} = ", 2.0) for name in _given_to(site, value))
@@ -100,14 +100,14 @@ def _made_of(site: Site, value: ast.expr) -> Iterator[tuple[str, float]]:
 
 
 def _given_to(site: Site, call: ast.Call) -> list[str]:
-    """The call's receiver and arguments, as far as they have names: what its result may be meant to replace."""
+    """Return the names of the call's receiver and arguments, to which its result may have to be assigned."""
     base = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     own = [base] if base and base not in site.local.globals else []
     return own + [dotted(argument) for argument in call.args if dotted(argument)]
 
 
 def assignment_kind(site: Site) -> Iterator[Edit]:
-    """`=` for `+=` and the like, and the other way round."""
+    """Replace `+=` and the like by `=`, or vice versa."""
     node = site.stmt
     if isinstance(node, ast.AugAssign):
         yield _plain(site, node)
@@ -116,7 +116,7 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
 
 
 def _may_count(site: Site, node: ast.Assign) -> bool:
-    """Whether the one target has a value already."""
+    """Return whether there is one target, which already has a value."""
     return (
         len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple) and _bound_before(site, node.targets[0])
     )

@@ -1,4 +1,4 @@
-"""Values: what is returned or assigned, slices and indices, copies, ingredients for a whole expression."""
+"""Edits of values: returned and assigned ones, bounds, defaults, and replacement of whole expressions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import dotted, fits
 
 MAPPERS = ("str", "int", "tuple", "list", "len", "float", "bool", "set")
-"""Built-ins that are often handed on to be called."""
+"""Builtins that are often passed as functions."""
 MAPPING = ("map", "filter", "reduce", "functools.reduce")
 """Calls whose first argument is a function."""
 NUMERIC = ("int", "float", "")
@@ -28,7 +28,7 @@ TAKES_VALUE = (
     ast.Subscript,
     ast.IfExp,
 )
-"""Where a None may have been meant to be something."""
+"""Parents of a None in place of which another value may be intended."""
 GROWS = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call, ast.BinOp)
 BOUNDED = (
     ast.Assign,
@@ -41,11 +41,11 @@ BOUNDED = (
     ast.List,
     ast.AnnAssign,
 )
-"""Where a value may want a bound."""
+"""Parents of a value that may need a bound."""
 
 
 def returned(site: Site) -> Iterator[Edit]:
-    """Another value returned: a local variable, a field, a plain value; or a value where none was returned."""
+    """Return another value: a local variable, an attribute, a simple value; or return one where there was none."""
     node = site.stmt
     if not isinstance(node, ast.Return) or site.local.function is None:
         return
@@ -70,7 +70,7 @@ def returned(site: Site) -> Iterator[Edit]:
 
 
 def none_value(site: Site) -> Iterator[Edit]:
-    """None as an argument, value or result replaced by a variable in scope, or by a built-in that is to be called."""
+    """Replace None as an argument, value or result by a variable in scope, or by a builtin function."""
     paths = _nearer_first(site.readable)
     for node in filter(_is_none, site.exprs):
         if isinstance(site.module.parents.get(node), TAKES_VALUE):
@@ -84,7 +84,7 @@ def _nearer_first(paths: list[str]) -> list[tuple[str, float]]:
 
 
 def _to_be_called(site: Site, node: ast.expr) -> bool:
-    """Whether `node` stands where a function is handed on: `map(None, rows)`, `sorted(rows, key=None)`."""
+    """Return whether a function is expected in place of `node`: `map(None, rows)`, `sorted(rows, key=None)`."""
     parent = site.module.parents.get(node)
     if isinstance(parent, ast.keyword):
         return parent.arg in ("key", "default_factory")
@@ -96,7 +96,7 @@ def _is_none(node: ast.AST) -> bool:
 
 
 def ingredient(site: Site) -> Iterator[Edit]:
-    """An expression replaced by another expression of this function or file that fits and whose names are in scope."""
+    """Replace an expression by another one of this function or file, of suitable kind and with names in scope."""
     pool = _pool(site)
     for node in site.values:
         if _part_of_name(site, node):
@@ -120,7 +120,7 @@ def _part_of_name(site: Site, node: ast.AST) -> bool:
 
 
 def _pool(site: Site) -> list[tuple[str, str, float]]:
-    """(text, kind, weight) of compound expressions whose names are all readable here."""
+    """Return (text, kind, weight) of compound expressions whose names are all in scope."""
     found: dict[str, tuple[str, str, float]] = {}
     for weight, piece in nearest(site, site.module.index.expressions):
         if piece.text not in found and len(piece.text) <= 70 and piece.names <= site.known:
@@ -131,7 +131,7 @@ def _pool(site: Site) -> list[tuple[str, str, float]]:
 
 
 def composed(site: Site) -> Iterator[Edit]:
-    """A variable or None grown into a small expression over two names: `a + b`, `f(a)`, `a.b`, `a[b]`."""
+    """Replace a variable or None by a small expression of two names: `a + b`, `f(a)`, `a.b`, `a[b]`."""
     for node in site.values:
         if not _part_of_name(site, node) and (_is_none(node) or isinstance(node, GROWS)):
             yield from _grown(site, node, empty=_is_none(node))
@@ -151,13 +151,13 @@ def _grown(site: Site, node: ast.expr, *, empty: bool) -> Iterator[Edit]:
 
 
 def _operand(site: Site, node: ast.expr) -> str:
-    """The node's text, in parentheses where an arithmetic operation of it would be read otherwise."""
+    """Return the node's text, in parentheses if it has lower precedence than arithmetic operators."""
     loose = isinstance(node, ast.BinOp) and not isinstance(node.op, ARITHMETIC)
     return site.tight(node) if loose else site.code(node)
 
 
 def _joined(base: str, other: str, own: str, theirs: str) -> Iterator[tuple[str, float]]:
-    """What two names can make together, by their kinds `own` and `theirs`."""
+    """Yield expressions of two names, by their kinds `own` and `theirs`, with weights."""
     if own in NUMERIC and theirs in NUMERIC:
         yield from _reckoned(base, other, own, theirs)
     elif own == theirs and own in ("str", "list"):
@@ -177,7 +177,7 @@ def _reckoned(base: str, other: str, own: str, theirs: str) -> Iterator[tuple[st
 
 
 def rounded_up(site: Site) -> Iterator[Edit]:
-    """A whole division rounded up instead of down, and the other way round."""
+    """Round an integer division up instead of down, or vice versa."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
             left, right = site.code(node.left), site.tight(node.right)
@@ -188,7 +188,7 @@ def rounded_up(site: Site) -> Iterator[Edit]:
 
 
 def assigned(site: Site) -> Iterator[Edit]:
-    """Another initial value: empty or zero of each kind, an infinity, or a variable in scope."""
+    """Replace an initial value by an empty value or zero, an infinity, or a variable in scope."""
     node = site.stmt
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return
@@ -218,7 +218,7 @@ def assigned(site: Site) -> Iterator[Edit]:
 
 
 def extreme(site: Site) -> Iterator[Edit]:
-    """A value bounded by another one: `max(a, b)` or `min(a, b)` around a number."""
+    """Bound a number by another one: `max(a, b)` or `min(a, b)`."""
     for node in site.values:
         if not _boundable(site, node):
             continue
@@ -232,14 +232,14 @@ def extreme(site: Site) -> Iterator[Edit]:
 
 
 def _boundable(site: Site, node: ast.expr) -> bool:
-    """Whether it may be a number, and stands where its value is used."""
+    """Return whether `node` may be a number in a position where its value is used."""
     if isinstance(node, ast.Compare | ast.BoolOp | ast.Constant) or _part_of_name(site, node):
         return False
     return isinstance(site.module.parents.get(node), BOUNDED) and site.kinds.of(node) in NUMERIC
 
 
 def _operands(site: Site, node: ast.AST) -> list[str]:
-    """Elements that the function reads by index or key: `best[k]`, `pair[1]`."""
+    """Return the subscript expressions that the function reads: `best[k]`, `pair[1]`."""
     own = site.code(node)
     pieces = nearest(site, [piece for piece in site.module.index.expressions if isinstance(piece.node, ast.Subscript)])
     texts = [piece.text for weight, piece in pieces if weight == 2.0 and piece.names <= site.known]
@@ -247,7 +247,7 @@ def _operands(site: Site, node: ast.AST) -> list[str]:
 
 
 def emptied(site: Site) -> Iterator[Edit]:
-    """A default for a value that may be missing or empty: `x or empty`."""
+    """Add a default for a value that may be missing or empty: `x or empty`."""
     for node in site.values:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and not _part_of_name(site, node):
             parent = site.module.parents.get(node)

@@ -1,4 +1,4 @@
-"""Calls wrapped around a value or taken off it: conversions, measures, cleaning, copies."""
+"""Wrap a value in a call or remove such a call: conversions, sizes, normalisation, copies."""
 
 from __future__ import annotations
 
@@ -179,14 +179,14 @@ WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
         ('"".join({})', 0.3),
     ),
 }
-"""What is wrapped around a value of each kind, with how often; {} is the value."""
+"""Wrappers of values by kind, with weights; {} is the value."""
 
 CONVERSIONS = ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple({})")
-"""What is wrapped around a literal, too."""
+"""Wrappers that are also applied to literals."""
 
 
 def wrap(site: Site) -> Iterator[Edit]:
-    """A missing wrapper: a conversion, a measure, a cleaning call around a value, chosen by its kind."""
+    """Wrap a value in a call suitable for its kind: a conversion, its size, normalisation."""
     for node in site.values:
         if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred) or _no_value(site, node):
             continue
@@ -197,7 +197,7 @@ def wrap(site: Site) -> Iterator[Edit]:
 
 
 def _inside(site: Site, node: ast.expr, shape: str) -> str:
-    """The node's text as it stands inside `shape`: the wrapper's own parentheses do for a generator, too."""
+    """Return the node's text for insertion into `shape`; a generator needs no parentheses of its own in a call."""
     if "({})" not in shape and "[{}]" not in shape:
         return site.tight(node)
     bare = isinstance(node, ast.GeneratorExp) and "({})" in shape
@@ -207,7 +207,7 @@ def _inside(site: Site, node: ast.expr, shape: str) -> str:
 def _shaped(site: Site, node: ast.expr, shape: str, weight: float) -> Iterator[Edit]:
     call, inner = site.module.parents.get(node), _inside(site, node, shape)
     if isinstance(node, ast.GeneratorExp) and isinstance(call, ast.Call) and len(call.args) == 1:
-        # the only argument borrows the call's parentheses: keep those, and put the wrapper inside them
+        # a generator as the only argument shares the call's parentheses: keep them, and put the wrapper inside
         text = f"({shape.format(inner)})"
         yield Edit((Replacement(site.module.start(node), site.module.end(node), text),), weight)
     else:
@@ -224,13 +224,13 @@ def _callee(site: Site, node: ast.AST) -> bool:
 
 
 def _inside_chain(site: Site, node: ast.AST) -> bool:
-    """Names of modules and classes before a dot are not values to wrap."""
+    """Return whether `node` is a global name or `self` before a dot, which is not wrapped."""
     parent = site.module.parents.get(node)
     return isinstance(parent, ast.Attribute) and (dotted(node) in site.local.globals or dotted(node) in ("self", "cls"))
 
 
 def own_wrap(site: Site) -> Iterator[Edit]:
-    """A value passed through a one-argument function or method of this project."""
+    """Pass a value through a function or method of this project with one argument."""
     functions, methods = own_functions(site), own_methods(site)
     for node in site.values:
         if _no_value(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
@@ -242,9 +242,9 @@ def own_wrap(site: Site) -> Iterator[Edit]:
 
 
 def own_functions(site: Site) -> list[str]:
-    """Functions that take one argument or are given one in this file, and imports that nothing uses any more.
+    """Return functions that have one parameter or are called with one argument in this file, and unused imports.
 
-    The function around the statement is left out.
+    The function that contains the statement is left out.
     """
     reachable, index = site.local.globals, site.module.index
     here = [name for name in site.world.signatures if name in reachable and _of_one(site, name)]
@@ -274,7 +274,7 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def unwrap(site: Site) -> Iterator[Edit]:
-    """A call taken off its argument or its receiver."""
+    """Replace a call by its argument or its receiver."""
     for node in site.exprs:
         if isinstance(node, ast.Call):
             yield from _argument_alone(site, node)
