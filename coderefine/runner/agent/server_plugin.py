@@ -135,7 +135,7 @@ class ServerPlugin:
     def run_directly(
         self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
     ) -> bool:
-        """Like `run`, but call tests directly if `way` (DirectCalls) trusts them; return False if a result is unsure."""
+        """Like `run`, but call tests directly if `way` (DirectCalls) trusts them; False if a result is uncertain."""
         way.watch()
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
