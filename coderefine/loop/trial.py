@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Cost, Patch, Verdict
+from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
@@ -112,11 +112,13 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     and the names of its tests are unknown.
     """
     suite = tests(state.best)
-    if suite is None or suite.seconds < SLOW_SUITE or not _alone(state, suite):
+    if suite is None or suite.seconds < SLOW_SUITE or any("::" not in name for name in suite.failing):
         return None
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
     wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
     asked = tuple(name for name in wanted if name not in state.absent)
+    if not asked:
+        return None
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SLOW)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
@@ -125,11 +127,6 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     excuse(state, attempt, replace(ask, rich=False, freedom=state.freedom, tests=None))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     return None if attempt.verdict else attempt
-
-
-def _alone(state: State, suite: Check) -> bool:
-    """Return whether the failing tests can be run without the others."""
-    return all("::" in name for name in suite.failing) and not state.absent.issuperset(suite.failing)
 
 
 def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:

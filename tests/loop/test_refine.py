@@ -107,6 +107,18 @@ def test_two_faults_fixed_one_after_the_other(tmp_path: Path) -> None:
     assert len(ran.evidence.flipped) == 2
 
 
+def test_on_a_slow_suite_where_nothing_fails_what_breaks_the_same_test_again_costs_that_test_only(
+    tmp_path: Path,
+) -> None:
+    top = make_repo(tmp_path / "shop", {"shop.py": "import os\n\n\n" + RIGHT, "test_shop.py": TESTS})
+    steps = [{"shop.py": text} for text in (SUM, WRONG)]
+    first, second = run(top, Script(steps), lasting=6.0).outcome.attempts[1:]
+    for attempt in (first, second):
+        assert attempt.verdict.reason == "breaks test_shop.py::test_all"
+    ran = [next(check for check in attempt.checks if check.critic == "pytest").complete for attempt in (first, second)]
+    assert ran == [True, False]
+
+
 def test_on_a_slow_suite_the_second_step_is_not_refused_for_what_the_first_repaired(tmp_path: Path) -> None:
     """There the tests that still fail are run first; those that the first step repaired do not count as failing."""
     code = "def one():\n    return 0\n\n\ndef two():\n    return 0\n"
