@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 STATEMENT = rb"(?m)^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^#\n;]+)|import[ \t]+([^#\n;]+))"
 WORD = r"[\w.]+"
 DYNAMIC = rb"(?:import_module|__import__)\(\s*['\"]([.\w]+)"
-"""Compiled where they are needed: the hook mostly does without `re`, which costs it 7 ms."""
+"""Patterns that are compiled at first use, because importing `re` takes 7 ms, and the hook rarely needs it."""
 DULL = frozenset({"__pycache__", "node_modules", "site-packages"})
 BORDERS = frozenset({"pyvenv.cfg", ".git"})
-"""What is in the top folder of an environment, or of another repository."""
+"""Files in the top folder of a virtual environment, or of another repository."""
 
 Mark = tuple[int, int]
 """When a file was last changed (ns) and how long it is."""

@@ -21,9 +21,9 @@ from coderefine.reports.rows import numbered_offers
 from coderefine.runner.cold import run_tests
 
 TEST = "test_coderefine_pick.py"
-"""The test that asks an alternative whether an expression is true; it is only ever in a private view."""
+"""File name of the test that evaluates the expression with an alternative; it exists only in a private view."""
 UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxError"})
-"""How a test ends that could not ask."""
+"""Exceptions of a test that could not evaluate the expression."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The nouns of coderefine: frozen values and the Protocols that plug-ins satisfy."""
+"""Data types of coderefine (immutable), and the Protocols for plug-ins."""
 
 from coderefine.core.checks import (
     Ask,

@@ -42,7 +42,7 @@ class Sandboxed:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What confines the programs, and what they were allowed."""
+        """Names of the mechanisms that confine the programs, and of additional permissions."""
         bounds = self._steps[0]
         if bounds is None:
             return ()
@@ -55,10 +55,10 @@ class Sandboxed:
         return result
 
     def fitting(self, attempt: Callable[[Run], T], *, loosen: bool) -> T:
-        """Return what `attempt` makes of `run`; with `loosen` (the tree is untouched), try looser bounds if it fails.
+        """Return `attempt(run)`; with `loosen` (unchanged tree), retry under looser bounds if it raises CriticError.
 
-        Temporary folders, Unix sockets of its own and caches may be granted. Where it fails under all bounds, none is
-        loosened and the first failure is raised. Raises CriticError.
+        Temporary folders, its own Unix sockets and caches may be granted. If it fails under all bounds, the tightest
+        ones remain and the first error is raised.
         """
         every = self._steps
         try:

@@ -220,7 +220,7 @@ class Journal:
         return self._publication(self._last("published"))
 
     def keep(self, data: bytes) -> str:
-        """Store content of the user's that is about to be replaced; return where it is now."""
+        """Store content of the user that is about to be replaced; return its path in the journal."""
         return str(self._blobs.folder / self._blobs.keep(data))
 
     def _state(self, kind: str) -> Publication | None:

@@ -1,4 +1,4 @@
-"""The source of failing tests, with what it uses of the same file and the fixtures of the conftest.py files above."""
+"""Source of failing tests, with the code of the same file that they use and the fixtures of conftest.py files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from coderefine.llm.modules import Function, first_line, span
 from coderefine.source import syntax
 
 LONGEST = 1_800
-"""Characters from which a test is shown by its head and what is around the lines that failed."""
+"""Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
 
 HEAD, AROUND = 8, 10
-"""Lines of a long test that are shown: its first ones, and those on each side of a failing line."""
+"""Number of lines shown of a long test: its first ones, and those on each side of a failing line."""
 
 SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup"})
 
@@ -23,10 +23,10 @@ SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_
 def excerpt(
     text: str, ids: Iterable[str], *, also: Collection[str] = (), lines: Collection[int] = (), most: int = 1_000_000
 ) -> str:
-    """The parts of test file `text` that the tests `ids` (pytest node ids) consist of, in file order.
+    """Return the parts of test file `text` with the tests `ids` (pytest node ids), in file order.
 
-    `also`: qualified names of further tests. `lines`: where they failed. At most about `most` characters of tests,
-    the first one in any case. Nothing when the file does not parse or the tests are not plain functions of it.
+    `also`: qualified names of further tests. `lines`: lines that failed. Limited to about `most` characters of tests,
+    but with at least one test. "" if the file does not parse or the tests are not plain functions in it.
     """
     tree = syntax(text)
     if tree is None:
@@ -50,9 +50,9 @@ def excerpt(
 
 
 def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -> str:
-    """The source of the statements `chosen` of `text`, in file order; long ones around the failing `lines`.
+    """Join the source of the statements `chosen` of `text`, in file order; long ones around the failing `lines`.
 
-    A blank line is between them, except between imports and between assignments.
+    They are separated by blank lines, except imports and assignments.
     """
     rows = text.split("\n")
     shown, before = "", None
@@ -67,10 +67,10 @@ def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -
 
 
 def conftest_excerpts(sources: Mapping[str, str], read: Callable[[str], str | None]) -> dict[str, str]:
-    """Excerpts by path of the conftest.py files above the tests in `sources` (their excerpts by path).
+    """Return excerpts, by path, of the conftest.py files for the tests in `sources` (excerpts of tests, by path).
 
-    What the tests name is shown, what that needs in turn, and what is used by every test (autouse). The nearest
-    definition of a name counts, as in pytest. `read` gives a file's text, None when there is none.
+    They contain the fixtures that the tests name, code that these need, and autouse fixtures. The nearest definition of
+    a name counts, as in pytest. `read` returns a file's text, None if there is none.
     """
     found: dict[str, str] = {}
     for path, source in sources.items():
@@ -84,7 +84,7 @@ def conftest_excerpts(sources: Mapping[str, str], read: Callable[[str], str | No
 
 
 def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]:
-    """The function that `names` leads to through classes."""
+    """Yield the function with the qualified name `names` (parts)."""
     for node in body:
         if isinstance(node, Function) and names == [node.name]:
             yield node
@@ -93,7 +93,7 @@ def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]
 
 
 def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
-    """The source of a statement; of a long one its head and what is around the failing `lines` (else its end)."""
+    """Return the source of a statement; of a long one its head and the surroundings of failing `lines` (or its end)."""
     numbers = span(node)
     whole = textwrap.dedent("\n".join(rows[numbers.start - 1 : numbers.stop - 1]))
     if len(whole) <= LONGEST:
@@ -112,8 +112,10 @@ def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
 
 
 def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """What unittest and pytest run before the tests: set-up methods of their classes and of those they inherit from,
-    and other methods and attributes that the tests take from `self`, two levels deep."""
+    """Yield the setup methods of the tests' classes and base classes, and used methods and attributes of `self`.
+
+    The latter are followed two levels deep.
+    """
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for owner in (node for node in classes.values() if not set(tests).isdisjoint(ast.walk(node))):
         chosen = _with_used([test for test in tests if test in owner.body], _members(owner, classes))
@@ -129,7 +131,7 @@ def _with_used(tests: Sequence[ast.stmt], members: Mapping[str, ast.stmt]) -> li
 
 
 def _members(owner: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> dict[str, ast.stmt]:
-    """The statements behind the names of a class; its own replace those of its bases in the same file."""
+    """Return the statements that define a class's attributes, by name, including those inherited in the same file."""
     lineage = [owner]
     for node in lineage:
         bases = (classes.get(base.id) for base in node.bases if isinstance(base, ast.Name))
@@ -142,7 +144,7 @@ def _attributes(nodes: Iterable[ast.stmt]) -> set[str]:
 
 
 def _support(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """What the tests need of their own file: imports, and functions and constants named in them, two levels deep."""
+    """Yield the code of the same file that the tests need: imports, functions and constants, two levels deep."""
     names = _names_in(tests)
     for _ in range(2):
         named = [node for node in tree.body if _defines(node) & names and not isinstance(node, ast.ClassDef)]
@@ -156,7 +158,7 @@ def _is_test(node: ast.stmt) -> bool:
 
 
 def _names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Names read in `nodes`, and their parameters: those are fixtures."""
+    """Return the names read in `nodes`, and the parameters, which are fixtures."""
     return frozenset(
         item.id if isinstance(item, ast.Name) else item.arg
         for node in nodes
@@ -166,7 +168,7 @@ def _names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _defines(node: ast.stmt) -> frozenset[str]:
-    """Names that a statement brings into its scope."""
+    """Return the names that a statement binds."""
     if isinstance(node, Function | ast.ClassDef):
         return frozenset({node.name})
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -176,7 +178,7 @@ def _defines(node: ast.stmt) -> frozenset[str]:
 
 
 def _requested(source: str) -> frozenset[str]:
-    """Names in the tests, and those that their decorators quote (`usefixtures`)."""
+    """Return the names in the tests, and those in strings of their decorators (`usefixtures`)."""
     tree = syntax(source)
     if tree is None:
         return frozenset()
@@ -187,7 +189,7 @@ def _requested(source: str) -> frozenset[str]:
 
 
 def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """What of a conftest.py is `wanted`, and what is still wanted of those above it."""
+    """Return the `wanted` parts of a conftest.py, and the names that are still wanted from those above it."""
     tree = syntax(text)
     if not text or tree is None:
         return "", wanted
@@ -200,13 +202,13 @@ def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
         wanted |= _names_in(new.values())
     nodes = list(chosen.values())
     shown = joined(text, {*nodes, *_support(tree, nodes)}) if nodes else ""
-    # A fixture that asks for one of its own name means the one further up.
+    # A fixture that requests one with its own name refers to that of a parent folder.
     asked = {item.arg for node in nodes for item in node.args.args}
     return shown, wanted - (frozenset(chosen) - asked)
 
 
 def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, Function]]:
-    """The fixtures that are wanted or used by every test, by the name that tests know them by."""
+    """Yield the fixtures in `wanted`, and those used by every test (autouse), with their names."""
     for node in (node for node in tree.body if isinstance(node, Function)):
         for options in map(_fixture_options, node.decorator_list):
             named = options.get("name") if options is not None else None
@@ -216,7 +218,7 @@ def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, F
 
 
 def _fixture_options(decorator: ast.expr) -> dict[str | None, ast.expr] | None:
-    """The keywords that `pytest.fixture` is given; None when the decorator is another one."""
+    """Return the keyword arguments of `pytest.fixture`; None if the decorator is another one."""
     call = decorator if isinstance(decorator, ast.Call) else None
     if not ast.unparse(call.func if call else decorator).split(".")[-1].endswith("fixture"):
         return None

@@ -46,12 +46,12 @@ def conftests_of(found: Iterable[str]) -> dict[PurePosixPath, str]:
 
 
 def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
-    """The first of `conftests` beside or above `path`, whose fixtures it may use; "" where there is none."""
+    """Return the first of `conftests` in the folder of `path` or above, whose fixtures it may use; "" if none."""
     return next((conftests[home] for home in PurePosixPath(path).parents if home in conftests), "")
 
 
 def is_test_file(path: str, is_test: Callable[[str], bool]) -> bool:
-    """Return whether pytest may find tests in it: a file that only supports tests is none."""
+    """Return whether pytest may find tests in the file `path`; not in conftest.py or `__init__.py`."""
     return is_test(path) and PurePosixPath(path).name not in ("conftest.py", "__init__.py")
 
 

@@ -21,7 +21,7 @@ TOOLS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("hatch", ("hatch.toml",), ("hatch", "env", "find", "default")),
     ("pipenv", ("Pipfile",), ("pipenv", "--py")),
 )
-"""Tool, the files that show it is used here, and the question to ask it when its known places are empty."""
+"""Tools: name, files that show its use in the project, and command that prints the environment's path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""ruff's safe fixes as patches: all that may be tried at once; what is refused is halved, down to single fixes."""
+"""Propose ruff's safe fixes: first all together; refused sets are halved, down to single fixes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Files = Mapping[str, bytes | None]
 ROUNDS = 5
-"""Times that remarks are read again, because edits that touch each other are not made at once."""
+"""Maximum number of rounds, because adjacent edits are not applied in the same round."""
 
 
 class Autofix:
-    """Costs neither tokens nor money. Unsafe fixes are left alone: ruff itself says that they change the meaning."""
+    """Proposes ruff's safe fixes, at no cost; unsafe ones are not used, because they may change the meaning."""
 
     name = "autofix"
 
@@ -34,17 +34,17 @@ class Autofix:
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
         self._refused: set[tuple[str, str, str]] = set()
-        """Remarks whose fixes were refused one by one: they are not offered again on a better tree."""
+        """Diagnostics whose fixes were refused individually; they are not proposed again on a better tree."""
 
     @property
     def spent(self) -> Cost:
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Every safe fix that may be tried, as one patch; what the checks refuse is halved, down to single fixes.
+        """Yield all admissible safe fixes as one patch; refused patches are halved, down to single fixes.
 
-        What may not be tried, or brings another remark, is left out before a test runs. Raises CriticError when ruff
-        gives no verdict.
+        Fixes that are inadmissible, or that cause another diagnostic, are excluded before tests run. Raises CriticError
+        if ruff fails.
         """
         if self._wanted(situation):
             self._leave_out(situation, views)
@@ -53,7 +53,7 @@ class Autofix:
     def _halved(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, Situation]:
-        """Fixes of `rules` in `paths` (none: all), then of each half until they are accepted or single."""
+        """Propose the fixes of `rules` in `paths` (empty: all), then halves until they are accepted or single."""
         situation, accepted = yield from self._offer(situation, views, rules, paths)
         if accepted:
             return situation
@@ -70,7 +70,7 @@ class Autofix:
         return situation
 
     def _leave_out(self, situation: Situation, views: Views) -> None:
-        """Refuse each remark whose own fix the checks are sure to refuse, in the files where they refuse the whole."""
+        """Exclude diagnostics whose fixes would certainly be refused, in files whose complete fix would be refused."""
         files, _ = self._fixed(situation, views, self._rules(situation, views), ())
         with views.open() as start:
             wrong = {path for path, data in files.items() if not self._admitted(situation, start, {path: data})}
@@ -87,7 +87,7 @@ class Autofix:
                     self._refused.add(_name(remark))
 
     def _worse(self, situation: Situation, views: Views, files: Files) -> set[str]:
-        """Those of `files` in which ruff finds more of some rule than before."""
+        """Return those of `files` with more diagnostics of some rule than before."""
         best, paths = situation.best.patch, sorted(files)
         counts = []
         for patch in (best, best.then(files, origin=self.name, summary="")):
@@ -97,7 +97,7 @@ class Autofix:
         return {path for (path, rule), count in after.items() if count > before[path, rule]}
 
     def _admitted(self, situation: Situation, start: View, files: Files) -> bool:
-        """Whether the judge lets these files be tried on top of the best patch. `start`: the untouched tree."""
+        """Return whether these changes to the best patch are admissible. `start`: the unchanged tree."""
         patch = situation.best.patch.then(files, origin=self.name, summary="")
         originals = {path: start.read(path) for path in patch.files}
         protection = self._protection
@@ -115,7 +115,7 @@ class Autofix:
     def _offer(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, tuple[Situation, bool]]:
-        """Yields the patch ruff makes of `rules` in `paths` (none: all), unless that tree was judged before."""
+        """Propose ruff's fixes of `rules` in `paths` (empty: all), unless the resulting tree was judged before."""
         files, fixed = self._fixed(situation, views, rules, paths)
         patch = situation.best.patch.then(files, origin=self.name, summary=_summary(fixed))
         if not files or _known(situation, patch):
@@ -126,7 +126,7 @@ class Autofix:
     def _singly(
         self, situation: Situation, views: Views, rule: str, paths: Sequence[str]
     ) -> Generator[Patch, Situation, Situation]:
-        """Every fix of `rule` by itself; rows are read afresh whenever an accepted one has moved them."""
+        """Propose each fix of `rule` individually; after an accepted one, the line numbers are read again."""
         tried: set[tuple[str, str, str]] = set()
         while (found := self._next(situation, views, rule, paths, tried)) is not None:
             remark, data = found
@@ -161,7 +161,7 @@ class Autofix:
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Remark]]:
-        """The files that change, and the remarks they change for."""
+        """Return the files that ruff's fixes change, and the fixed diagnostics."""
         partly = {path for path, _, _ in self._refused}
         with views.open(situation.best.patch) as view:
             every = list(self._safe(view, situation))
@@ -172,7 +172,7 @@ class Autofix:
         return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
-        """`paths` after the edits of those remarks that were not refused; ruff itself would mend all of a rule."""
+        """Fix only the diagnostics in `paths` that were not refused; ruff itself would fix all of a rule."""
         files: dict[str, bytes | None] = {}
         for _ in range(ROUNDS if paths else 0):
             changed = {}
@@ -187,22 +187,22 @@ class Autofix:
         return files
 
     def _changed(self, view: View, touched: Sequence[str], chosen: Sequence[str]) -> Files:
-        """Let ruff fix `touched` by the `chosen` rules (none: all); give the files that differ afterwards."""
+        """Let ruff fix `touched` by the `chosen` rules (empty: all); return the files that differ afterwards."""
         before = {path: view.read(path) for path in touched}
         if touched:
-            self._linter.fix(view, touched, chosen)  # without a choice ruff also mends what its fixes bring
+            self._linter.fix(view, touched, chosen)  # without `chosen`, ruff also fixes what its fixes cause
         after = {path: view.read(path) for path in touched}
         return {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
 
     def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
-        """What ruff can mend safely in the wanted files as they are in `view`."""
+        """Yield the diagnostics with a safe fix in the wanted files of `view`."""
         found = (
             one for one in self._linter.remarks(view, self._wanted(situation)) if one.fix is not None and one.fix.safe
         )
         return (remark for remark in found if _name(remark) not in self._refused)
 
     def _wanted(self, situation: Situation) -> list[str]:
-        """The files with ruff findings (hard, in scope) that may be written."""
+        """Return the writable files with ruff findings (hard, in scope)."""
         paths = {finding.path for finding in situation.findings if finding.critic == "ruff"}
         return sorted(path for path in paths if self._protection.reason(path) is None)
 
@@ -213,18 +213,18 @@ def _halves(items: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _known(situation: Situation, patch: Patch) -> bool:
-    """Whether this very tree was judged before."""
+    """Return whether the same tree was judged before."""
     return any(dict(attempt.patch.files) == dict(patch.files) for attempt in situation.attempts)
 
 
 def _name(remark: Remark) -> tuple[str, str, str]:
-    """What tells a remark from the others after lines have moved (the message names the import, say)."""
+    """Return an identity of a diagnostic that does not depend on line numbers."""
     content = "".join(edit.content for edit in remark.fix.edits) if remark.fix else ""
     return remark.path, remark.message, content
 
 
 def _edited(view: View, remarks: Sequence[Remark]) -> bytes | None:
-    """The file of `remarks` with the edits of as many as do not touch each other; None where nothing changes."""
+    """Apply the edits of as many `remarks` of a file as do not touch each other; None if nothing changes."""
     data = view.read(remarks[0].path)
     source = decode(data) if data is not None else None
     if source is None:
@@ -240,12 +240,12 @@ def _edited(view: View, remarks: Sequence[Remark]) -> bytes | None:
 
 
 def _apart(some: Sequence[Edit], others: Sequence[Edit]) -> bool:
-    """Whether no edit of `some` touches one of `others`."""
+    """Return whether no edit of `some` touches one of `others`."""
     return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
 
 
 def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:
-    """`after` without the blank lines a removal has left; as it is when either is no text or nothing is left."""
+    """Remove blank lines that a removal left in `after`; unchanged if either is not text, or nothing is left."""
     old, new = (decode(data) if data else None for data in (before, after))
     if old is None or new is None or not old.newline or not new.newline:
         return after
@@ -253,7 +253,7 @@ def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:
 
 
 def _summary(remarks: Iterable[Remark]) -> str:
-    """`src/cart.py:1 F401 remove unused import: os`, or `6 ruff fixes (F401 ×4, I001 ×2)`."""
+    """Summarise fixes: `src/cart.py:1 F401 remove unused import: os`, or `6 ruff fixes (F401 ×4, I001 ×2)`."""
     found = list(remarks)
     if len(found) == 1:
         return f"{found[0].path}:{found[0].first} {found[0].rule} {_deed(found[0].fix)}"

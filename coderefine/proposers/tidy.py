@@ -1,17 +1,17 @@
-"""Blank lines that a removal has left behind: ruff takes out a line and leaves both of its neighbours' gaps."""
+"""Remove superfluous blank lines: ruff removes a line, but not the blank lines before and after it."""
 
 from __future__ import annotations
 
 from difflib import SequenceMatcher
 
 LONGEST = 5_000
-"""Lines above which a file is left as it is: comparing would take longer than the fix."""
+"""Number of lines above which a file is not tidied, because the comparison would take too long."""
 
 
 def tidied(before: str, after: str) -> str:
-    """`after`, where a gap is at most as long as the longer one of the two that a removal has joined.
+    """Shorten gaps of blank lines in `after` that a removal has joined to the longer one of the two.
 
-    At the head and the tail of the file such a gap goes altogether. Gaps that were there before stay.
+    At the start and the end of the file such gaps are removed. Gaps that existed before are kept.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if len(old) > LONGEST:
@@ -26,5 +26,5 @@ def tidied(before: str, after: str) -> str:
 
 
 def _gap(lines: list[str]) -> int:
-    """How many blank lines `lines` begins with."""
+    """Return the number of blank lines at the start of `lines`."""
     return next((count for count, line in enumerate(lines) if line.strip()), len(lines))

@@ -33,8 +33,8 @@ Hold = Callable[[], None]
 Act = Callable[[Publication, int, Hold], Publication]
 """Act after the files are written.
 
-It gets the plan, the open marker (a process that it starts and that moves a ref must hold this lock), and a function to
-call before the step that cannot be taken back: from then on interrupts are delayed.
+Arguments: the plan, the open marker file (a process that moves a ref must inherit its lock), and a function to call
+before the step that cannot be undone, from which on interrupts are delayed.
 """
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -133,7 +133,7 @@ def settle(journal: Journal, done: Publication, undoing: Publication | None) -> 
 
 
 def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
-    """Record that it was taken back: what an undo did not undo is still published."""
+    """Record that `plan` was undone; if it was itself an undo, record that `undoing` is still published."""
     if undoing:
         journal.published(undoing)
     else:

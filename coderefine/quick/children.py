@@ -1,4 +1,4 @@
-"""Starting a process and hearing its end with nothing but `os`: proc.py costs 24 ms of imports."""
+"""Start processes and wait for them using only `os`, because the imports of proc.py take 24 ms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Child:
     """A running process in a group of its own; its stdout (and stderr with `both`) can be read once."""
 
     def __init__(self, argv: list[str], env: dict[str, str], *, both: bool = False) -> None:
-        """Raises OSError when it cannot be started."""
+        """Start the process. Raises OSError if this fails."""
         self._out, end = os.pipe()
         self._code: int | None = None
         actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, end, 1)]
@@ -33,19 +33,19 @@ class Child:
             os.close(end)
 
     def all(self, deadline: float) -> bytes | None:
-        """Everything it says, once it has ended; None when it did not end by `deadline` or failed."""
+        """Return its complete output after it has ended; None if it failed or did not end by `deadline`."""
         said = b"".join(self._chunks(deadline))
         return said if self.code(deadline) == 0 else None
 
     def tail(self, deadline: float) -> bytes:
-        """The last of what it says."""
+        """Return the end of its output."""
         last = b""
         for chunk in self._chunks(deadline):
             last = (last + chunk)[-KEPT:]
         return last
 
     def code(self, deadline: float) -> int | None:
-        """Its exit code, negative for a signal; None when it does not end by `deadline`: then it is killed."""
+        """Return its exit code, negative for a signal; kill it and return None if it does not end by `deadline`."""
         while self._code is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
@@ -58,7 +58,7 @@ class Child:
         return self._code
 
     def kill(self) -> None:
-        """End it and what it has started; nothing happens to one that has ended."""
+        """Kill the process and its children, unless it has ended."""
         if self._code is not None:
             return
         self._code = -KILL
@@ -84,12 +84,12 @@ class Child:
 
 
 def reading_env() -> dict[str, str]:
-    """The environment of a git command that only reads, with the hook's own index."""
+    """Return the environment for a git command that only reads, with the hook's own index."""
     return {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def clean_env(hidden: str) -> dict[str, str]:
-    """What the project's programs get to see: nothing of git's, no keys."""
+    """Return the environment for the project's programs, without variables of git and without keys."""
     held = withheld(os.environ)
     return {
         name: value

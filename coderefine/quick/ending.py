@@ -1,11 +1,11 @@
-"""What a signal from another program does: the same as Ctrl-C, so that nothing is left behind."""
+"""Handle termination signals like Ctrl-C, so that everything is cleaned up."""
 
 from __future__ import annotations
 
 
 def heed() -> None:
-    """From now on SIGTERM and SIGHUP raise KeyboardInterrupt, unless they are ignored: nohup means it."""
-    import signal  # 4 ms: only who has something to clean up needs it
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt from now on, unless they are ignored (nohup)."""
+    import signal  # 4 ms; needed only if there is something to clean up
 
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -1,7 +1,7 @@
-"""`coderefine hook run`, where it is certain that there is nothing to say.
+"""The fast path of `coderefine hook run`, for commits that are certainly clean.
 
-git, ruff and this program work side by side. Tests run in place, as a hook of pytest's would run them: what they write
-beside themselves stays. That is only done where index and tree are the same, so that what is staged is what runs.
+git, ruff and this program run in parallel. Tests run in the working tree, so that files that they write remain. This
+is done only if index and working tree are equal, so that the staged files are tested.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ SECONDS = 20.0
 PASSED = (b" passed", b" skipped", b" xfailed")
 CONFTEST = "conftest.py"
 LONG = 200
-"""Files above which the whole engine is not slower in any way that counts."""
+"""Number of files above which the full engine is not noticeably slower."""
 
 
 class Unsure(Exception):  # noqa: N818 - no error: the whole engine has to look
-    """It cannot be decided here."""
+    """The fast path cannot decide; the full engine must run."""
 
 
 def hook(names: list[str]) -> int | None:
-    """The exit code of the hook for `names` (none: what is staged); None: run the whole engine."""
+    """Return the exit code of the hook for `names` (empty: the staged files); None: the full engine must run."""
     if any(name.startswith("-") for name in names) or os.name != "posix":
         return None
-    gc.disable()  # we are gone before there is anything to collect
+    gc.disable()  # this process ends before a collection is useful
     try:
         return _hook(names, time.monotonic() + SECONDS)
     except (Unsure, OSError, UnicodeDecodeError, SyntaxError):
@@ -46,7 +46,7 @@ def _hook(names: list[str], deadline: float) -> int:
     if where is None:
         raise Unsure
     top, folder = where
-    running = [status.asked()]  # everything that takes time runs side by side
+    running = [status.asked()]  # everything slow runs in parallel
     try:
         known = ticket.read(folder, top)
         if known is None:
@@ -58,7 +58,7 @@ def _hook(names: list[str], deadline: float) -> int:
 
 
 class Project:
-    """Where it is, what is known of it, and until when there must be an answer (time.monotonic)."""
+    """The project: its location, stored data of the last full run, and the deadline (time.monotonic)."""
 
     __slots__ = ("deadline", "folder", "known", "top")
 
@@ -67,7 +67,7 @@ class Project:
 
 
 def _judged(project: Project, names: list[str], running: list[Child]) -> int:
-    """`running` has git, looking; what is started here is added to it."""
+    """Return the exit code. `running` contains the git process; further processes are added to it."""
     looked = [] if names else [_looked(running[0], project.deadline)]
     python = _python(names or looked[0][0])
     tests = _begun(project, python, running) if python else []
@@ -92,21 +92,21 @@ def _run(project: Project, tests: list[str], python: list[str], running: list[Ch
 
 
 def _unless_gone(staged: list[str]) -> int:
-    """Clean, when there is no Python at all: the tests of what is deleted have to be found."""
+    """Return 0 if no Python file is staged; raise Unsure for deleted ones, whose tests have to be found."""
     if any(path.endswith(".py") for path in staged):
         raise Unsure
     return 0
 
 
 def _begun(project: Project, python: list[str], running: list[Child]) -> list[str]:
-    """The tests that can be affected, found out while ruff is running."""
+    """Start ruff and return the tests that can be affected."""
     if project.known.ruff:
         running.append(Child([*project.known.ruff, *python], clean_env(project.known.keys)))
     return _tests(project, python) if project.known.python else []
 
 
 def _same(project: Project, tests: list[str], python: list[str], staged: list[str]) -> set[str]:
-    """Those of `tests` that the coverage map clears; none when data is staged that they may read."""
+    """Return those of `tests` that the coverage map excludes; none if other files are staged, which they may read."""
     if not tests or not set(staged) <= set(python):
         return set()
     from coderefine.quick import reach
@@ -123,7 +123,7 @@ def _linted(project: Project, python: list[str], running: list[Child]) -> None:
 
 
 def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
-    """What is staged, and whether untracked files lie beside it."""
+    """Return the staged files, and whether there are untracked files."""
     said = looking.all(deadline) or b""
     found = status.staged(said or b"?")
     if found is None:
@@ -146,10 +146,10 @@ def _python(names: list[str]) -> list[str]:
 
 
 def _tests(project: Project, python: list[str]) -> list[str]:
-    """The test files that can be affected, from the graph that the last run kept.
+    """Return the test files that can be affected, according to the import graph stored by the last run.
 
-    Imports are read anew only where they matter: what a file imports now says nothing of who imports it, so it is
-    no matter for files that are judged themselves, nor for files that no test reached.
+    Imports are read again only where they matter: not for the checked files themselves, whose importers do not depend
+    on their own imports, and not for files that no test reached.
     """
     kept = ticket.kept_in(project.folder, ticket.GRAPH)
     marks = graph.walk(project.top)
@@ -174,7 +174,7 @@ def _matters(found: set[str], tests: list[str]) -> bool:
 
 
 def _regraphed(project: Project, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:
-    """The graph after some files have changed; mostly they import what they did."""
+    """Return the import graph after changes to some files, whose imports are usually the same as before."""
     files = ticket.kept_in(project.folder, ticket.IMPORTS)
     if not isinstance(files, dict):
         raise Unsure
@@ -186,7 +186,7 @@ def _regraphed(project: Project, marks: dict[str, graph.Mark], users: graph.User
 
 
 def _plain(path: str, known: ticket.Ticket) -> bool:
-    """Whether radon would find nothing in it."""
+    """Return whether radon would certainly find nothing in the file `path`."""
     if path.endswith(".pyi"):
         return True
     with open(path, encoding="utf-8") as file:  # noqa: PTH123

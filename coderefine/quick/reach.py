@@ -1,9 +1,9 @@
-"""The coverage map: which functions each test file ran when it last ran whole, and whether they are still the same.
+"""The coverage map: the functions that each test file executed in its last complete run, with their digests.
 
-A test file is surely the same when, of every file it imported or ran, the module level and the functions it ran are
-what they were, itself and every conftest.py as well. That is asked only where the import graph says that it can be
-affected, so a file the map does not know is run. Tests that read files or start programs are not in the map, nor is
-what a cache or a global variable may carry from one test to the next.
+A test file is certainly unaffected if itself, every conftest.py, and of each file that it imported or executed the
+module level and the executed functions are unchanged. This is checked only for test files that can be affected
+according to the import graph; files that are not in the map run. Tests that read files or start programs are not in
+the map, and neither are files that may carry state from one test to the next (caches, global variables).
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def entries(
     texts: Mapping[str, str],
     marks: Mapping[str, Mark],
 ) -> Entries:
-    """What to keep of a run of all `tests` (files). `coverage`: test id ("" for imports) -> path -> lines.
+    """Return the entries for a run of all `tests` (files). `coverage`: test id ("" for imports) -> path -> lines.
 
-    `texts`: the sources it ran on, by path; a file that is not there has been deleted or is none of the project's.
+    `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """
     parts = {path: Parts(text) for path, text in texts.items() if path in marks}
     imported = coverage.get("", {})
@@ -104,7 +104,7 @@ def entries(
 
 
 def _above(test: str, marks: Mapping[str, Mark]) -> list[str]:
-    """The files whose fixtures it may use: they may have been imported before anything was recorded."""
+    """Return the conftest.py files for `test`, which may have been imported before recording began."""
     ends = [path.removesuffix(CONFTEST) for path in marks if f"/{path}".endswith(f"/{CONFTEST}")]
     return [end + CONFTEST for end in ends if test.startswith(end)]
 
@@ -126,7 +126,7 @@ def _run(parts: Parts, text: str, imported: Iterable[int], ran: Iterable[int]) -
 
 
 def keep(folder: str, top: str, new: Entries) -> None:
-    """Lay `new` over what the map in the git directory `folder` has; it starts afresh when it has grown too long."""
+    """Merge `new` into the map in the git directory `folder`; old entries are dropped if it becomes too large."""
     merged = {**_kept(folder, top), **new}
     if sum(map(len, merged.values())) > MOST:
         merged = new if sum(map(len, new.values())) <= MOST else {}
@@ -134,7 +134,7 @@ def keep(folder: str, top: str, new: Entries) -> None:
 
 
 def _kept(folder: str, top: str) -> Entries:
-    """Empty when there is none, or the configuration has changed since."""
+    """Return the stored map; empty if there is none, or if the configuration has changed since."""
     kept = ticket.kept_in(folder, MAP)
     good = isinstance(kept, list) and len(kept) == 3 and kept[:2] == [VERSION, ticket.marks(top, [])]
     return kept[2] if good and isinstance(kept[2], dict) else {}  # type: ignore[index]

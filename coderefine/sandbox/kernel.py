@@ -294,10 +294,10 @@ EPERM, EACCES, ENOSYS = 1, 13, 38
 
 
 def filter_calls(*, sockets: bool) -> bool:
-    """Refuse io_uring, which no filter sees into, the kernel's key rings and, unless `sockets`, new Unix sockets.
+    """Forbid io_uring (which filters cannot inspect), kernel key rings and, unless `sockets`, new Unix sockets.
 
-    Socket pairs stay: they reach nobody else. Landlock learns of sockets by path only in its ninth ABI. Needs
-    no-new-privileges. False on machines whose numbers are not known here.
+    Socket pairs remain allowed, since they reach no other process. Landlock restricts sockets by path only from ABI 9
+    on. Sets no-new-privileges. Return False on failure, or on a machine whose system call numbers are unknown.
     """
     known = ARCHITECTURES.get(os.uname().machine)
     if libc is None or known is None or sys.maxsize < 2**32:
@@ -310,7 +310,7 @@ def filter_calls(*, sockets: bool) -> bool:
 
 
 def _program(architecture: int, socket_call: int, keys: tuple[int, ...], *, sockets: bool) -> Iterator[bytes]:
-    """Each refusal is a test and a return, so that every jump is one or none."""
+    """Yield the instructions of the seccomp filter: pairs of a comparison and a return, so that jumps are short."""
 
     def op(code: int, yes: int, no: int, value: int) -> bytes:
         return struct.pack("HBBI", code, yes, no, value)

@@ -41,28 +41,28 @@ from coderefine.proposers.model.prompt_state import (
 from coderefine.proposers.model.request_builder import PromptHistory, RequestBuilder, ledger, section
 
 FAILURES = 2
-"""Failed attempts after which the critic is asked."""
+"""Number of failed attempts after which the critic model is asked."""
 
 EQUAL = 3
-"""Equal replies in a row after which further requests are waste: the model ignores what it is told."""
+"""Number of equal consecutive replies after which no more requests are sent: the model ignores its feedback."""
 
 UNUSABLE = 12
-"""Unusable replies in a row, however different, after which further requests are waste."""
+"""Number of consecutive unusable replies after which no more requests are sent."""
 
 ECHO = 3_000
-"""Characters of a faulty reply that go back with the request to correct it."""
+"""Maximum number of characters of a faulty reply that are included in the request to correct it."""
 
 NEEDS = 3
-"""Times that one request is answered with code that the model asks for."""
+"""Maximum number of times that code requested by the model is added to one request."""
 
 NARROWEST = 0.15
-"""Share of the usual prompt below which there is nothing left to cut."""
+"""Minimum share of the usual prompt length; shorter prompts are not tried."""
 
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 
 
 class Conversation:
-    """Asks, reads and counts failures. Lives as long as one run's proposals."""
+    """Sends requests, parses answers and counts failures, during one run."""
 
     def __init__(self, builder: RequestBuilder, client: Client, history: History) -> None:
         self._builder = builder
@@ -79,11 +79,11 @@ class Conversation:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the model has shown that it has nothing usable to say, or says itself that there is no repair."""
+        """Whether further requests are useless: too many unusable replies, or the model says there is no repair."""
         return bool(self.refusal) or self._equal >= EQUAL or self._unusable >= UNUSABLE
 
     def escalate(self, move: Move) -> bool:
-        """Ask a stronger model than the one `move` asked from now on; whether there is one."""
+        """Use a stronger model than that of `move` from now on; return whether there is one."""
         tier = max(move.tier, self._tier) + 1
         if tier >= len(self._config.models):
             return False
@@ -91,11 +91,11 @@ class Conversation:
         return True
 
     def forget(self) -> None:
-        """Drop the advice about the old tree: it has improved."""
+        """Discard the advice about the old tree, which has been improved."""
         self._history = replace(self._history, advice="")
 
     def patches(self, move: Move, situation: Situation) -> Generator[Patch, None, None]:
-        """The patches that `move` brings, none when no answer was usable. Raises what `Client.ask` raises."""
+        """Request and yield the patches for `move`; none if no answer is usable. Raises the errors of `Client.ask`."""
         move = replace(move, tier=max(move.tier, self._tier))
         self._recall(move, situation)
         state = choose_state(move, situation, self._builder.start, self._builder.writable, self._builder.task)
@@ -115,7 +115,7 @@ class Conversation:
             yield from self._corrected(*faulty[0], state, situation)
 
     def _recall(self, move: Move, situation: Situation) -> None:
-        """Prepare what the request needs of the past: all versions in full, a critique of the failures."""
+        """Prepare the history for the request: all versions in full, or a critique of the failures."""
         if self._history.history is History.TRANSCRIPT:
             self._retell(situation)
         if move.critique and len(failed(situation)) >= FAILURES:
@@ -124,7 +124,7 @@ class Conversation:
     def _answers(
         self, move: Move, state: PromptState, situation: Situation
     ) -> Iterator[tuple[Request, Answer, Context]]:
-        """Each answer with its request; one that is longer than the model can read is made shorter."""
+        """Yield the answers with their requests; a request that is too long for the model is shortened."""
         own = self._config.samples
         while True:
             together = self._together(move)
@@ -142,12 +142,12 @@ class Conversation:
                 return
 
     def _together(self, move: Move) -> int:
-        """How many repairs one answer should hold: several, where the server does not give several answers."""
+        """Return the number of repairs per answer: several if the server cannot give several answers."""
         single = self._client.gives_one(self._builder.model(move))
         return move.samples if single and not self._config.samples else 1
 
     def _with_needed_code(self, request: Request, answer: Answer, state: PromptState) -> tuple[Request, Answer]:
-        """The answer once the model has seen the code that it asks for, and the request that it answers."""
+        """Send the code that the model requests; return the last request and its answer."""
         lookup = CodeLookup(self._builder.tree(state.patch), self._place.prefix)
         for _ in range(0 if refused(answer.text) else NEEDS):
             codes = {need: lookup.code(need) for need in lookup.wanted(answer.text)}
@@ -167,7 +167,7 @@ class Conversation:
     def _corrected(
         self, request: Request, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
     ) -> Iterator[Patch]:
-        """What comes of telling the model once why its reply is unusable; an empty one is not worth it."""
+        """Tell the model once why its reply is unusable, and yield the result; not for a reply without edits."""
         if isinstance(fault, NothingToApplyError):
             return
         correction = _continued(request, "again", answer.text, render("again", problem=str(fault)))
@@ -181,7 +181,7 @@ class Conversation:
     def _read(
         self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
     ) -> Patch | ReplyError:
-        """The patch in `answer`, with the blocks `kept` of the one before, or what to tell the model. Both count."""
+        """Return the patch in `answer`, with the blocks `kept` of the previous one, or the error; count failures."""
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
         try:
@@ -205,7 +205,7 @@ class Conversation:
         attempts: tuple[Attempt, ...],
         kept: tuple[Block, ...],
     ) -> Patch:
-        """The patch in `answer`. Raises ReplyError with what to tell the model; `refusal` is what it refuses with."""
+        """Return the patch in `answer`; store a refusal in `refusal`. Raises ReplyError, with a text for the model."""
         if answer.finish == "length":
             raise ReplyError(render("cut"))
         self.refusal = self._client.redact(refused(answer.text) or "")
@@ -224,12 +224,12 @@ class Conversation:
         return patch
 
     def _outside(self, path: str) -> str | None:
-        """Why no file may be created at `path`: it is not below what was asked for."""
+        """Return why no file may be created at `path` (outside the requested scope), or None."""
         within = any(scope in (".", path) or path.startswith(f"{scope}/") for scope in self._place.scope)
         return None if within else f"only {', '.join(self._place.scope)} may change"
 
     def _critique(self, situation: Situation) -> str:
-        """What the critic model thinks went wrong; empty when it has nothing to say in the form asked for."""
+        """Return the critic model's explanation of the failures; "" if its answer has not the requested form."""
         state = best_state(situation, "critique")
         tried = section("tried", ledger(situation, self._builder.start))
         user = f"{self._builder.context(state)}\n{tried}{state.ask}"
@@ -242,7 +242,7 @@ class Conversation:
         return "\n".join(f"{name}: {cut(str(found[name]), 600)}" for name in ("cause", "mistake", "plan"))
 
     def _retell(self, situation: Situation) -> None:
-        """Add every attempt since the last request in full, with the model's own feedback on it (the plain loop)."""
+        """Add all attempts since the last request in full, with the model's own feedback on each."""
         new = [attempt for attempt in situation.attempts[self._retold :] if attempt.patch.origin == ORIGIN]
         self._retold = len(situation.attempts)
         for attempt in new:
@@ -257,7 +257,7 @@ class Conversation:
             try:
                 feedback = self._client.ask(Request("feedback", messages, 0.2)).text
             except TooLongError:
-                feedback = ""  # all versions are more than the model can read
+                feedback = ""  # all versions together are too long for the model
             self._add_version(render("version", **fields, feedback=feedback))
 
     def _add_version(self, text: str) -> None:
@@ -265,14 +265,14 @@ class Conversation:
 
 
 def _split(answer: Answer, number: int) -> Iterator[Answer]:
-    """Each of the repairs in `answer` as an answer of its own; only the last of them can have been cut."""
+    """Yield each of the repairs in `answer` as a separate answer; only the last of them can be truncated."""
     parts = candidates(answer.text) if number > 1 else (answer.text,)
     for place, part in enumerate(parts, 1):
         yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
 
 
 def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: Tree) -> Mapping[str, bytes]:
-    """The files with `blocks`, and with those of `kept` that they do not replace. Raises what `apply` raises."""
+    """Apply `blocks`, and those of `kept` that they do not replace. Raises the errors of `apply`."""
     searched = {(block.path, block.splits[0][0]) for block in blocks}
     others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
     if others:
@@ -284,12 +284,12 @@ def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: Tree) -> 
 
 
 def _is_shown(code: str, request: Request) -> bool:
-    """Whether all of `code` is in the request already."""
+    """Return whether all of `code` is already in the request."""
     text = "\n".join(MARKED.sub("", message.text) for message in request.messages)
     return {line.strip() for line in code.splitlines()} <= {line.strip() for line in text.splitlines()}
 
 
 def _continued(request: Request, purpose: str, reply: str, text: str) -> Request:
-    """The conversation with the reply of the model and `text` after it."""
+    """Extend the conversation by the reply of the model and `text`."""
     added = (Message("assistant", cut(reply, ECHO) or "(nothing)"), Message("user", text))
     return replace(request, purpose=purpose, messages=(*request.messages, *added))

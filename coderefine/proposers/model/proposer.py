@@ -1,4 +1,4 @@
-"""Asks a model for the repair: one request when the first answer is right."""
+"""Propose repairs by a model; one request suffices if the first answer is right."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Model:
         task: Task = FIX,
         interpreter: Interpreter | None = None,
     ) -> None:
-        """`under`: files as they were at the run's start, where the user's tree has others by now.
+        """Create the proposer. `under`: files whose content at the run's start differs from the user's tree now.
 
-        `interpreter`: the project's, for tracing what its failing tests execute (None: not traced).
+        `interpreter`: the project's, for tracing failing tests (None: not traced).
         """
         self._interpreter = interpreter
         self.reason = ""
-        """Why the model gave up, in its own words."""
+        """The reason that the model gave for not proposing a repair; "" if none."""
         self._builder = RequestBuilder(place, config, protection, under, task=task)
         self._config = config
         self._client = client
@@ -52,9 +52,9 @@ class Model:
         return self._client.spent
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Patches until the model has nothing new to say; the policy starts over whenever the best improves.
+        """Yield patches until the model has no new ones; the policy restarts after every accepted patch.
 
-        Raises BudgetError before a limit is crossed and ModelError for a server's final no.
+        Raises BudgetError before a limit is exceeded, and ModelError for a permanent failure of the server.
         """
         policy = POLICIES[self._config.policy]
         builder = replace(self._builder, trace=self._tracing(situation, views))
@@ -76,7 +76,7 @@ class Model:
                 return
 
     def _tracing(self, situation: Situation, views: Views) -> Callable[[PromptState], Trace | None]:
-        """Traces each tree once. Its text is read from the user's tree, with the patch laid over it in memory."""
+        """Return a function that traces each tree once; texts are read from the user's tree with the patch applied."""
         if self._interpreter is None:
             return lambda _: None
         tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config)

@@ -192,7 +192,7 @@ class Host(ABC):
         return True
 
     def translated(self) -> contextlib.AbstractContextManager[None]:
-        """Turn the errors of the host's library into those above."""
+        """Convert the errors of the host's library to those of this module."""
         return contextlib.nullcontext()
 
     def finish(self, bundle: Bundle) -> None:  # noqa: B027 - a host may have nothing more

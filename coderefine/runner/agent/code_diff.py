@@ -1,4 +1,4 @@
-"""Compares code objects without their positions, and finds the functions that an edit changes."""
+"""Compare code objects without positions, and find the functions that an edit changes."""
 
 from __future__ import annotations
 import __future__ as future
@@ -18,11 +18,11 @@ Pairs = List[Tuple[CodeType, CodeType]]
 FUNCTION = 0x01 | 0x02
 """CO_OPTIMIZED | CO_NEWLOCALS: set for functions, lambdas and comprehensions, not for modules and class bodies."""
 SHAPE = 0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200
-"""*args, **kwargs, generator, coroutine, iterable coroutine, async generator: visible when a function is inspected."""
+"""Flags that introspection shows: *args, **kwargs, generator, coroutine, iterable coroutine, async generator."""
 FUTURES = functools.reduce(operator.or_, (getattr(future, name).compiler_flag for name in future.all_feature_names))
-"""What a `from __future__ import` adds to a module's flags; a statement compiled alone must have it, too."""
+"""Code flags of `from __future__ import`; a statement that is compiled alone needs them, too."""
 HAS_DOCSTRING = 0x4000000
-"""Python 3.13 and later; before, the first constant of a function is its docstring or None."""
+"""Flag of Python 3.13 and later; before, the first constant of a function is its docstring or None."""
 
 
 class NotHotError(Exception):
@@ -30,9 +30,9 @@ class NotHotError(Exception):
 
 
 class Statement(NamedTuple):
-    """A statement at the top of a module or of a class there: its lines, 1-based and inclusive, decorators included.
+    """A statement of a module or of a top-level class: its lines, 1-based and inclusive, with decorators.
 
-    `header` is the class statement it has to be compiled under; "" at the top.
+    `header`: the class statement under which it must be compiled; "" at module level.
     """
 
     first: int
@@ -56,9 +56,9 @@ class SourceFile:
         self._flags = self._old(None).co_flags & FUTURES
 
     def pairs(self, data: bytes) -> Pairs:
-        """(old, new) code objects that hold the difference between this file and `data`.
+        """Return pairs (old, new) of code objects that contain the differences between this file and `data`.
 
-        Only the top-level statement that changed is compiled, when there is just one. Raises NotHotError.
+        If only one top-level statement changed, only this is compiled. Raises NotHotError.
         """
         try:
             text = importlib.util.decode_source(data)
@@ -75,12 +75,12 @@ class SourceFile:
         return [(self._old(None), self._compile(text))]
 
     def _around(self, head: int, end: int) -> Optional[Statement]:
-        """The block that holds lines `head`..`end` (0-based, end exclusive), when it shares no line with another."""
+        """Return the block that contains lines `head`..`end` (0-based, end exclusive), unless it shares lines."""
         block = _only(self.blocks, head, end)
         return block and (_only(self._members.get(block, ()), head, end) or block)
 
     def _methods(self, node: ast.ClassDef) -> List[Statement]:
-        """The functions of a class: compiled alone under its name they are what they are within it."""
+        """Return the functions of a class that can be compiled alone, under a header with the class's name."""
         if getattr(node, "type_params", None):
             return []
         found = [_block(item) for item in node.body]
@@ -93,7 +93,7 @@ class SourceFile:
         ]
 
     def _compile_block(self, text: str, block: Statement) -> Optional[CodeType]:
-        """None when `text` is not exactly one statement at the block's place: the whole file must be compiled."""
+        """Compile `text` in place of `block`; None if it is not exactly one statement, so that the file is needed."""
         if text.rstrip().endswith("\\"):
             return None
         try:
@@ -130,7 +130,7 @@ class SourceFile:
         self._twins.update((id(one), other) for one, other in zip(alone, whole))  # noqa: B905 - Python 3.9
 
     def _compile(self, text: str) -> CodeType:
-        """A warning from the compiler becomes NotHotError: under `filterwarnings = error` it would fail the import."""
+        """Compile `text`. Raises NotHotError for warnings, which fail the import with `filterwarnings = error`."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
@@ -141,7 +141,7 @@ class SourceFile:
 
 
 def _below(code: CodeType) -> Iterator[CodeType]:
-    """All code objects nested in `code`, in the order of the text."""
+    """Yield all code objects nested in `code`, in source order."""
     for inner in _nested(code):
         yield inner
         for deeper in _below(inner):
@@ -154,7 +154,7 @@ def _block(node: ast.stmt) -> Statement:
 
 
 def _only(blocks: Iterable[Statement], head: int, end: int) -> Optional[Statement]:
-    """The one of `blocks` that holds lines `head`..`end`; None when there is none, or one that cannot stand alone."""
+    """Return the only one of `blocks` with lines `head`..`end`; None if there is none that can be compiled alone."""
     around = [block for block in blocks if block.first <= max(end, head + 1) and head < block.last + 1]
     if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
         return None
@@ -169,7 +169,7 @@ def _placed(text: str, block: Statement) -> str:
 
 
 def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
-    """(first differing line, its end in `old`, its end in `new`), 0-based, ends exclusive."""
+    """Return (first different line, end of the difference in `old`, in `new`), 0-based, ends exclusive."""
     shortest = min(len(old), len(new))
     head = 0
     while head < shortest and old[head] == new[head]:
@@ -181,10 +181,10 @@ def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
 
 
 def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pairs:
-    """Every (old, new) function whose code, nested code included, differs. Raises NotHotError.
+    """Return pairs (old, new) of all functions whose code, including nested code, differs. Raises NotHotError.
 
-    `ran(code)` says whether that code ran while the project was imported and collected: what it left behind
-    cannot be undone, so a change of its own instructions is not hot. A change only in a function nested in it is.
+    `ran(code)`: whether the code ran during import and collection. Since its effects cannot be undone, a change of its
+    own instructions cannot be applied here; a change of a function nested in it can.
     """
     found: Pairs = []
     _walk(old, new, ran, found)
@@ -192,7 +192,7 @@ def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pair
 
 
 def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: Pairs) -> bool:
-    """True when the two differ anywhere; pairs of functions are added innermost first."""
+    """Add pairs of differing functions to `found`, innermost first; return whether there is any difference."""
     if _shallow(old) != _shallow(new):
         _may_swap(old, new, ran)
         found.append((old, new))
@@ -215,7 +215,7 @@ def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> 
 
 
 def _signature(code: CodeType) -> Tuple[Any, ...]:
-    """What a decorator could have read of a function, and what a live closure fixes."""
+    """Return the properties of a function that a decorator may have read, or that a closure requires."""
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
     return (
         code.co_name,
@@ -235,7 +235,7 @@ def _docstring(code: CodeType) -> Optional[str]:
 
 
 def same(one: CodeType, two: CodeType) -> bool:
-    """Equal but for positions, nested code included."""
+    """Return whether two code objects are equal except for positions, including nested code."""
     if one is two:
         return True
     if _shallow(one) != _shallow(two):
@@ -266,7 +266,7 @@ def _shallow(code: CodeType) -> Tuple[Any, ...]:
 
 
 def _constant(value: Any) -> Any:
-    """A key that tells 1 from True and 0.0 from -0.0; code objects are compared elsewhere."""
+    """Return a key that distinguishes 1 from True and 0.0 from -0.0; code objects are compared elsewhere."""
     if isinstance(value, CodeType):
         return CodeType
     if isinstance(value, tuple):

@@ -154,7 +154,7 @@ class TestChoice:
 
 
 class Canaries:
-    """Runs tests of ours (canary.py) around the project's, and sends what became of them."""
+    """Runs the canary tests (canary.py) before and after the project's, and sends their results."""
 
     def __init__(self, channel: Channel, paths: ProjectPaths, job: Dict[str, Any]) -> None:
         self._channel = channel
@@ -166,7 +166,7 @@ class Canaries:
         self.running = False
 
     def open(self, session: Any, patched: Sequence[str]) -> None:
-        """Get ready, in a session that has collected. Nothing is sent where this pytest is not as we know it."""
+        """Prepare the canary tests after collection; nothing is sent if this version of pytest is not supported."""
         self._chosen = [item.nodeid for item in session.items]
         if not self._chosen or not self._job["secret"]:
             return
@@ -191,13 +191,13 @@ class Canaries:
         self._channel.send("canary", when=when, records=self._records)  # at once: the next test may end the process
 
     def add(self, reports: Sequence[Any]) -> None:
-        """All reports of one of our tests."""
+        """Add all reports of one canary test."""
         if reports:
             self._records.append(fold(self._paths, reports))
 
 
 class ColdPlugin:
-    """Registered with pytest as an object, never imported by name: the project cannot shadow it."""
+    """The plugin; it is registered as an object, not imported by name, so that the project cannot shadow it."""
 
     def __init__(
         self, channel: Channel, paths: ProjectPaths, choice: TestChoice, job: Dict[str, Any], lines: Any = None
@@ -224,7 +224,7 @@ class ColdPlugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(self) -> Any:
-        """A conftest that cannot be imported is a finding like any module, not a usage error."""
+        """Report a conftest.py that cannot be imported as a collection error, not as a usage error."""
         outcome = yield
         error = outcome.excinfo[1] if outcome.excinfo else None
         if isinstance(error, Exception) and not isinstance(error, pytest.UsageError):
@@ -243,13 +243,13 @@ class ColdPlugin:
         return None if self._choice.wants_file(self._paths.root, str(collection_path)) else True
 
     def pytest_collectstart(self, collector: Any) -> None:
-        """Send it before each module's import, so that the parent knows which one took the process down."""
+        """Report each module before its import, so that the parent knows which one crashed the process."""
         if isinstance(collector, pytest.Module):
             self._channel.send("collecting", id=collector.nodeid)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:
-        """SystemExit while a module is imported would end pytest; here it is that module's error."""
+        """Report SystemExit during the import of a module as its error; otherwise it would end pytest."""
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
             error = outcome.excinfo[1]
@@ -352,12 +352,12 @@ class ColdPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Sends the last results before fixtures of the session and other plugins can take the process down."""
+        """Send the last results before session fixtures and other plugins can crash the process."""
         if not self._running and self._finished == len(self._numbers):
             self._note(0)
         self._channel.queue("loaded", **self._loaded.report(self._patched))
         self._channel.send("finishing")
 
     def _note(self, number: int) -> None:
-        """Put the number of the running test on the board: a file we share, for when the process dies in it."""
+        """Write the number of the running test to the shared status file, in case the process crashes."""
         os.pwrite(self._board, number.to_bytes(4, "big"), 0)

@@ -35,7 +35,7 @@ def main(fd: int) -> None:
 
 
 def peak() -> int:
-    """Bytes of memory that this process, or one that it started and waited for, has taken at most."""
+    """Return the maximum memory, in bytes, that this process or one of its children has used."""
     import resource
 
     most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -43,7 +43,7 @@ def peak() -> int:
 
 
 def watch(fd: int, signal: int) -> None:
-    """Have all threads' stacks written to `fd` when the parent sends `signal` to ask where a test hangs."""
+    """Dump the stacks of all threads to `fd` whenever the parent sends `signal`, to locate a hanging test."""
     import faulthandler
 
     os.set_inheritable(fd, False)  # noqa: FBT003
@@ -51,7 +51,7 @@ def watch(fd: int, signal: int) -> None:
 
 
 def stand(job: Dict[str, Any]) -> None:
-    """Stand where `python -m pytest` would stand: working directory, `sys.path`, `sys.argv`, `__main__`."""
+    """Set working directory, `sys.path`, `sys.argv` and `__main__` as `python -m pytest` does."""
     os.chdir(job["root"])
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, os.getcwd())
@@ -73,7 +73,7 @@ def stand(job: Dict[str, Any]) -> None:
 
 
 def unshadow(root: str) -> None:
-    """Forget the standard modules we imported if the project has one of the same name: it must win, as it would."""
+    """Remove imported standard modules from `sys.modules` if the project has modules with the same names."""
     ours = [name for name in sys.modules if name not in _BEFORE and not name.startswith(__package__ + ".")]
     tops = {name.split(".")[0] for name in ours}
     there = {name.split(".")[0] for name in os.listdir(root) if _imported(os.path.join(root, name))}
@@ -83,12 +83,12 @@ def unshadow(root: str) -> None:
 
 
 def _imported(path: str) -> bool:
-    """Whether it is a module or a package: `pytest.ini` and a folder `json` with data shadow nothing."""
+    """Return whether `path` is a module or package; `pytest.ini` or a folder with data does not shadow a module."""
     return path.endswith((".py", ".so", ".pyd")) or os.path.exists(os.path.join(path, "__init__.py"))
 
 
 def run(job: Dict[str, Any], channel: agent_channel.Channel) -> int:
-    """pytest's exit code for `job`."""
+    """Run pytest for `job` and return its exit code."""
     import pytest
 
     from .cold_plugin import ColdPlugin, TestChoice
@@ -111,9 +111,9 @@ def run(job: Dict[str, Any], channel: agent_channel.Channel) -> int:
 
 
 class Compiler:
-    """Has bytecode written until the tests are collected, whatever the environment says: later views begin with it.
+    """Enables writing bytecode until the tests are collected, regardless of the environment, for use in later views.
 
-    The tests themselves find the setting as it was. See workspace/bytecode.py.
+    The tests run with the original setting. See workspace/bytecode.py.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""Calls tests that are plain functions without pytest's protocol around each: several times faster to a failure.
+"""Call tests that are plain functions directly, without pytest's protocol, which is several times faster.
 
-Only tests qualify for which the protocol can do nothing but call the function: no fixtures, no marks that change
-the meaning, no hooks but pytest's. They run in the surroundings that pytest would give them (warning filters, capture,
-log handlers). Whatever is not plainly a pass or a failure is `DOUBT`, and the caller runs the protocol instead.
+This is possible only for tests where the protocol does nothing but call the function: no fixtures, no marks that change
+the meaning, no hooks but pytest's. They run in the context that pytest would set up (warning filters, capture, log
+handlers). A result that is not clearly a pass or a failure is `DOUBT`; the caller then uses the protocol.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MEANINGFUL = frozenset(("skip", "skipif", "xfail", "usefixtures", "filterwarning
 """Marks by which pytest itself changes how a test is run or judged."""
 PACKAGE_SETUP = (b"setup_module", b"setUpModule", b"teardown_module", b"tearDownModule")
 UNCLEAR = (bdb.BdbQuit, MemoryError, pytest.PytestWarning)
-"""Exceptions that pytest may read as something else than a failure; `unittest.SkipTest` is one more."""
+"""Exceptions that pytest may not report as a failure, in addition to `unittest.SkipTest`."""
 
 
 class DirectCalls:
-    """Of one server. `own` is the server's own plugin; `trusted` holds the numbers of tests that may be called so."""
+    """Direct calls in one server. `own`: the server's plugin; `trusted`: numbers of tests that are called directly."""
 
     def __init__(self, session: Any, own: Any) -> None:
         self._session = session
@@ -41,14 +41,14 @@ class DirectCalls:
         self._hooks: Dict[int, bool] = {}
         self.trusted: FrozenSet[int] = frozenset()
         self.proved: "set[Any]" = set()
-        """Test functions whose failure in a direct call the protocol has confirmed once."""
+        """Test functions whose failure in a direct call was once confirmed by the protocol."""
         self.on_trial = False
-        """In the child that tries which tests can be trusted: a doubt about one is no doubt about the next."""
+        """Whether this is the trial run of all tests, in which a doubt about one does not affect the others."""
         self._doubt = False
         self._staged: Optional[contextlib.ExitStack] = None
 
     def possible(self, places: Iterable[int]) -> List[int]:
-        """Those of `places` whose tests have the right form; none where pytest is not as we know it."""
+        """Return those of `places` whose tests can be called directly; none if this pytest is not supported."""
         try:
             items = self._session.items
             found = [place for place in places if self._plain(items[place])]
@@ -58,7 +58,7 @@ class DirectCalls:
         return found
 
     def adopt(self, places: Iterable[int], tried: bytes, expected: bytes) -> None:
-        """Trust those of `places` that ended alike when `tried` directly and as `expected` by the protocol."""
+        """Trust those of `places` whose result `tried` (direct call) equals that `expected` (protocol)."""
         good = [place for place in places if tried[place] == expected[place] and tried[place] in (PASSED, FAILED)]
         self.trusted = frozenset(good)
         self._prove(place for place in good if tried[place] == FAILED)
@@ -67,7 +67,7 @@ class DirectCalls:
         self.proved.update(function_of(self._session.items[place]) for place in places)
 
     def settled(self, numbers: Iterable[int], results: bytes, known: Container[int]) -> bool:
-        """Whether direct `results` can stand: something failed, in functions whose failure was confirmed before."""
+        """Return whether direct `results` are decisive: tests failed whose failure was confirmed before."""
         bad = [number for number in numbers if results[number] in BAD]
         return any(number not in known for number in bad) and all(self._proved(number) for number in bad)
 
@@ -75,7 +75,7 @@ class DirectCalls:
         return number not in self.trusted or function_of(self._session.items[number]) in self.proved
 
     def learn(self, numbers: Iterable[int], direct: bytes, protocol: bytes) -> List[int]:
-        """After the protocol ran what was called before: trust failures more, or tests no longer; the latter."""
+        """Compare the results of `direct` calls and `protocol`; return the tests that are no longer trusted."""
         both = [number for number in numbers if number in self.trusted and direct[number] and protocol[number]]
         self._prove(number for number in both if direct[number] == protocol[number] == FAILED)
         retracted = [number for number in both if direct[number] != protocol[number]]
@@ -91,7 +91,7 @@ class DirectCalls:
         return self._unhooked(item) and all(self._no_setup(node) for node in nodes)
 
     def _unhooked(self, item: Any) -> bool:
-        """Whether only pytest's own plugins and ours take part in this test."""
+        """Return whether only pytest's own plugins and ours take part in this test."""
         folder = id(item.parent)
         if folder not in self._hooks:
             found = {id(one.plugin): one.plugin for one in internals.implementations(item.ihook)}.values()
@@ -105,7 +105,7 @@ class DirectCalls:
         return self._packages[node]
 
     def run(self, number: int, following: Optional[Any], protocol: Callable[[Any, Any], int]) -> int:
-        """The status of test `number`: called if it is trusted, else by pytest's `protocol`."""
+        """Run test `number`, directly if it is trusted, else by pytest's `protocol`; return its status."""
         item = self._session.items[number]
         if number in self.trusted:
             if self._staged is None:
@@ -117,7 +117,7 @@ class DirectCalls:
         return protocol(item, following)
 
     def watch(self) -> None:
-        """In the child: what pytest would turn into a warning afterwards makes a doubt."""
+        """Treat events that pytest would later report as a warning as a doubt (in the child)."""
 
         def noticed(_: Any) -> None:
             self._doubt = True
@@ -126,7 +126,7 @@ class DirectCalls:
         threading.excepthook = noticed
 
     def _call(self, item: Any, following: Optional[Any]) -> int:
-        """PASSED, FAILED or DOUBT; leaves pytest's stack of things set up as the protocol would."""
+        """Call the test; return PASSED, FAILED or DOUBT. The state of pytest's setup is as after the protocol."""
         self._doubt = False
         os.environ["PYTEST_CURRENT_TEST"] = "%s (call)" % item.nodeid.replace("\0", "(null)")
         before = (sys.stdout, sys.stderr, sys.stdin)
@@ -156,7 +156,7 @@ def _unclear(error: BaseException) -> bool:
 
 
 def function_of(item: Any) -> Any:
-    """What the test calls, shared by all its parameters."""
+    """Return the function of the test, which is the same for all its parameters."""
     return getattr(item.obj, "__func__", item.obj)
 
 

@@ -1,7 +1,7 @@
-"""The servers inside a view: one that has pytest loaded (warm), one that has collected the project too (hot).
+"""The servers inside a view: one with pytest loaded (warm), and one that has also collected the project (hot).
 
-The first process loads pytest and forks both; it starts them anew when they die. Each has a socket of its own
-and forks a child per candidate. StartedPytest like the cold runner, confined: `python -c BOOT here server FDS`.
+The first process loads pytest, forks both, and restarts them if they crash. Each has its own socket and forks a child
+per candidate. They are started in the sandbox, like the cold runner: `python -c BOOT here servers FD`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from . import agent_channel, child, hot_server, server_plugin, warm_server
 
 Message = Dict[str, Any]
 AGAIN = 3
-"""Exit code of a server that wants to be started anew."""
+"""Exit code of a server that requests a restart."""
 HASTY = 20
-"""Starts of one server before it is given up."""
+"""Maximum number of starts of one server."""
 
 
 def main(warm_fd: int) -> None:
-    """Serve two sockets until the parent closes them; does not return. The other one is named in the job."""
+    """Serve two sockets until the parent closes them; does not return. The second descriptor is in the job."""
     job = agent_channel.read(warm_fd)
     if job is None:
         os._exit(2)
@@ -44,7 +44,7 @@ def main(warm_fd: int) -> None:
 
 
 def _keep(roles: List[Callable[[], None]], fds: List[int]) -> None:
-    """Fork every role; fork it again when it dies before its socket is closed."""
+    """Fork every role, and again if it ends before its socket is closed."""
     starts = [0] * len(roles)
     running = {_start(roles, fds, number): number for number in range(len(roles))}
     while running:

@@ -70,7 +70,7 @@ class WorkingTree:
 
 
 def decoded(files: Mapping[str, Optional[str]]) -> Dict[str, Optional[bytes]]:
-    """Files as they come over the wire: base64 text, or null for a file to delete."""
+    """Decode files from a message: base64 text, or null for a file to delete."""
     return {path: None if text is None else base64.b64decode(text) for path, text in files.items()}
 
 
@@ -101,16 +101,16 @@ OVERFLOW = 0x4000
 WATCHED = MODIFY | ATTRIB | MOVED_FROM | MOVED_TO | CREATE | DELETE
 NEW = CREATE | MOVED_TO
 FOLDERS = 4000
-"""Most folders that are watched; a larger tree is not watched at all."""
+"""Maximum number of folders that are watched; a larger tree is not watched at all."""
 PASSED_OVER = frozenset((
     ".git", ".hg", ".tox", ".nox", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache",
     ".ruff_cache", ".hypothesis", "site-packages", ".eggs", ".idea", ".vscode",
 ))  # fmt: skip
-"""Folders that tools write in, and that no verdict depends on."""
+"""Folders written by tools, which do not affect results."""
 
 
 class FileChanges:
-    """Watches the folders below `top`. Without inotify (macOS) or in a huge tree nothing is ever noticed."""
+    """Watches the folders below `top`; without inotify (macOS), or in a huge tree, it reports no changes."""
 
     def __init__(self, top: str) -> None:
         self._folders: Dict[int, str] = {}
@@ -130,13 +130,13 @@ class FileChanges:
                 self._folders[number] = folder
 
     def forget(self) -> None:
-        """What happened so far was our own doing."""
+        """Discard the events so far, which we caused ourselves."""
         self._events()
 
     def clean(self, own: Set[str]) -> List[str]:
-        """Remove the files that were made since `forget`; the older ones that were changed or removed.
+        """Remove files created since `forget`; return older ones that were changed or removed.
 
-        Files in `own` (absolute paths) are put back by someone else.
+        Files in `own` (absolute paths) are ignored; the caller restores them.
         """
         changed: List[str] = []
         made: Set[str] = set()
@@ -153,7 +153,7 @@ class FileChanges:
         return changed
 
     def _events(self) -> List[Tuple[str, int]]:
-        """(path, what happened) of all events that wait; inotify(7)."""
+        """Return (path, event mask) of all pending events; inotify(7)."""
         found: List[Tuple[str, int]] = []
         while self._fd >= 0:
             try:

@@ -15,7 +15,7 @@ from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Parents of a None that may stand for a missing call."""
 TOLD, ORIGIN = 1.5, 4.0
-"""Bonus of replacing a bound or returned None if a test fails because some value is None; because this one is."""
+"""Bonus for replacing a bound or returned None: if tests fail because some value is None; because this one is."""
 MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
 OF_TEXT = (
     ("{}.strip()", "strip", 0.5),
