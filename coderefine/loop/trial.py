@@ -108,15 +108,9 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     """For a slow suite, run the failing tests, and those that earlier attempts broke, before all others.
 
     Return the refused attempt if it is no better on these, assuming that the others end as in the best attempt; tests
-    lost by chance are excused. Return None if all tests must run, for example because a module could not be collected
-    and the names of its tests are unknown.
+    lost by chance are excused. Return None if all tests must run.
     """
-    suite = tests(state.best)
-    if suite is None or suite.seconds < SLOW_SUITE or any("::" not in name for name in suite.failing):
-        return None
-    broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
-    wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
-    asked = tuple(name for name in wanted if name not in state.absent)
+    asked = _asked_first(state)
     if not asked:
         return None
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SLOW)
@@ -127,6 +121,19 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     excuse(state, attempt, replace(ask, rich=False, freedom=state.freedom, tests=None))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     return None if attempt.verdict else attempt
+
+
+def _asked_first(state: State) -> tuple[str, ...]:
+    """Return the tests that tell most about an attempt; none if the suite is fast or the names are not known.
+
+    A module that cannot be collected hides the names of its tests.
+    """
+    suite = tests(state.best)
+    if suite is None or suite.seconds < SLOW_SUITE or any("::" not in name for name in suite.failing):
+        return ()
+    broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
+    wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
+    return tuple(name for name in wanted if name not in state.absent)
 
 
 def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
