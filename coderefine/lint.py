@@ -1,4 +1,4 @@
-"""ruff as data: where its binary is, what it remarks on a view, its fixes as exact edits."""
+"""Interface to ruff: its binary, its diagnostics for a view, and its fixes as exact edits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from coderefine.project import Interpreter, Place
 
 BATCH = 400
-"""Paths per command line: far below the system's limit on argv."""
+"""Maximum number of paths per command line, far below the system's limit."""
 
 SYNTAX = "invalid-syntax"
 _OLD_SYNTAX = frozenset({None, "E999", "syntax-error"})
@@ -30,7 +30,7 @@ _OLD_SYNTAX = frozenset({None, "E999", "syntax-error"})
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace from `start` to `end` (row, column; both 1-based, columns in characters) by `content`."""
+    """Replacement of the text from `start` to `end` (row, column; 1-based, columns in characters) by `content`."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -39,7 +39,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What ruff would do about a remark. `safe` is ruff's own claim that the meaning stays."""
+    """ruff's fix for a diagnostic. `safe`: whether it preserves the meaning, according to ruff."""
 
     message: str
     safe: bool
@@ -47,7 +47,7 @@ class Fix:
 
     @property
     def plain(self) -> Fix:
-        """This fix with `\\n` as its only line end, for texts that were read that way."""
+        """Return this fix with `\\n` as its only line end, for texts with normalised line ends."""
         edits = (replace(edit, content=re.sub(r"\r\n?", "\n", edit.content)) for edit in self.edits)
         return replace(self, edits=tuple(edits))
 
@@ -76,19 +76,19 @@ class Linter:
 
     @classmethod
     def of(cls, place: Place, interpreter: Interpreter | None, config: Config) -> Linter:
-        """The project's own ruff when its environment has one, else ours. Raises CriticError when neither is there."""
+        """Create a linter with the project's own ruff if it has one, else ours. Raises CriticError if there is none."""
         binary = _theirs(interpreter) or _ours()
         return cls(binary, place.prefix, tuple(_options(config)), _version(binary))
 
     def remarks(self, view: View, paths: Iterable[str] | None = None, *, timeout: float = 600.0) -> list[Remark]:
-        """What ruff says about `paths` (repo-relative files; None: the whole project), in ruff's order.
+        """Return ruff's diagnostics for `paths` (repo-relative files; None: the whole project), in ruff's order.
 
-        Raises CriticError when ruff ends without a verdict: broken configuration, unknown rule, crash, timeout.
+        Raises CriticError if ruff fails: broken configuration, unknown rule, crash, timeout.
         """
         return [remark for batch in self._batches(paths) for remark in self._remarks(view, batch, timeout)]
 
     def fix(self, view: View, paths: Iterable[str], rules: Sequence[str] = (), *, timeout: float = 600.0) -> None:
-        """Let ruff apply its safe fixes to `paths` inside `view`, only of `rules` when given."""
+        """Let ruff apply its safe fixes to `paths` inside `view`, only of `rules` if given."""
         only = ("--select", ",".join(rules)) if rules else ()
         for batch in self._batches(paths):
             argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
@@ -96,12 +96,12 @@ class Linter:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """How ruff is started, without output options and paths."""
+        """ruff's command line without output options and paths."""
         # No cache: a view is thrown away, and a cache saved 5% where there are findings.
         return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
 
     def _remarks(self, view: View, batch: Sequence[str], timeout: float) -> Iterator[Remark]:
-        # Through a file: a large project's report is longer than what is kept of a stream.
+        # Through a file: the report for a large project exceeds the limit for captured output.
         handle, name = tempfile.mkstemp(".json", "ruff-", view.temp)
         os.close(handle)
         report = Path(name)
@@ -120,7 +120,7 @@ class Linter:
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str | None:
-    """`text` with `edits` made, or None when they overlap or lie outside of it."""
+    """Apply `edits` to `text`; return None if they overlap or are outside the text."""
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
     try:
         spans = sorted((_offset(starts, edit.start), _offset(starts, edit.end), edit.content) for edit in edits)
@@ -169,14 +169,14 @@ def _ours() -> Path:
 
 
 def _version(binary: Path) -> str:
-    """The version in the name of ruff's dist-info: no process for what a folder tells."""
+    """Return the version from the name of ruff's dist-info folder, without starting a process."""
     roots = (binary.parent.parent.glob(f"{lib}/site-packages") for lib in ("lib/python*", "lib64/python*", "Lib"))
     found = sorted(info for root in itertools.chain.from_iterable(roots) for info in root.glob("ruff-*.dist-info"))
     return found[-1].name.removeprefix("ruff-").removesuffix(".dist-info") if found else ""
 
 
 def _spoke(view: View, result: Finished) -> None:
-    """Raises CriticError unless ruff ended with a verdict (0 clean, 1 findings)."""
+    """Raise CriticError unless ruff ended with exit code 0 (clean) or 1 (findings)."""
     if result.timed_out:
         raise CriticError(f"ruff was stopped after {result.seconds:.0f} s without a verdict")
     if result.returncode not in (0, 1):
@@ -201,7 +201,7 @@ def _entries(report: Path) -> list[dict[str, Any]]:
 
 
 def _remark(entry: dict[str, Any], view: View) -> Remark:
-    """Raises CriticError when ruff's JSON is not what we know (0.1 to 0.17)."""
+    """Convert an entry of ruff's JSON output. Raises CriticError if its structure is unknown (known: 0.1 to 0.17)."""
     try:
         first, column = _position(entry["location"])
         end, end_column = _position(entry["end_location"])
@@ -230,7 +230,7 @@ def _position(entry: dict[str, int]) -> tuple[int, int]:
 
 
 def _relative(filename: str, view: View) -> str:
-    """`filename` from the repository's top; ruff may have resolved a symbolic link in it."""
+    """Return `filename` relative to the repository's top; ruff may have resolved a symbolic link in it."""
     for top in (view.top, view.top.resolve()):
         if filename.startswith(f"{top}{os.sep}"):
             return Path(filename).relative_to(top).as_posix()

@@ -1,4 +1,4 @@
-"""What a critic is asked, and what it found in one tree: findings, the outcome of tests, what tests needed."""
+"""Input and results of critics for one tree: requests, findings, test outcomes, permissions that tests needed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from enum import Enum
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What tests did on the untouched tree beyond its view: files changed, secrets read, Unix sockets.
+    """Accesses of the tests outside their view, on the unchanged tree: changed files, read secrets, Unix sockets.
 
-    `write`: files and folders. `unix`: they create Unix sockets; `sockets`: those outside that they connect to.
-    `memory`: bytes that their largest process took.
+    `write`: files and folders. `unix`: they create Unix sockets; `sockets`: external ones to which they connect.
+    `memory`: size of their largest process in bytes.
     """
 
     write: tuple[str, ...] = ()
@@ -31,13 +31,13 @@ class Needs:
         )
 
     def __bool__(self) -> bool:
-        """Return whether the tightest bounds are not enough."""
+        """Return whether the tests need more than the tightest sandbox."""
         return bool(self.write or self.read or self.sockets or self.unix)
 
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """A step of the ladder from tight to loose (sandbox.steps), and the needs that were seen."""
+    """Permissions of tests: a step from tight to loose (see sandbox.steps), and the recorded needs."""
 
     step: int = 0
     needs: Needs = Needs()
@@ -47,7 +47,7 @@ class Freedom:
 
 
 class Status(str, Enum):
-    """The outcome of one test, in pytest's words."""
+    """The outcome of one test, with pytest's names."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -80,8 +80,8 @@ class Frame:
 class Failure:
     """Why a test failed: innermost frame last, values as short reprs, output already cut.
 
-    `wrong`: an attribute, name, key or keyword that was asked for and is not there; `nearest`: the most alike of those
-    that are, on the very object.
+    `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar existing ones of the
+    same object or scope.
     """
 
     message: str
@@ -94,7 +94,7 @@ class Failure:
 
     @property
     def words(self) -> str:
-        """Return all that pytest reports about it."""
+        """Return the message and the assertion as one text."""
         return f"{self.message}\n{self.assertion}"
 
 
@@ -137,10 +137,10 @@ Identity = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One actionable remark.
+    """One actionable finding.
 
-    `path` is relative to the top of the repository, POSIX separators. `symbol` is the qualified name of
-    the enclosing function or class, or a test id. `weight` is the critic's number (complexity, say).
+    `path`: relative to the top of the repository, with POSIX separators. `symbol`: qualified name of the enclosing
+    function or class, or a test id. `weight`: a number of the critic, such as the complexity.
     """
 
     critic: str
@@ -167,20 +167,20 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a critic is asked to look at.
+    """Input of a critic.
 
     `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the
-    baseline (None: look at everything). `tests`: run only these ids, in this order (None: all).
+    baseline (None: check everything). `tests`: run only these ids, in this order (None: all).
     `files`: run only the tests of these files, named as in ids (None: of all).
     `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
     `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any, and
     (before Python 3.12, where recording is slow) of the tests `watched` only unless that is None.
     `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
-    `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is ended as if it
-    would never end, unless others took nearly as long (None: only wall time counts); on the untouched
-    tree it goes on beside the others until that is certain (see runner/suspect.py).
-    `freedom`: how loosely tests are confined (see sandbox.steps); None: only by the view, which is enough for the
-    user's own code. `record`: report what they touch outside of the view (`Check.needs`).
+    `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is killed as hanging,
+    unless others took nearly as long (None: only wall time counts); on the unchanged tree it continues in parallel
+    with the others until that is certain (see runner/suspect.py).
+    `freedom`: permissions of the tests in the sandbox (see sandbox.steps); None: isolated only by the view, which is
+    enough for the user's own code. `record`: report accesses outside the view (`Check.needs`).
     """
 
     scope: tuple[str, ...] = (".",)

@@ -58,12 +58,12 @@ class Cost:
 
 
 NOTHING = Cost()
-"""What a run starts with."""
+"""The cost at the start of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ceilings, each checked before it is spent; None is unlimited. `usd` in dollars, `seconds` wall time."""
+    """Limits, each checked in advance; None: unlimited. `usd`: dollars; `seconds`: wall time."""
 
     iterations: int | None = 6
     requests: int | None = 12
@@ -135,9 +135,9 @@ class Stop(str, Enum):
 class Evidence:
     """What was proved about the best attempt, and what was not. Test ids throughout.
 
-    `changed`: answers near the tests that its repairs change besides those that were wrong, and all compared.
-    `doubts`: why it is only plausible, although everything is green; none: it is proved.
-    `ran`: how many tests the proof ran, and all there are; None where it ran them all.
+    `changed`: number of nearby answers that its repairs change, without calls of repaired tests, and of all compared.
+    `doubts`: why it is only plausible although all tests pass; empty: it is proved.
+    `ran`: number of tests that the proof ran, and of all tests; None if it ran all.
     """
 
     flipped: tuple[str, ...] = ()
@@ -155,12 +155,12 @@ class Evidence:
 
     @property
     def word(self) -> str:
-        """Return `proved`, or `plausible` when there are doubts."""
+        """Return `proved`, or `plausible` if there are doubts."""
         return "plausible" if self.doubts else "proved"
 
     @property
     def proved_by(self) -> str:
-        """Return which tests prove it, in words; "" where all do."""
+        """Describe which tests ran in the proof; "" if all did."""
         if self.ran is None:
             return ""
         return "proved by {:,} of {:,} tests (--fast-proof): those that can reach the patch".format(*self.ran)
@@ -170,9 +170,9 @@ class Evidence:
 class Outcome:
     """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left.
 
-    `suite_runs`: what all cold test runs took, in units of one run of the whole suite. `first_candidate`: seconds
-    from the start of the offline search to its first judged candidate. `offers`: what may be right and is
-    not written.
+    `suite_runs`: time of all cold test runs, in units of one run of the whole suite. `first_candidate`: seconds
+    from the start of the offline search to its first judged candidate. `offers`: plausible patches that were not
+    applied.
     """
 
     best: Attempt

@@ -14,7 +14,7 @@ EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
 class Patch:
     """New content by repo-relative path, *cumulative from the baseline*; `None` deletes a file.
 
-    Bytes, not text: encodings, line ends and byte-order marks are the file's own business.
+    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved.
     """
 
     files: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
@@ -37,10 +37,10 @@ PLAUSIBLE = "plausible, offered"
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One plausible patch. Its files are whole new contents, made from those that the offer holds in `before`.
+    """One plausible patch. Its files are complete new contents, based on those in `Offer.before`.
 
-    `changed`: nearby answers that it changes, and all that were compared. `alike`: plausible patches found that behave
-    as it does, itself included.
+    `changed`: number of nearby answers that it changes, and of all compared ones. `alike`: number of plausible patches
+    with the same behaviour, including this one.
     """
 
     patch: Patch
@@ -67,10 +67,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Patches that repair the same `tests`, the most likely first, none of them sure enough to be written.
+    """Patches that repair the same `tests`, the most likely first, none of them certain enough to be applied.
 
-    `why` the first is not. `ways`: how many behaviours all plausible patches have. `modules`: where to find the names
-    that questions use. `before`: what the alternatives' files hold without them.
+    `why`: the reason for the first one. `ways`: number of different behaviours of all plausible patches. `modules`:
+    where to import the names in questions. `before`: contents of the alternatives' files without them.
     """
 
     alternatives: tuple[Alternative, ...]

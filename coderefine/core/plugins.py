@@ -13,7 +13,7 @@ from coderefine.core.views import View, Views
 
 
 class Critic(Protocol):
-    """A gate (deterministic, may block) or advice (never outvotes a gate, never declares success)."""
+    """A gate (deterministic, may block) or an adviser (never overrides a gate, never declares success)."""
 
     @property
     def name(self) -> str: ...
@@ -28,13 +28,13 @@ class Critic(Protocol):
 
 @runtime_checkable
 class Comparer(Protocol):
-    """An adviser that has to compare an attempt with its rivals, for example one that measures time."""
+    """An adviser that compares an attempt with its rivals, for example by measuring time."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
-        """Return its result on `view`; or a refusal with its reason, which ends the attempt.
+        """Return the check of `view`, or a refusal with its reason, which ends the attempt.
 
-        `rivals`: the first tree it was asked about and, if that is another, the best one so far, each with its
-        result. Raises CriticError when it failed.
+        `rivals`: the first checked tree and, if different, the best one so far, each with its check. Raises CriticError
+        if it fails.
         """
         ...
 
@@ -44,10 +44,10 @@ class Situation:
     """Input of a proposer: values only, so that a resumed run is deterministic.
 
     `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
-    so far, refused ones included. `freedom`: the sandbox's step that failing tests need (see Ask). `trace`: the
-    lines that failing tests execute in the tree of `best`, where they are known. `absent`: what fails in a run of all
-    tests and cannot be run by itself, such as a class that cannot be collected. `offers`: plausible repairs that were
-    not taken as a step, because they may be wrong.
+    so far, refused ones included. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that
+    failing tests execute in the tree of `best`, if known. `absent`: failing tests that cannot be run by themselves,
+    such as a class that cannot be collected. `offers`: plausible repairs that were not applied, because they may be
+    wrong.
     """
 
     best: Attempt
@@ -64,7 +64,7 @@ class Situation:
 
     @property
     def offered(self) -> frozenset[str]:
-        """Failing tests for which plausible repairs are offered."""
+        """Failing tests with offers of plausible repairs."""
         return frozenset().union(*(offer.tests for offer in self.offers))
 
 
@@ -103,12 +103,12 @@ class Searcher(Protocol):
 
     @property
     def changed(self) -> tuple[int, int] | None:
-        """Of the patch proposed last: nearby answers that it changes, and all compared; None where none were."""
+        """Number of nearby answers that `proposed` changes, and of all compared ones; None if none were compared."""
         ...
 
     @property
     def offer(self) -> Offer | None:
-        """What to offer instead of writing the patch proposed last; None where it is clearly ahead of its rivals."""
+        """Offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
         ...
 
     @property
@@ -118,7 +118,7 @@ class Searcher(Protocol):
 
     @property
     def hindrance(self) -> str:
-        """Why no candidate could be judged, and what to do; "" when some were."""
+        """Why no candidate could be judged, and what to do; "" if some were judged."""
         ...
 
 
@@ -128,7 +128,7 @@ class TestRunner(Protocol):
 
     @property
     def spent(self) -> float:
-        """Seconds that its cold runs have taken so far."""
+        """Total seconds of its cold runs so far."""
         ...
 
 

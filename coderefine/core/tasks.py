@@ -12,9 +12,9 @@ from coderefine.core.plugins import Critic
 Read = Callable[[str], "str | None"]
 """The text of a repo-relative path in the tree that is judged; None when there is no such text."""
 Look = Callable[[Read], Iterable[Finding]]
-"""A gate as a function: what is wrong with the tree."""
+"""A gate as a function: returns the findings in the tree."""
 Reward = Callable[[Read], "float | tuple[float, str]"]
-"""How good the tree is, more being better, with advice on how to raise it if there is any."""
+"""Returns a score of the tree (higher is better), optionally with advice on how to raise it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which lines of a definition or a module are shown, and how: gaps, marks, long functions as the branches that ran."""
+"""Select and format the lines of definitions and modules: gaps, marks, executed branches of long functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from coderefine.llm.modules import Definition, Function, Module, span
 
 RAN = "  #>"
-"""What follows a line that the failing tests executed; it is no part of the file."""
+"""Mark after lines that the failing tests executed; it is not part of the file."""
 
 MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
 
@@ -31,7 +31,7 @@ TABLE = 1_000
 
 
 def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -> str:
-    """The lines `numbers` of the file, `ran` ones marked, and for each run of others how many they are."""
+    """Return the lines `numbers` of the file, with `ran` ones marked, and the number of lines in each gap."""
     marked = set(ran) - _inside_strings(module.tree)
     rows: list[str] = []
     left_out: list[str] = []
@@ -60,9 +60,9 @@ def _inside_strings(tree: ast.AST) -> frozenset[int]:
 
 
 def folded(module: Module, item: Definition, ran: Collection[int], telling: Collection[int]) -> frozenset[int]:
-    """The lines of `item` to show: all, or for a long one its executed branches, with every line in `telling`.
+    """Return the lines of `item` to show: all, or for a long one its executed branches and the lines in `telling`.
 
-    `ran`: executed lines, none when it is not known.
+    `ran`: executed lines, empty if unknown.
     """
     whole = frozenset(item.lines) - (_long_docstring(item.node) - frozenset(telling))
     if len(whole) < LONG and module.size(whole) <= MOST:
@@ -127,7 +127,7 @@ def table_lines(module: Module, item: Definition) -> tuple[int, ...]:
 
 
 def signature_lines(module: Module, most: int, whole: Iterable[Definition]) -> list[int]:
-    """Imports, short constants and signatures of a module, and the functions `whole`, in about `most` characters."""
+    """Return the lines of imports, short constants, signatures and the functions `whole`; about `most` characters."""
     numbers = {line for item in whole for line in item.lines}
     left = most - module.size(numbers)
     spans = [span(node) for node in module.import_statements]

@@ -1,4 +1,4 @@
-"""What failing tests look for and do not find: names, modules, parameters, fixtures, options, files."""
+"""Find missing symbols that failing tests use: names, modules, parameters, fixtures, options, files."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ PARSER = re.compile(r"\b(?:add_argument|add_parser|add_option|option|argument|co
 
 @dataclass(frozen=True, slots=True)
 class MissingSymbol:
-    """`tokens`: what the tests' lines that use it contain. `place`: the file where it belongs ("": not known), which
-    need not exist. `near`: the definition that it belongs to (a class, a function). `note`: a sentence on it."""
+    """A missing symbol.
+
+    `tokens`: texts in the lines of tests that use it. `place`: the file where it belongs ("": unknown), which need not
+    exist. `near`: the definition (class or function) to which it belongs. `note`: a description as one sentence.
+    """
 
     tokens: tuple[str, ...]
     place: str = ""
@@ -50,7 +53,7 @@ class Failed:
 
 
 def find_missing(failed: Iterable[Failed], project: Project) -> tuple[MissingSymbol, ...]:
-    """What is missing, each thing once, in the order of the failures."""
+    """Return the missing symbols without duplicates, in the order of the failures."""
     found: dict[tuple[str, ...], MissingSymbol] = {}
     for one in failed:
         for thing in _Finder(one, project).found():
@@ -59,7 +62,7 @@ def find_missing(failed: Iterable[Failed], project: Project) -> tuple[MissingSym
 
 
 def users(text: str, things: Sequence[MissingSymbol]) -> frozenset[str]:
-    """Qualified names of the test functions of `text` that use what is missing (`Class.name` for methods)."""
+    """Return the qualified names (`Class.name` for methods) of the test functions in `text` that use `things`."""
     tree = syntax(text)
     lines = text.split("\n")
 
@@ -77,7 +80,7 @@ def users(text: str, things: Sequence[MissingSymbol]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """What one failing test, or test module, lacks."""
+    """Finds the missing symbols of one failing test, or test module."""
 
     one: Failed
     project: Project
@@ -123,15 +126,17 @@ class _Finder:
             yield self._module(dotted, tuple(map(_local_name, item.names)))
 
     def _has(self, path: str, name: str) -> bool:
-        """Whether the module has `name`, as far as can be known."""
+        """Return whether the module has `name`, or may have it."""
         module = self.project.module(path)
         if module is None or name == "*" or self.project.locate(name, path) is not None:
             return True
         return self._may_have(module, name)
 
     def _may_have(self, module: Module, name: str) -> bool:
-        """Whether the module may have `name` in a way that cannot be followed: an import from elsewhere, `__getattr__`,
-        a loop, `with` and the like."""
+        """Return whether the module may define `name` in a way that is not analysed.
+
+        For example by an external import, `__getattr__`, a loop, or `with`.
+        """
         imported = module.imports.get(name)
         if imported and self.project.find(imported.module, module.path) is None:
             return True
@@ -140,7 +145,7 @@ class _Finder:
         return dynamic or any(node.id == name and isinstance(node.ctx, ast.Store) for node in stores)
 
     def _is_ours(self, dotted: str) -> bool:
-        """Whether the module is the project's: relative, within a package of the project, or what the error names."""
+        """Return whether the module is the project's: relative, in a package of it, or named in the error message."""
         top = dotted.partition(".")[0]
         return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.message
 
@@ -148,7 +153,7 @@ class _Finder:
         return self.project.find(dotted, self.one.path)
 
     def _module(self, dotted: str, names: tuple[str, ...]) -> MissingSymbol:
-        """A module that does not exist, with the file that it would be."""
+        """Return a missing module, with the file where it belongs."""
         parent, _, last = dotted.rpartition(".")
         package = self._find(parent) if parent.strip(".") else None
         if package:
@@ -161,7 +166,7 @@ class _Finder:
         return MissingSymbol((*names, last or dotted), place, note=note)
 
     def _unimportable(self) -> Iterator[MissingSymbol]:
-        """Names and modules that the failure says cannot be imported."""
+        """Yield the names and modules that cannot be imported according to the failure."""
         for name, dotted in NAME.findall(self.one.message):
             if file := self._find(dotted):
                 yield _name(name, file)
@@ -192,29 +197,29 @@ class _Finder:
                 yield MissingSymbol((token,), found.path, found.name, note)
 
     def _callee(self, called: str) -> Definition | None:
-        """The function that refused a call, as CPython names it; the class where it has no `__init__` of its own."""
+        """Return the function in CPython's error message on a call; the class if it has no `__init__` of its own."""
         name = re.sub(r".*<locals>\.", "", called)
         return self._definition(name) or self._definition(name.rpartition(".")[0])
 
     def _definition(self, name: str) -> Definition | None:
-        """The definition of that qualified name in what the test reaches."""
+        """Return the definition with qualified name `name` in the files that the test reaches, or None."""
         modules = (self.project.module(path) for path in self._reached()) if name else ()
         return next((module.by_name[name] for module in modules if module and name in module.by_name), None)
 
     def _reached(self) -> Iterator[str]:
-        """The files of the traceback, innermost first, and those that the test imports, itself left out."""
+        """Yield the files of the traceback, innermost first, and those that the test imports, without the test file."""
         yield from (path for path in reversed(self.one.frames) if path != self.one.path)
         yield from self.project.reachable(self.one.path)
 
     def _fixture_module(self) -> str:
-        """The module of the project whose fixtures the tests use, conftest.py aside (that is a test file)."""
+        """Return the module of the project (other than conftest.py) whose fixtures the tests use; "" if none."""
         places = [(folder / "conftest.py").as_posix() for folder in PurePosixPath(self.one.path).parents]
         texts = {place: text for place in places if (text := self.project.read(place))}
         files = (self._find(name) for text in texts.values() for name in _plugins(text))
         return next((file for file in files if file), next(iter(texts), places[0]))
 
     def _option(self, name: str) -> MissingSymbol:
-        """An option or command: it belongs where the others are declared."""
+        """Return a missing option or command, with the file where the others are declared."""
         note = f"the command line knows no {name}"
         for path in self._reached():
             module = self.project.module(path)
@@ -235,7 +240,7 @@ def _local_name(alias: ast.alias) -> str:
 
 
 def _name(name: str, file: str) -> MissingSymbol:
-    """A name that an existing module does not define."""
+    """Return a missing name of an existing module."""
     note = f"{name} is looked for in {file}, which does not define it"
     if file.endswith("/__init__.py"):
         note += f"; as a module it would be {PurePosixPath(file).parent / name}.py"
@@ -243,7 +248,7 @@ def _name(name: str, file: str) -> MissingSymbol:
 
 
 def _plugins(text: str) -> Iterator[str]:
-    """Modules that a conftest.py takes fixtures from."""
+    """Yield the modules from which a conftest.py imports fixtures."""
     tree = syntax(text)
     for node in tree.body if tree else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytest_plugins":

@@ -1,4 +1,4 @@
-"""Where a SEARCH text that is not in a file exactly may be meant: by white space alone, or by likeness."""
+"""Find the intended position of a SEARCH text that is not exactly in a file: ignoring white space, or by similarity."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 HEAD = re.compile(r"(?:async def|def|class) (\w+)")
-"""A line that names a function or class."""
+"""The first line of a function or class definition; its name."""
 
 AROUND = 2
 """Lines of context shown on both sides."""
 
 MOST = 30
-"""Lines shown at most."""
+"""Maximum number of lines shown."""
 
 ENOUGH = 0.55
-"""Likeness (difflib ratio) below which showing a place would mislead."""
+"""Minimum similarity (difflib ratio) of a position that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhitespaceMatch:
-    """Lines `first` to `last` (exclusive) of the file, and what comes there."""
+    """Lines `first` to `last` (exclusive) of the file, and their replacement."""
 
     first: int
     last: int
@@ -32,10 +32,9 @@ class WhitespaceMatch:
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
 ) -> WhitespaceMatch | None:
-    """The one place in `lines` where `search` fits but for white space; None when there is none, or more than one.
+    """Return the only position in `lines` that equals `search` except for white space; None if it is not unique.
 
-    Lines that `new` takes over from `search` stay as the file has them; the others are indented as far as their
-    neighbours are.
+    Lines of `new` that are also in `search` keep the file's white space; others are indented like their neighbours.
     """
     written = [line for line in search if line.strip()]
     filled = _filled(lines)
@@ -50,21 +49,21 @@ def match_ignoring_whitespace(
 
 
 def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
-    """`new` with the file's own lines where it repeats them, and its other lines moved like the nearest of those.
+    """Replace repeated lines in `new` by the file's own, and indent the others like the nearest of these.
 
-    Blank lines at its ends are left out: those of the file stay.
+    Blank lines at both ends are removed, because those of the file remain.
     """
     filled = _filled(new)
     inner = new[filled[0] : filled[-1] + 1] if filled else ()
     pairs = [(_indent(line), _indent(real)) for line, real in kept.items()]
     written = min((_indent(new[number]) for number in filled), key=len, default="")
     if written == min((real for _, real in pairs), key=len):
-        pairs = []  # only SEARCH was indented otherwise
+        pairs = []  # only SEARCH had another indentation
     return [kept.get(line, line) if line in kept or not line.strip() else _moved(line, pairs) for line in inner]
 
 
 def _moved(line: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """`line` indented as the file does it. `pairs`: indentation as the model wrote it, and as it is in the file."""
+    """Indent `line` as in the file. `pairs`: indentation of the model, and the corresponding one in the file."""
     indent = _indent(line)
     wrote, real = min(pairs, key=lambda pair: (abs(len(pair[0]) - len(indent)), -len(pair[0])), default=("", ""))
     if indent.startswith(wrote):
@@ -74,12 +73,12 @@ def _moved(line: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _filled(lines: Sequence[str]) -> list[int]:
-    """Indices of the lines that are not blank."""
+    """Return the indices of the lines that are not blank."""
     return [number for number, line in enumerate(lines) if line.strip()]
 
 
 def _dense(lines: Sequence[str]) -> list[str]:
-    """The lines without white space."""
+    """Return the lines without white space."""
     return ["".join(line.split()) for line in lines]
 
 
@@ -89,7 +88,7 @@ def _indent(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClosestLines:
-    """`line` is the 1-based number of the first line of `text`; `whitespace`: only blanks differ."""
+    """The most similar lines. `line`: 1-based number of the first line of `text`; `whitespace`: only blanks differ."""
 
     line: int
     text: str
@@ -97,7 +96,7 @@ class ClosestLines:
 
 
 def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | None:
-    """The window of `lines` most like `search`, with a little context; None when nothing is."""
+    """Return the part of `lines` most similar to `search`, with some context; None if none is similar enough."""
     wanted = [line.strip() for line in search]
     real = [line.strip() for line in lines]
 
@@ -115,8 +114,7 @@ def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | 
 
 
 def _same_definition(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Where a `def` or `class` line of the search stands in the file, else one of the same name: nothing else can be
-    meant then."""
+    """Return the starting points given by a `def` or `class` line of the search, else by one with the same name."""
     heads, there = _heads(wanted), _heads(real)
     pairs = [(one, other) for one in heads for other in there if one[2] == other[2]]
     exact = [(one, other) for one, other in pairs if one[1] == other[1]]
@@ -124,12 +122,12 @@ def _same_definition(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
 
 
 def _heads(lines: Sequence[str]) -> list[tuple[int, str, str]]:
-    """(index, line, name) of the lines that name a function or class."""
+    """Return (index, line, name) of the `def` and `class` lines."""
     return [(at, line, found[1]) for at, line in enumerate(lines) if (found := HEAD.match(line))]
 
 
 def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Up to eight starting points worth a close look: where most lines agree, else where one is alike."""
+    """Return up to eight likely starting points: where most lines agree, else where one line is similar."""
     places = {line: index for index, line in enumerate(wanted) if line}
     votes: dict[int, int] = {}
     for index, line in enumerate(real):
@@ -142,7 +140,7 @@ def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
 
 
 def _similar(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Starting points where a line is like the longest one of the search."""
+    """Return the starting points at which a line is similar to the longest one of the search."""
     key = max(wanted, key=len, default="")
     matcher = SequenceMatcher(b=key, autojunk=False)
     rated: list[tuple[float, int]] = []

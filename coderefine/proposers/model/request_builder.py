@@ -1,4 +1,4 @@
-"""What one request says: context, what was tried, and what is asked; nothing in it depends on time, place or chance."""
+"""Build deterministic requests: context, earlier attempts, and the question."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ from coderefine.proposers.model.policies import History, Move
 from coderefine.proposers.model.prompt_state import Overlay, PromptState, failed, initial_state, outcome
 
 HOTTEST = 1.2
-"""Temperature beyond which models lose the thread."""
+"""Maximum temperature; above it answers become incoherent."""
 
 REPLY = 8192
-"""Tokens an answer may have."""
+"""Maximum number of tokens of an answer."""
 
 SHORTEST = 1024
-"""Tokens an answer needs to hold an edit, however little room there is."""
+"""Minimum number of tokens of an answer that contains an edit."""
 
 GROWTH = 1.09
-"""A request may be this many times as long as the one before."""
+"""Maximum ratio of the lengths of consecutive requests."""
 
 SMALL, STEP = 3_000, 400
-"""One up to `SMALL` characters may grow by `STEP` all the same: it has the room."""
+"""A request of up to `SMALL` characters may in any case grow by `STEP` characters."""
 
 LEAST = 200
-"""Characters that the account of what was tried may have in any case: one attempt has to fit."""
+"""Minimum number of characters for the list of earlier attempts: one attempt must fit."""
 
 MARKS = 72
-"""Characters of the lines that set the account off."""
+"""Number of characters of the lines that enclose the list."""
 
 LAST = 8
-"""Failed attempts that are listed, the newest ones."""
+"""Maximum number of listed failed attempts, the newest ones."""
 
 CHANGE = 160
-"""Characters of the changed lines of a listed attempt."""
+"""Maximum number of characters of the changed lines of a listed attempt."""
 
 LIST = 2_400
-"""Characters of a list of failed attempts in a request that may have any length."""
+"""Maximum number of characters of the list in a request without a length limit."""
 
 PLAUSIBLE = """The tests pass with each of these repairs, so the tests do not say which is right; perhaps none is.
 Docstrings, names, callers and similar functions may. Take one of them, or write a better one."""
 
 RULES = ("E4", "E7", "E9", "F")
-"""What ruff selects where the project does not say otherwise."""
+"""ruff's default rules."""
 
 COLUMNS = 88
-"""Its line length then."""
+"""ruff's default line length."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptHistory:
-    """What a request repeats: `fault` of the last unusable reply, `advice` of the critic, `versions` in full.
+    """History in a request: `fault` of the last unusable reply, `advice` of the critic, `versions` in full.
 
-    `size`: characters of the request before.
+    `size`: number of characters of the previous request.
     """
 
     history: History
@@ -77,9 +77,12 @@ class PromptHistory:
 
 @dataclass(frozen=True, slots=True)
 class RequestBuilder:
-    """Builds the requests about one project. `under`: files that the user's tree has otherwise by now.
-    `room`: the share of the usual size that the model can read. `trace`: what the failing tests execute on a tree.
-    `needed`: (path, name) of what the model has asked for."""
+    """Builds the requests about one project.
+
+    `under`: files whose content at the run's start differs from the user's tree now. `room`: the share of the usual
+    size that the model can read. `trace` returns what the failing tests execute. `needed`: (path, name) of code that
+    the model has requested.
+    """
 
     place: Place
     config: Config
@@ -95,7 +98,7 @@ class RequestBuilder:
         return self.tree(Patch())
 
     def tree(self, patch: Patch) -> Overlay:
-        """The user's files at the run's start, with `patch` over them."""
+        """Return the user's files at the run's start with `patch` applied."""
         return Overlay(self.place.top, Patch({**self.under, **patch.files}))
 
     @property
@@ -103,13 +106,13 @@ class RequestBuilder:
         return lambda path: self.protection.reason(path) is None
 
     def is_code(self, path: str) -> bool:
-        """Whether `path` is no test and may be written."""
+        """Return whether `path` is not a test and may be written."""
         return not self.protection.is_test(path) and self.writable(path)
 
     def edit(
         self, move: Move, state: PromptState, situation: Situation, past: PromptHistory, together: int = 1
     ) -> tuple[Request, Context]:
-        """The request that `move` makes, and what it shows. `together`: repairs wanted in one reply."""
+        """Return the request for `move`, and its context. `together`: number of repairs in one reply."""
         context = self.context(initial_state(situation) if past.history is History.TRANSCRIPT else state)
         system = system_message(self.task)
         ask = state.ask
@@ -138,7 +141,7 @@ class RequestBuilder:
         return replace(found, code=code)
 
     def _matching(self, pattern: str) -> list[str]:
-        """The artefacts of the user's tree that `pattern` names."""
+        """Return the files of the user's tree that match `pattern`."""
         top = self.place.top
         return sorted(path.relative_to(top).as_posix() for path in top.glob(pattern) if path.is_file())
 
@@ -147,12 +150,12 @@ class RequestBuilder:
         return max(SHORTEST, int(REPLY * self.room))
 
     def model(self, move: Move) -> str | None:
-        """Who is asked; None for the configured one."""
+        """Return the model for `move`; None for the configured one."""
         models = self.config.models
         return models[min(move.tier, len(models) - 1)] if models else None
 
     def _tried(self, situation: Situation, past: PromptHistory, room: int) -> str:
-        """What is repeated of the past; a ledger in at most `room` characters, the newest attempts first."""
+        """Return the history for the request: all versions, or a list in at most `room` characters, newest first."""
         if past.history is History.TRANSCRIPT:
             kept = past.versions[-max(1, round(len(past.versions) * self.room)) :]
             return section("versions", "\n\n".join(kept))
@@ -169,9 +172,9 @@ def section(name: str, text: str) -> str:
 
 
 def ledger(situation: Situation, start: Overlay, room: int = LIST) -> str:
-    """A line for each of the last failed attempts that fit into `room` characters; empty without any.
+    """Return a line for each of the last failed attempts that fit into `room` characters; "" without any.
 
-    `start` is the tree without a patch.
+    `start`: the tree without a patch.
     """
     known = frozenset(_changes(situation.best.patch, start))
     lines: list[str] = []
@@ -189,7 +192,7 @@ def _line(attempt: Attempt, start: Overlay, known: frozenset[str]) -> str:
 
 
 def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
-    """Removed and added lines, marked - and +, blank ones left out."""
+    """Yield the removed and added lines, marked - and +, without blank ones."""
     for path, data in sorted(patch.files.items()):
         old, new = start.text(path) or "", text_of(data) or ""
         for line in islice(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""), 2, None):
@@ -198,9 +201,9 @@ def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
 
 
 def plausible(offers: Sequence[Offer]) -> str:
-    """What a search found plausible, with the inputs on which the alternatives differ; "" without any.
+    """Describe the plausible patches of a search, with the inputs on which they differ; "" without any.
 
-    The model may know from names and docstrings which is meant.
+    From names and docstrings, the model may know which one is intended.
     """
     lines = [PLAUSIBLE]
     for offer in offers:
@@ -211,9 +214,9 @@ def plausible(offers: Sequence[Offer]) -> str:
 
 
 def lint_rules(root: Path, config: Config) -> str:
-    """The lint rules that a patch has to keep and the line length, as the project at `root` has them.
+    """Describe the lint rules and the line length of the project at `root`, which a model cannot know.
 
-    A model cannot know what the project has enabled. Empty without ruff.
+    "" if ruff is no gate.
     """
     if "ruff" not in config.gates:
         return ""
@@ -227,7 +230,7 @@ def lint_rules(root: Path, config: Config) -> str:
 
 
 def _ruff_settings(root: Path) -> Mapping[str, Any]:
-    """ruff's settings for the project: its own file before pyproject.toml."""
+    """Return ruff's settings of the project; its own file has priority over pyproject.toml."""
     try:
         for name in (".ruff.toml", "ruff.toml"):
             if (root / name).exists():
