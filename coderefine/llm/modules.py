@@ -1,4 +1,4 @@
-"""Project modules as syntax trees: definitions by name, imports, and the files that imports lead to."""
+"""Project modules as syntax trees: definitions by name, imports, and the files that they import."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Read = Callable[[str], "str | None"]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 DEPTH = 4
-"""Re-exports that are followed from an import to the definition."""
+"""Maximum number of re-exports that are followed from an import to the definition."""
 
 REACH = 40
-"""Modules that are followed from one module through its imports."""
+"""Maximum number of modules that are followed from one module through its imports."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A function, method, class or assignment. `first` counts decorators in; `owner`: the class around a method."""
+    """A function, method, class or assignment. `first`: first line, with decorators; `owner`: class of a method."""
 
     path: str
     name: str
@@ -42,18 +42,18 @@ class Definition:
 
     @property
     def body(self) -> int:
-        """The line where the body of a function or class starts; the first line of anything else."""
+        """First line of the body of a function or class; first line of other definitions."""
         body = self.node.body if isinstance(self.node, Function | ast.ClassDef) else []
         return max(first_line(body[0]), self.first) if body else self.first
 
     @property
     def head(self) -> range:
-        """Decorators and signature, all of it where the body is on the same line."""
+        """Lines of decorators and signature, including a body on the same line."""
         return range(self.first, max(self.body, self.first + 1))
 
 
 class Module:
-    """One file of the project. Its tree is empty when Python cannot read it."""
+    """One file of the project. Its tree is empty if it does not parse."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -66,7 +66,7 @@ class Module:
 
     @cached_property
     def definitions(self) -> tuple[Definition, ...]:
-        """Functions, methods, classes and assignments of the module, in file order; not what functions hold."""
+        """Functions, methods, classes and assignments of the module, in file order, without nested ones."""
         return tuple(self._defined(self.tree.body, "", None))
 
     @cached_property
@@ -80,21 +80,21 @@ class Module:
 
     @cached_property
     def imports(self) -> Mapping[str, Import]:
-        """What each imported name stands for."""
+        """The import of each imported name."""
         return {item.local: item for node in ast.walk(self.tree) for item in _imported(node)}
 
     @cached_property
     def import_statements(self) -> tuple[ast.stmt, ...]:
-        """The imports of the module itself, those of its functions left out."""
+        """The imports at module level, without those in functions."""
         return tuple(node for node in _flattened(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
 
     def at(self, line: int) -> Definition | None:
-        """The function or method around `line`, else the assignment or class head that holds it."""
+        """Return the function or method around `line`, else the assignment or class, or None."""
         found = [item for item in self.definitions if item.first <= line <= item.last]
         return min(found, key=lambda item: (not item.is_function, item.last - item.first), default=None)
 
     def size(self, numbers: Iterable[int]) -> int:
-        """Characters of the lines `numbers`."""
+        """Return the number of characters of the lines `numbers`."""
         return sum(len(self.lines[number - 1]) + 1 for number in numbers if number <= len(self.lines))
 
     def _defined(self, body: Iterable[ast.stmt], prefix: str, owner: ast.ClassDef | None) -> Iterator[Definition]:
@@ -108,7 +108,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Import:
-    """`local` stands for `name` of `module` (dotted, relative ones with their dots); without `name` for the module."""
+    """An imported name: `local` refers to `name` of `module` (dotted, with leading dots), or to the module itself."""
 
     local: str
     module: str
@@ -118,9 +118,9 @@ class Import:
 
 @dataclass
 class Project:
-    """The modules of a project, read when they are asked for. `prefix`: the project's folder ("." for the top).
+    """The modules of a project, read at first use. `prefix`: the project's folder ("." for the top).
 
-    `listing`: the files that lie in a folder.
+    `listing` returns the files in a folder.
     """
 
     read: Read
@@ -135,7 +135,7 @@ class Project:
         return self._known[path]
 
     def find(self, dotted: str, path: str) -> str | None:
-        """The file of module `dotted` as it is imported in the file `path`."""
+        """Return the file of module `dotted` as imported in the file `path`, or None."""
         here = PurePosixPath(path).parent
         tail = dotted.lstrip(".").replace(".", "/")
         if level := len(dotted) - len(dotted.lstrip(".")):
@@ -147,7 +147,7 @@ class Project:
         return next((file for file in files if self.read(file) is not None), None)
 
     def locate(self, name: str, path: str, depth: int = DEPTH) -> Definition | str | None:
-        """What `name` (dots for attributes of modules) means in `path`: a definition, or the path of a module."""
+        """Resolve `name` (dotted for attributes of modules) in `path`: a definition, the path of a module, or None."""
         module = self.module(path)
         head, _, rest = name.partition(".")
         if module is None:
@@ -165,7 +165,7 @@ class Project:
         return self.locate(f"{target.name}.{rest}", target.path, depth - 1) or target
 
     def _target(self, imported: Import, path: str, depth: int) -> Definition | str | None:
-        """What an import statement of the file `path` brings."""
+        """Resolve an import of the file `path`."""
         file = self.find(imported.module, path)
         if not imported.name:
             return file
@@ -173,7 +173,7 @@ class Project:
         return inside or self.find(join_dotted(imported.module, imported.name), path)
 
     def reachable(self, path: str) -> Sequence[str]:
-        """Files of the project that the module at `path` imports, directly or not, the nearest first."""
+        """Return the project's files that the module at `path` imports, directly or indirectly, nearest first."""
         seen = [path]
         for current in seen:
             module = self.module(current)
@@ -186,18 +186,18 @@ class Project:
 
 
 def first_line(node: ast.stmt) -> int:
-    """The first line of a statement, decorators included."""
+    """Return the first line of a statement, including decorators."""
     decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
     return min([node.lineno, *(item.lineno for item in decorators)])
 
 
 def span(node: ast.stmt) -> range:
-    """The lines of a statement, decorators included."""
+    """Return the lines of a statement, including decorators."""
     return range(first_line(node), (node.end_lineno or node.lineno) + 1)
 
 
 def bound(node: ast.stmt) -> Iterator[str]:
-    """Names that an assignment binds."""
+    """Yield the names that an assignment binds."""
     targets = node.targets if isinstance(node, ast.Assign) else []
     if isinstance(node, ast.AnnAssign | ast.AugAssign):
         targets = [node.target]
@@ -206,7 +206,7 @@ def bound(node: ast.stmt) -> Iterator[str]:
 
 
 def dotted_names(node: ast.AST) -> frozenset[str]:
-    """Names that `node` reads, attributes of plain names with their dots (`rules.TABLE`, `self.total`)."""
+    """Return the names that `node` reads, including dotted attributes (`rules.TABLE`, `self.total`)."""
     found: set[str] = set()
     for item in ast.walk(node):
         if isinstance(item, ast.Name):
@@ -217,7 +217,7 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
 
 
 def names_and_attributes(source: str) -> frozenset[str]:
-    """Every name and attribute that occurs in `source`; empty when it does not parse."""
+    """Return all names and attributes in `source`; empty if it does not parse."""
     tree = syntax(source)
     nodes = ast.walk(tree) if tree else ()
     found = (getattr(node, "id", None) or getattr(node, "attr", None) for node in nodes)
@@ -225,12 +225,12 @@ def names_and_attributes(source: str) -> frozenset[str]:
 
 
 def join_dotted(module: str, name: str) -> str:
-    """`name` of `module` as one dotted name."""
+    """Join `module` and `name` to a dotted name."""
     return f"{module}{'' if module.endswith('.') else '.'}{name}"
 
 
 def _flattened(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements, with those under `if`, `try` and `with` in place of these."""
+    """Yield the statements, with `if`, `try` and `with` replaced by the statements in them."""
     for node in body:
         if isinstance(node, ast.If | ast.Try | ast.With):
             handlers = (item for handler in getattr(node, "handlers", ()) for item in handler.body)

@@ -1,4 +1,4 @@
-"""Secrets are replaced by placeholders in everything that is sent, and put back into what returns."""
+"""Replace secrets by placeholders in everything that is sent, and restore them in answers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?(?:-----END [A-Z ]*PRIVA
 FORMS = tuple(re.compile(pattern) for pattern in TOKENS)
 PLACEHOLDER = re.compile(r"REDACTED_SECRET_(\d+)_")
 NOISY = {"IPPublicDetector", "KeywordDetector", "PrivateKeyDetector", "HexHighEntropyString", "Base64HighEntropyString"}
-"""Plug-ins that are no plain regex, or that fire on hashes, addresses and ordinary words of a program."""
+"""Excluded plug-ins: not a plain regex, or with false alarms for hashes, addresses and ordinary words."""
 
 SHORTEST = 6
-"""A shorter literal beside the word "password" is a test value more often than a secret."""
+"""Minimum length of a secret; shorter literals next to the word "password" are usually test values."""
 
 
 class Redactor:
-    """Remembers each secret under a number, in the order of first sight, so that equal runs send equal text."""
+    """Numbers the secrets in the order of their first occurrence, so that equal runs send equal texts."""
 
     def __init__(self, known: Sequence[str] = ()) -> None:
         self._known = tuple(sorted((secret for secret in known if len(secret) >= SHORTEST), key=len, reverse=True))
@@ -28,18 +28,18 @@ class Redactor:
         self._keyword: Any = None
 
     def clean(self, text: str) -> str:
-        """`text` with every secret replaced by its placeholder."""
+        """Replace every secret in `text` by its placeholder."""
         for secret in dict.fromkeys(self._found(text)):
             text = text.replace(secret, self._placeholder(secret))
         return text
 
     def restore(self, text: str) -> str:
-        """`text` with the placeholders of this redactor replaced by what they stand for."""
+        """Replace the placeholders of this redactor in `text` by the original secrets."""
         secrets = {number: secret for secret, number in self._numbers.items()}
         return PLACEHOLDER.sub(lambda match: secrets.get(int(match[1]), match[0]), text)
 
     def scrub(self, text: str) -> str:
-        """`text` without the known secrets (the model's key): for messages people see."""
+        """Remove the known secrets (the model's key) from `text`, for messages to the user."""
         for secret in self._known:
             text = text.replace(secret, "[key]")
         return text
@@ -77,12 +77,12 @@ def _patterns(plugins: Iterable[Any]) -> Iterator[re.Pattern[str]]:
 
 
 def _essence(match: re.Match[str]) -> str:
-    """The secret in a match: its longest group when that is long enough to be one, else all of it."""
+    """Return the secret in a match: its longest group if that is long enough, else the whole match."""
     longest = max((group for group in match.groups() if group), key=len, default="")
     return longest if len(longest) >= SHORTEST else match[0]
 
 
 def _plausible(value: str) -> bool:
-    """Whether a literal beside a word like "password" looks like one: no word, blanks, template or mark of ours."""
+    """Return whether a literal next to a word like "password" may be a secret: not a word, template or placeholder."""
     word = value.isalpha() and len(value) < 12
     return len(value) >= SHORTEST and not word and not re.search(r"[\s{}<>()]|^REDACTED_SECRET_|^\$", value)

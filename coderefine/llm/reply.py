@@ -1,4 +1,4 @@
-"""Reads the search/replace blocks out of a model's reply; `edits.py` lays them over the files."""
+"""Parse the search/replace blocks in a model's reply; `edits.py` applies them to the files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MENTIONED = re.compile(
     r"`([\w./]+(?:\(\))?)`|\b([\w/]+\.\w{1,4})\b(?!\()|\b(\w+)\(\)|\b([A-Za-z]\w*_\w+)\b"
     r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
 )
-"""What looks like code in prose: in backticks, a file name, a call, a name with an underscore, `the function f`."""
+"""Code mentioned in prose: in backticks, a file name, a call, a name with an underscore, `the function f`."""
 
 FORMAT = (
     "Answer with one sentence of diagnosis and then edits, each exactly so:\n"
@@ -39,17 +39,17 @@ CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
 
 
 def candidates(text: str) -> tuple[str, ...]:
-    """The repairs in a reply that was asked for several, in order; the whole text when it marks none."""
+    """Return the repairs in a reply to a request for several, in order; the whole text if none are marked."""
     parts = [part for part in CANDIDATE.split(THOUGHT.sub("", text)) if SEARCHED.search(part)]
     return tuple(parts) or (text,)
 
 
 class NothingToApplyError(ReplyError):
-    """The reply holds no edit at all: empty, prose only, or a block that changes nothing."""
+    """The reply contains no edit: it is empty, prose only, or a block that changes nothing."""
 
 
 class PartlyUsableError(ReplyError):
-    """Some blocks of the reply have no place; `fine` are the others, in order."""
+    """Some blocks of the reply match no unique position in the file; `fine`: the others, in order."""
 
     def __init__(self, reason: str, fine: tuple[Block, ...]) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class PartlyUsableError(ReplyError):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One edit. `splits` has every way to read it as (search, replace): code may hold a divider line too."""
+    """One edit. `splits`: all possible (search, replace) pairs, since code may contain a divider line too."""
 
     number: int
     path: str
@@ -66,19 +66,19 @@ class Block:
 
     @property
     def creates(self) -> bool:
-        """Whether it asks for a new file: an empty search."""
+        """Whether the block creates a new file, that is, has an empty search text."""
         return not self.splits[0][0].strip()
 
 
 def refused(text: str) -> str | None:
-    """The reason of a reply that says NO REPAIR and edits nothing; None for any other."""
+    """Return the reason in a reply with NO REPAIR and without edits; None for any other reply."""
     answer = THOUGHT.sub("", text)
     found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
-    """(path, symbol) of each `NEED path:symbol` line in a reply without edits; either may be empty."""
+    """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; either may be empty."""
     answer = THOUGHT.sub("", text)
     if SEARCHED.search(answer):
         return ()
@@ -86,7 +86,7 @@ def needs(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _need(line: str) -> tuple[str, str]:
-    """`path:symbol`, or one of both alone."""
+    """Parse `path:symbol`, or one of both alone."""
     word = line.strip().strip("`'\"*. ")
     path, _, symbol = word.partition("::" if "::" in word else ":")
     symbol = symbol.strip("`'\"() ")
@@ -96,7 +96,7 @@ def _need(line: str) -> tuple[str, str]:
 
 
 def mentioned(text: str) -> tuple[str, ...]:
-    """Files and names that the prose of a reply without edits writes as code, in order."""
+    """Return the files and names mentioned as code in a reply without edits, in order."""
     answer = THOUGHT.sub("", text)
     if SEARCHED.search(answer):
         return ()
@@ -106,16 +106,16 @@ def mentioned(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """`prose` is the diagnosis: whatever stands before the first block."""
+    """A parsed reply. `prose`: the diagnosis, that is, the text before the first block."""
 
     prose: str
     blocks: tuple[Block, ...]
 
 
 def parse_reply(text: str) -> Reply:
-    """The blocks of `text`, in order.
+    """Parse the blocks of `text`, in order.
 
-    Raises NothingToApplyError when there are none, ReplyError when one is not whole.
+    Raises NothingToApplyError if there are none, ReplyError if one is incomplete.
     """
     lines = THOUGHT.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starts = [index for index, line in enumerate(lines) if SEARCH.match(line)]
@@ -140,7 +140,7 @@ def _why_none(lines: list[str]) -> str:
 
 
 def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Index after the block that starts at `start`, and the ways to split it."""
+    """Return the index after the block that starts at `start`, and the possible splits of it."""
     end = next((index for index in range(start + 1, len(lines)) if REPLACE.match(lines[index])), None)
     if end is None:
         raise ReplyError(
@@ -155,7 +155,7 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
 
 
 def _dedent(lines: list[str], indent: int) -> list[str]:
-    """A block inside a list item is indented as a whole; take that away, and nothing else."""
+    """Remove the common indentation of a block inside a list item, and nothing else."""
     margin = " " * indent
     whole = indent and all(line.startswith(margin) or not line.strip() for line in lines)
     return [line[indent:] for line in lines] if whole else lines
@@ -166,7 +166,7 @@ def _join(lines: list[str]) -> str:
 
 
 def _path_above(lines: list[str], first: int, start: int) -> str:
-    """The path named right above a block, before or after the line that opens its fence; "" if none is."""
+    """Return the path directly above a block, before or after the opening fence; "" if there is none."""
     for line in reversed(lines[max(first, start - 4) : start]):
         fence = FENCE.match(line)
         words = fence[2].split() if fence else [line]
@@ -179,7 +179,7 @@ def _path_above(lines: list[str], first: int, start: int) -> str:
 
 
 def _path(line: str) -> str:
-    """`line` as a repo-relative POSIX path, "" when it does not look like one."""
+    """Return `line` as a repo-relative POSIX path, "" if it does not look like one."""
     word = PREFIX.sub("", line.strip().strip("*")).strip().strip("`'\"*<>").rstrip(":").strip("`'\"*")
     word = word.replace("\\", "/")
     while word.startswith("./"):
@@ -189,7 +189,7 @@ def _path(line: str) -> str:
 
 
 def _prose(lines: list[str]) -> str:
-    """What stands before the first block, without fences and without its path line."""
+    """Return the text before the first block, without fences and the path line."""
     kept = [line for line in lines if not FENCE.match(line)]
     while kept and (not kept[-1].strip() or _path(kept[-1])):
         kept.pop()
@@ -197,14 +197,14 @@ def _prose(lines: list[str]) -> str:
 
 
 def first_sentence(prose: str, most: int = 100) -> str:
-    """The first sentence of a diagnosis, without Markdown, short enough for a subject line."""
+    """Return the first sentence of a diagnosis, without Markdown, short enough for a subject line."""
     line = next((line for line in prose.splitlines() if line.strip(" #*`->")), "")
     first = re.split(r"(?<=[.!?:])\s", _plain(line), maxsplit=1)[0].rstrip(".:")
     return first if len(first) <= most else f"{first[: most - 1].rsplit(' ', 1)[0]}…"
 
 
 def _plain(line: str) -> str:
-    """`line` without Markdown; asterisks and underscores that are no emphasis stay, in code all of them."""
+    """Remove Markdown from `line`; asterisks and underscores in code, or that are no emphasis, are kept."""
     text = BULLET.sub("", line)
     codes, numbers = [match[2] for match in CODE.finditer(text)], count()
     hidden = CODE.sub(lambda _: f"\0{next(numbers)}\0", text)

@@ -1,4 +1,4 @@
-"""What is asked of a model and what comes back: frozen values, keyed by content."""
+"""Requests to a model and its answers: immutable values with keys by content."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Protocol
 from coderefine.errors import JournalError
 
 CHARS_PER_TOKEN = 3.5
-"""Characters of English prose and code per token, low on purpose: an estimate must not fall short."""
+"""Characters of English prose and code per token; intentionally low, so that estimates are not too small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`role` is system, user or assistant."""
+    """A message. `role`: system, user or assistant."""
 
     role: str
     text: str
@@ -24,7 +24,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A JSON schema the answer must satisfy; `name` is what servers call it."""
+    """A JSON schema that the answer must satisfy; `name`: its name in the request."""
 
     name: str
     body: Mapping[str, Any]
@@ -32,9 +32,9 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question. `purpose` is for people (edit, again, critique); `parts` are (name, characters) for them too.
+    """One request. `purpose` (edit, again, critique) and `parts` (name, characters) are for display only.
 
-    `reply_tokens` caps each answer; `samples` is how many different answers are wanted (the prompt is paid once).
+    `reply_tokens`: limit of each answer; `samples`: number of different answers (the prompt is paid once).
     """
 
     purpose: str
@@ -52,11 +52,11 @@ class Request:
 
     @property
     def tokens(self) -> int:
-        """Estimated prompt tokens, a few per message for its frame included."""
+        """Estimated number of prompt tokens, including some per message for its frame."""
         return int(self.chars / CHARS_PER_TOKEN) + 8 * len(self.messages)
 
     def key(self, model: str, ordinal: int) -> str:
-        """sha256 over what decides the answer; `ordinal` counts identical requests of one run from 0."""
+        """Return the SHA-256 of everything that affects the answer; `ordinal`: number of earlier equal requests."""
         schema = [self.schema.name, self.schema.body] if self.schema else None
         messages = [[message.role, message.text] for message in self.messages]
         samples = [self.samples] if self.samples > 1 else []
@@ -84,17 +84,17 @@ class Answer:
 
     @property
     def each(self) -> tuple[Answer, ...]:
-        """Every sample as an answer of its own; the first one carries the counts."""
+        """Every sample as a separate answer; only the first one has the token counts."""
         return (replace(self, others=()), *(Answer(text, finish) for text, finish in self.others))
 
     def dump(self, request: Request | None = None) -> str:
-        """For the journal, with the request as it was sent."""
+        """Serialise the answer for the journal, with the sent request."""
         asked = {"asked": asdict(request)} if request else {}
         return json.dumps({**asdict(self), **asked}, sort_keys=True)
 
     @classmethod
     def load(cls, text: str) -> Answer:
-        """The way back from `dump`. Raises JournalError when the record is damaged."""
+        """Deserialise the result of `dump`. Raises JournalError if it is damaged."""
         try:
             given = json.loads(text)
             given.pop("asked", None)
@@ -105,7 +105,7 @@ class Answer:
 
 
 def sent(text: str) -> Request | None:
-    """The request in a record that `Answer.dump` made, None when it has none. Raises JournalError when damaged."""
+    """Return the request in a record of `Answer.dump`, None if it has none. Raises JournalError if it is damaged."""
     try:
         asked = json.loads(text).get("asked")
         if asked is None:
@@ -119,7 +119,7 @@ def sent(text: str) -> Request | None:
 
 
 class Memory(Protocol):
-    """Where answers are kept between runs; the journal is one."""
+    """A store of answers between runs, such as the journal."""
 
     def recall(self, key: str) -> str | None: ...
     def remember(self, key: str, value: str) -> None: ...

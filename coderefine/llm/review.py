@@ -1,4 +1,4 @@
-"""A review by a model of code by given criteria: read from JSON, checked against the code, added up by us."""
+"""A model's review of code by criteria: parsed from JSON, checked against the code, with our own total."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA: Schema = record(
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A finding whose place exists; `line` is 1-based."""
+    """A finding whose position exists in the code; `line` is 1-based."""
 
     criterion: Criterion
     path: str
@@ -43,7 +43,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """`scores` by criterion, those that were given; `missing` the others; `dropped` counts findings thrown away."""
+    """A checked review. `scores`: by criterion; `missing`: criteria without score; `dropped`: invalid findings."""
 
     scores: Mapping[str, float]
     remarks: tuple[Remark, ...]
@@ -51,14 +51,14 @@ class Opinion:
     dropped: int
 
     def total(self, criteria: Sequence[Criterion]) -> float | None:
-        """The weighted mean of the scores given; None when there is none."""
+        """Return the weighted mean of the scores; None if there are none."""
         weights = {criterion.name: criterion.weight for criterion in criteria if criterion.name in self.scores}
         whole = sum(weights.values())
         return sum(self.scores[name] * weight for name, weight in weights.items()) / whole if whole else None
 
 
 def applies(criterion: Criterion, path: str) -> bool:
-    """Whether `criterion` is about `path`."""
+    """Return whether `criterion` applies to `path`."""
     return not criterion.paths or any(_under(path, glob) for glob in criterion.paths)
 
 
@@ -68,7 +68,7 @@ def _under(path: str, glob: str) -> bool:
 
 
 def opinion(answer: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:
-    """`answer` (as SCHEMA has it) about `texts` by path; what it says of other code or other criteria is dropped."""
+    """Check `answer` (see SCHEMA) against `texts` (by path); drop what refers to other code or other criteria."""
     known = {criterion.name: criterion for criterion in criteria}
     scores: dict[str, float] = {}
     for item in answer["scores"]:
@@ -94,7 +94,7 @@ def _remarks(
 
 
 def _name(written: str, known: Mapping[str, Criterion]) -> str | None:
-    """The criterion that is meant: its name, or the last part of it when that is one criterion's alone."""
+    """Return the name of the intended criterion, by its full name or a unique last part; None if there is none."""
     written = written.strip()
     if written in known:
         return written
@@ -103,7 +103,7 @@ def _name(written: str, known: Mapping[str, Criterion]) -> str | None:
 
 
 def _line(text: str, quote: str, symbol: str) -> int | None:
-    """The line that is quoted, the one inside `symbol` if there are several; None when there is no such code."""
+    """Return the quoted line, preferably inside `symbol`; None if there is none."""
     spans, wanted = _spans(text, symbol), _first(quote)
     if not wanted:
         return spans[0][0] if spans else None
@@ -113,12 +113,12 @@ def _line(text: str, quote: str, symbol: str) -> int | None:
 
 
 def _first(quote: str) -> str:
-    """Its first line that is not blank."""
+    """Return the first line of `quote` that is not blank."""
     return next((line.strip() for line in quote.split("\n") if line.strip()), "")
 
 
 def _spans(text: str, symbol: str) -> list[tuple[int, int]]:
-    """First and last line of each function of that name, then the first line of each class."""
+    """Return the first and last line of each function called `symbol`, then the first line of each class."""
     name, definitions = symbol.strip(), Module("", text).definitions
     functions = [(item.first, item.last) for item in definitions if item.is_function and item.name.endswith(name)]
     classes = [item.node for item in definitions if isinstance(item.node, ast.ClassDef) and item.node.name == name]

@@ -1,4 +1,4 @@
-"""Ways to spend a budget on a model: moves in order, and what of the past each request repeats."""
+"""Policies for using a model's budget: sequences of moves, and the history that each request contains."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ BREADTH = 3
 """Answers per round after the first: the prompt, which is most of the price, is paid once for all of them."""
 
 STEP = 0.2
-"""Added to the temperature per retry of `warming`."""
+"""Increase of the temperature per retry of `warming`."""
 
 
 class Base(Enum):
-    """The tree that a move edits: the best so far, a failed attempt that got part of the way, the start (with what was
-    proved since), or what the last answer left behind, good or bad."""
+    """The tree that a move edits.
+
+    The best so far, a partly successful attempt, the start (with what was proved since), or the last answer's result.
+    """
 
     BEST = "best"
     FAILED = "failed"
@@ -25,7 +27,7 @@ class Base(Enum):
 
 
 class History(Enum):
-    """What a request repeats of the past: nothing, a line per failed attempt, or every attempt in full."""
+    """The history in a request: none, a line per failed attempt, or every attempt in full."""
 
     NONE = "none"
     LEDGER = "ledger"
@@ -34,10 +36,11 @@ class History(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One round. `prompt` is its question's file, `warmth` is added to the configured temperature,
-    `critique`: ask the critic first what went wrong. `samples`: answers wanted. `tier`: which of the configured
-    models is asked, 0 the cheapest; the last one stands for all above it. `correct`: a reply that cannot be read is
-    answered once with what is wrong.
+    """One round of requests.
+
+    `prompt`: file of the question. `warmth`: added to the configured temperature. `critique`: ask the critic first for
+    an explanation of the failures. `samples`: number of answers. `tier`: index of the configured model, 0 the cheapest;
+    higher numbers mean the last one. `correct`: tell the model once about errors in an unusable reply.
     """
 
     prompt: str = "first"
@@ -51,7 +54,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`moves` starts over whenever the best improves."""
+    """A policy; `moves` restarts after every accepted patch."""
 
     moves: Callable[[], Iterator[Move]]
     history: History = History.LEDGER
@@ -73,13 +76,13 @@ def breadth_first() -> Iterator[Move]:
 
 POLICIES = {
     "coderefine": Policy(breadth_first),
-    # The same question again and again: pass@k, the baseline that every cleverer policy has to beat.
+    # The same question repeatedly: pass@k, the baseline for other policies.
     "retry": Policy(lambda: repeat(Move(correct=False)), History.NONE),
-    # A little warmer each time (Kapoor et al. 2024, "AI Agents That Matter": the warming baseline).
+    # Increasing temperature (Kapoor et al. 2024, "AI Agents That Matter": the warming baseline).
     "warming": Policy(
         lambda: (Move(warmth=round(STEP * number, 1), correct=False) for number in count()), History.NONE
     ),
     # Feedback on the last output, refine it, with all outputs and all feedback in the prompt (Madaan et al. 2023).
     "self-refine": Policy(lambda: repeat(Move("refine", Base.LAST, correct=False)), History.TRANSCRIPT),
 }
-"""Policies by the name that the configuration has for them."""
+"""Policies by their name in the configuration."""

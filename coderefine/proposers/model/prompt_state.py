@@ -1,4 +1,4 @@
-"""The state that a request is about: a tree, what the tools report on it, and what is asked."""
+"""The subject of a request: a tree, the reports of the tools on it, and the question."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from coderefine.llm.prompts import render
 from coderefine.proposers.model.policies import Base, Move
 
 ORIGIN = "model"
-"""`Patch.origin` of what a model wrote."""
+"""`Patch.origin` of a model's patches."""
 
 LARGEST = 1_000_000
-"""Bytes: a larger file is no source a model could edit."""
+"""Maximum size in bytes of a file that a model can edit."""
 
 REASON = 120
-"""Characters of a failing test's message in the outcome of an attempt."""
+"""Maximum number of characters of a failing test's message in the outcome of an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The user's files with a patch laid over them in memory: what a model edits.
+    """The user's files with a patch applied in memory, which a model edits.
 
-    `top` is the repository; nothing outside it is ever read, through symlinks neither.
+    `top`: root of the repository; nothing outside it is read, not even through symbolic links.
     """
 
     top: Path
     patch: Patch
 
     def read(self, path: str) -> bytes | None:
-        """Bytes of `path`, None when there is no such regular file."""
+        """Return the bytes of `path`, None if there is no such regular file."""
         if path in self.patch.files:
             return self.patch.files[path]
         file = self.top / path
@@ -60,7 +60,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class PromptState:
-    """The patch that edits come on top of, what the tools report on that tree, and the question."""
+    """The patch that edits are based on, the reports of the tools on that tree, and the question."""
 
     patch: Patch
     findings: tuple[Finding, ...]
@@ -71,7 +71,7 @@ class PromptState:
 def choose_state(
     move: Move, situation: Situation, start: Overlay, writable: Callable[[str], bool], task: Task
 ) -> PromptState:
-    """Where `move` starts from, and its question. `start` is the tree without a patch."""
+    """Return the state from which `move` starts, with its question. `start`: the tree without a patch."""
     state = _choose(move, situation, start, writable)
     usual = state.ask in (render("first"), render("quality"))
     return replace(state, ask=render("goal")) if usual and task.goal else state
@@ -89,7 +89,7 @@ def _choose(move: Move, situation: Situation, start: Overlay, writable: Callable
 
 
 def _prompt(move: Move, situation: Situation) -> str:
-    """The question about the best tree."""
+    """Return the question about the best tree."""
     tried = failed(situation)
     if not _fails(situation.findings):
         # What an adviser remarked is about the best tree, and no earlier one will do.
@@ -106,21 +106,21 @@ def _fails(findings: Sequence[Finding]) -> bool:
 
 
 def best_state(situation: Situation, prompt: str) -> PromptState:
-    """The best tree so far."""
+    """Return the state of the best tree so far."""
     best = situation.best
     return PromptState(best.patch, situation.findings, best.cases, render(prompt))
 
 
 def initial_state(situation: Situation) -> PromptState:
-    """The untouched tree."""
+    """Return the state of the unchanged tree."""
     findings = situation.findings if situation.best.number == 0 else hard(situation.baseline, situation)
     return PromptState(Patch(), findings, situation.baseline.cases, render("fresh"))
 
 
 def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], prompt: str) -> PromptState:
-    """The tree that `attempt` left, without what it may not write.
+    """Return the state after `attempt`, without files that it may not write.
 
-    An attempt that was refused before any test ran is shown with the results of the best tree.
+    For an attempt that was refused before tests ran, it has the results of the best tree.
     """
     files = {path: data for path, data in attempt.patch.files.items() if writable(path)}
     state = replace(best_state(situation, prompt), patch=replace(attempt.patch, files=files))
@@ -128,15 +128,15 @@ def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str]
 
 
 def hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
-    """The hard findings of `attempt`, flaky tests left out."""
+    """Return the hard findings of `attempt`, without flaky tests."""
     findings = (finding for finding in attempt.findings if finding.severity is Severity.HARD)
     return tuple(finding for finding in findings if finding.symbol not in situation.flaky)
 
 
 def failed(situation: Situation) -> tuple[Attempt, ...]:
-    """A model's attempts that were refused or judged no better, oldest first.
+    """Return the model's attempts that were refused or no improvement, oldest first.
 
-    What other proposers tried in vain is left out: they try too much, and for no reason a model could learn from.
+    Failed attempts of other proposers are left out: there are many, and a model cannot learn from them.
     """
     return tuple(item for item in situation.attempts if item.patch.origin == ORIGIN and not item.verdict)
 
@@ -153,9 +153,9 @@ def outcome(attempt: Attempt, start: Overlay) -> str:
 
 
 def _promising(situation: Situation) -> Attempt | None:
-    """The failed attempt that repairs the most tests of the best tree, the newest among equals; None without any.
+    """Return the failed attempt that repairs the most failing tests of the best tree, the newest among equals, or None.
 
-    Older ones than the best lack what it gained.
+    Attempts older than the best one are not considered, because they lack its improvements.
     """
     wanted = [test for test, case in situation.best.cases.items() if case.status.bad]
 

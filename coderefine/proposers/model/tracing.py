@@ -1,4 +1,4 @@
-"""Which lines failing tests execute, for the choice of what a model is shown."""
+"""Trace the lines that failing tests execute, to select the code that a model is shown."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from coderefine.proposers.search.syntax import Module
 from coderefine.runner.cold import HANG, run_tests
 
 Tracer = Callable[[Patch, Sequence[str], Sequence[str]], Coverage]
-"""Executed lines of tests on the tree that the patch makes: failing tests, then passing ones to compare with.
-
-This is the place where another way of tracing goes.
-"""
+"""Returns the executed lines of tests on the patched tree. Arguments: patch, failing tests, passing tests."""
 
 FAILING = 12
 """Failing tests that are traced, one of each test function first."""
@@ -30,13 +27,13 @@ SECONDS = 30.0
 
 NEAR = 5
 FREEDOM = Freedom()
-"""How far traced tests are confined: they may run a patch that was not judged yet (see Ask)."""
+"""Permissions of traced tests (see Ask): tight, because they may run a patch that was not judged yet."""
 
 DEADLY = (HANG, "Exit", "Crash")
 
 
 def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config) -> Tracer:
-    """A tracer that runs the tests once more in a fresh process."""
+    """Return a tracer that runs the tests once more in a fresh process."""
 
     def trace(patch: Patch, failing: Sequence[str], passing: Sequence[str]) -> Coverage:
         tests = (*failing, *passing)
@@ -58,9 +55,9 @@ def traced(
     read: Callable[[str], bytes | None],
     usable: Callable[[str], bool],
 ) -> Trace | None:
-    """What the failing tests among `cases` execute and how suspicious it is; None when nothing was recorded.
+    """Return the trace of the failing tests among `cases`, with suspicion; None if nothing was recorded.
 
-    `read` gives a file of the tree that `patch` makes; `usable`: whether a path is code that may be edited.
+    `read` returns a file of the patched tree; `usable`: whether a path is code that may be edited.
     """
     failing = _failing(cases)
     if not failing:
@@ -104,7 +101,7 @@ def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Modu
 
 
 def nearest(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
-    """Passing tests of the same files that are called most like the failing ones, one of each function first."""
+    """Return passing tests of the same files with the most similar names, one of each function first."""
     files = {case.path for case in failing}
     passing = [case for case in cases.values() if case.status is Status.PASSED and case.path in files]
     words = [_words(case.id) for case in failing]
@@ -118,7 +115,7 @@ def _words(test: str) -> frozenset[str]:
 
 
 def _apart(cases: Iterable[Case]) -> list[Case]:
-    """One case of each test function first, then the others, in order."""
+    """Reorder the cases: one of each test function first."""
     listed = list(cases)
     first: dict[str, Case] = {}
     for case in listed:
@@ -147,7 +144,7 @@ def _together(traces: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, froze
 
 
 def _near(coverage: Coverage, failing: Sequence[Case], weights: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:
-    """Passing tests by how much of what is suspicious they execute, those that execute none of it left out."""
+    """Return the passing tests that execute suspicious code, those that execute most of it first."""
     bad = {case.id for case in failing}
     worth = {
         test: sum(

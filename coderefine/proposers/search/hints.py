@@ -1,4 +1,4 @@
-"""What the way a test fails says about the kind of fault: exception and message to operator, in log odds."""
+"""Infer likely operators (log odds) from the exceptions and messages of failing tests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "StopIteration": {"argument-added": 1.5, "early-return": 1.0, "try": 1.0},
     "RuntimeError": {"copy": 1.5, "wrap": 0.7, "exception": 1.0},
 }
-"""How much likelier each operator becomes when a failing test ends with the exception inside the program."""
+"""Log odds of each operator, by the exception that a failing test raised inside the program."""
 
 BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (
@@ -141,16 +141,16 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
 NONE = re.compile(r"NoneType|assert None (==|is not)")
 LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
-"""CPython's words for a name without a value, before and since 3.11."""
+"""CPython's messages for a name without a value, before and since 3.11."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Log odds by operator name; what an operator is not named for, it is worth 0.
+    """Log odds by operator name; 0 for others.
 
-    `undefined`: local or global names that failing tests found without a value. `none`: a None stood in the way.
-    `lacking`: attributes that were asked of a None. `slips`: names that were asked for in vain, each with the nearest
-    that are there.
+    `undefined`: undefined local or global names in failing tests. `none`: a test failed because of a None.
+    `lacking`: attributes that were looked up on None. `slips`: names that were not found, each with the most similar
+    existing ones.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class Hints:
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
-        """The mean over the failing tests: one odd failure among many says little."""
+        """Compute the mean of the log odds over the failing tests."""
         failures = [case.failure for case in failing if case.failure is not None]
         found: dict[str, float] = {}
         for failure in failures:
@@ -174,7 +174,7 @@ class Hints:
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """What the pattern's group catches, each once."""
+    """Return the texts of the pattern's group in `texts`, without duplicates."""
     return tuple(dict.fromkeys(match.group(1) for text in texts for match in pattern.finditer(text)))
 
 
