@@ -103,7 +103,7 @@ def _names_of(path: str) -> list[str]:
 
 
 def imported(file: str, path: str) -> tuple[str, ...]:
-    """The modules that the file imports, as far as its text says so, sorted."""
+    """Return the modules that the file imports, as far as they are found in its text, sorted."""
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - pathlib costs the hook 5 ms
             return imports_of(opened.read(), path)

@@ -73,13 +73,13 @@ class Result:
 
     @property
     def complaint(self) -> str:
-        """The last line the program said on stderr (or stdout): what a person would read first."""
+        """The last line of stderr (or stdout), for messages; the exit code if there is no output."""
         said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
         return said.splitlines()[-1] if said else f"exit {self.returncode}"
 
 
 def hide(name: str) -> None:
-    """From now on no child sees the environment variable `name`: it holds a key, whatever it is called."""
+    """Remove the environment variable `name`, which contains a key, from the environment of all later children."""
     _HIDDEN.add(name)
 
 

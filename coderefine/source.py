@@ -55,7 +55,7 @@ def syntax(source: str | bytes) -> ast.Module | None:
 
 
 def nameable(part: str) -> bool:
-    """Whether a file can be called so: not too long, no half of a surrogate pair."""
+    """Return whether `part` is a possible file name: not too long, and without lone surrogates."""
     try:
         return len(os.fsencode(part)) <= LONGEST
     except UnicodeEncodeError:

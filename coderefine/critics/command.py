@@ -119,7 +119,7 @@ class CommandGate:
         return result
 
     def _missing(self) -> str:
-        """Say how to install the program where there is none of that name; "" where there is one."""
+        """Describe how to install the program if it is missing; "" if it exists."""
         program = self._program()
         if os.sep in program or shutil.which(program, path=self._path()):
             return ""
@@ -131,7 +131,7 @@ class CommandGate:
         return os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))
 
     def _program(self) -> str:
-        """The project's own program of that name if its environment has one; a path stays a path."""
+        """Return the project's own program if its environment has one, else the configured name or path."""
         program = self._command.run[0]
         own = self._interpreter.path.parent / program
         return str(own) if os.sep not in program and own.is_file() else program
@@ -149,7 +149,7 @@ class CommandGate:
             )
 
     def _relative(self, view: View, path: str) -> str | None:
-        """`path` (absolute, or relative to the project's root) from the repository's top; None when outside."""
+        """Return `path` (absolute, or relative to the project's root) relative to the repository; None if outside."""
         for top in (view.top, view.top.resolve()):
             full = os.path.normpath(top / self._place.prefix / path.removeprefix("file://"))
             if full.startswith(f"{top}{os.sep}"):
@@ -171,7 +171,7 @@ class CommandGate:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding as printed; `path` as the program wrote it, `line` 1-based and 0 when unknown."""
+    """One finding as printed; `path`: as the program wrote it; `line`: 1-based, 0 if unknown."""
 
     path: str
     line: int
@@ -185,7 +185,7 @@ Reader = Callable[[bytes], Iterable[Diagnostic]]
 
 
 def _reader(command: Command) -> Reader:
-    """The reader for `command.format`. Raises ConfigError for an unknown format or a regex that cannot work."""
+    """Return the parser for `command.format`. Raises ConfigError for an unknown format or an invalid regex."""
     if command.format == "lines":
         return _lines(command)
     if command.format == "json":
@@ -227,7 +227,7 @@ def _loaded(data: bytes, name: str) -> Any:
 
 
 def _json(report: Any) -> Iterator[Diagnostic]:
-    """A list of objects, or an object that holds one (also by file, as eslint-like tools print it)."""
+    """Parse a list of objects, or an object that contains one (also by file, as in the output of eslint)."""
     if isinstance(report, dict):
         report = next((report[key] for key in LISTS if isinstance(report.get(key), list)), [])
     for entry in report if isinstance(report, list) else ():
@@ -250,7 +250,7 @@ def _first(entry: dict[str, Any], keys: Iterable[str]) -> str:
 
 
 def _line(entry: dict[str, Any]) -> int:
-    """A line number of its own, or pyright's zero-based, language-server-like range."""
+    """Return the line number of an entry, also from a zero-based range as in the output of pyright."""
     for key in LINES:
         if isinstance(entry.get(key), int):
             return int(entry[key])

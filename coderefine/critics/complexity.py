@@ -30,7 +30,7 @@ from coderefine.critics.symbols import Definition, Function, blocks, definitions
 from coderefine.source import syntax
 
 ONE_TOKEN = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
-"""A triple-quoted string that is one token beyond doubt."""
+"""A triple-quoted string that is certainly one token."""
 LONGEST = 200
 """Rows of one statement above which a file gets no index: radon reads such tables in quadratic time (10,000 rows
 took more than ten minutes), and a table is data."""
@@ -55,7 +55,7 @@ class Measured:
 
 
 def measure(text: str, limit: int, floor: float) -> Measured:
-    """radon's verdict on `text`; nothing for a text that does not parse.
+    """Return radon's results for `text`; empty if it does not parse.
 
     `limit`: the highest complexity allowed. `floor`: the lowest maintainability index allowed (0 to 100).
     """
@@ -84,10 +84,10 @@ def _over_limit(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
 
 
 def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
-    """The index of `text`, parsed as `tree`, when it is below `floor`; None too where radon could not compute it.
+    """Return the index of `text`, parsed as `tree`, if it is below `floor`; None also if radon cannot compute it.
 
-    In three steps, each slower than the one before: bounds of everything; radon's volume and complexity with bounds of
-    the lines; all of radon.
+    In three steps of increasing cost: bounds of all terms; radon's volume and complexity with bounds of the lines; all
+    of radon.
     """
     anatomy = _Anatomy.of(tree, rows(text))
     if anatomy.longest > LONGEST or bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
@@ -119,7 +119,7 @@ class _Part:
 
     @property
     def string(self) -> bool:
-        """A docstring, or another string that stands by itself."""
+        """Whether it is a docstring or another string as a statement."""
         return isinstance(self.node, ast.Expr) and isinstance(self.node.value, ast.Constant | ast.JoinedStr)
 
     @property
@@ -132,16 +132,16 @@ class _Part:
 
     @property
     def logical(self) -> int:
-        """Logical lines that the node itself begins, colons and semicolons aside."""
+        """Number of logical lines that the node itself begins, without those due to colons and semicolons."""
         blocks = [bool(getattr(self.node, name, 0)) for name in ("orelse", "finalbody")]
         return 1 + len(getattr(self.node, "decorator_list", ())) + sum(blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class _Anatomy:
-    """`code`: the text without what is surely a string or comment. `logical`: an upper bound of the logical lines.
+    """Bounds of a file. `code`: the text without certain strings and comments. `logical`: upper bound of logical lines.
 
-    `sine`: the least the comments' sine can be. `longest`: rows of the longest statement that is no string.
+    `sine`: lower bound of the comments' sine term. `longest`: rows of the longest statement other than a string.
     """
 
     code: str
@@ -161,7 +161,7 @@ class _Anatomy:
 
 
 def _comment_rows(parts: list[_Part], lines: list[str]) -> set[int]:
-    """Rows that radon surely counts as a multi-line string, and comments outside of every statement."""
+    """Return the rows that radon certainly counts as a multi-line string, and comments outside statements."""
     inside = {row for part in parts for row in part.rows}
     found = {row for row, line in enumerate(lines, 1) if line.lstrip().startswith("#") and row not in inside}
     for part in parts:
@@ -172,14 +172,14 @@ def _comment_rows(parts: list[_Part], lines: list[str]) -> set[int]:
 
 
 def _colons(parts: list[_Part], kept: dict[int, str]) -> int:
-    """Rows whose colon may make radon count a second logical line: not the plain end of a one-row header."""
+    """Count rows with a colon for which radon may count a second logical line, except the ends of one-row headers."""
     headers = {part.first for part in parts if not part.simple and part.first == part.last}
     plain = {row for row in headers & kept.keys() if kept[row].find(":") == len(kept[row]) - 1}
     return sum(":" in line for row, line in kept.items() if row not in plain)
 
 
 def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
-    """The least sine over all shares of comments that radon may see."""
+    """Return the minimum of the sine over all possible shares of comments."""
     # The least share: comments that are surely there, among as much code as possible.
     written = {row for row, line in enumerate(lines, 1) if line.strip()}
     low = _angle(len(remarks & written), len(written - remarks))
@@ -191,12 +191,12 @@ def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
 
 
 def _angle(comments: int, code: int) -> float:
-    """What radon takes the sine of; infinite without code."""
+    """Return the argument of radon's sine; infinite without code."""
     return math.sqrt(2.46 * math.radians(100 * comments / code)) if code else math.inf
 
 
 def _statements(tree: ast.Module) -> list[ast.AST]:
-    """All statements, handlers and cases; no expressions."""
+    """Return all statements, handlers and cases."""
     found: list[ast.AST] = [tree]
     for node in found:
         found.extend(blocks(node))
@@ -204,7 +204,7 @@ def _statements(tree: ast.Module) -> list[ast.AST]:
 
 
 def _extent(node: ast.AST) -> tuple[int, int]:
-    """First and last line of a simple statement, or of a compound one's header."""
+    """Return the first and last line of a simple statement, or of a compound statement's header."""
     first = node.pattern.lineno if isinstance(node, ast.match_case) else getattr(node, "lineno", 1)
     if isinstance(node, Definition):
         first = first_line(node)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coderefine.project import Interpreter, Place
 
 EVIDENCE = 1200
-"""Characters of a finding's evidence."""
+"""Maximum number of characters of a finding's evidence."""
 WAITING = 3.0
 """Wall seconds for each CPU second that a test may take."""
 EXPLANATION = 500
@@ -64,7 +64,7 @@ class Pytest:
         """Seconds that the runs have taken so far."""
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises CriticError when pytest gave no verdict: broken configuration, an internal error, no result."""
+        """Run the tests. Raises CriticError if pytest fails: broken configuration, an internal error, no result."""
         self._listen(Event("critic", self.name))
         check = self._with_canary(view, ask)
         self.spent += check.seconds
@@ -110,7 +110,7 @@ class Pytest:
 
 
 def _denied(check: Check, view: View, config: Config) -> Iterator[str]:
-    """One sentence for each thing that a failing test needs and the view withholds: the network, a secret variable."""
+    """Yield a sentence for each resource that a failing test needs but the view lacks: network, secret variables."""
     failures = [case.failure for case in check.cases.values() if case.failure and case.status.bad]
     texts = ["\n".join((one.exception, one.message, one.assertion, one.output)) for one in failures]
     if "network off" in view.isolation and any(map(NETWORK.search, texts)):
@@ -130,13 +130,13 @@ def _finding(case: Case, texts: Texts, scope: tuple[str, ...]) -> Finding:
 
 
 def _fails_elsewhere(path: str, failure: Failure, scope: tuple[str, ...]) -> bool:
-    """Whether the traceback shows that the fault is in code outside the asked paths."""
+    """Return whether the traceback shows that the fault is in code outside the requested paths."""
     code = [frame.path for frame in failure.frames if frame.path != path and not frame.path.startswith("/")]
     return bool(code) and not any(inside(item, scope) for item in (path, *code))
 
 
 def evidence(failure: Failure, texts: Texts) -> str:
-    """What a reader needs to see of a failure: the explanation, the frames with their values, the output."""
+    """Format the evidence of a failure: the explanation, the frames with their values, the output."""
     parts = [_cut(failure.assertion, EXPLANATION)] if failure.assertion else []
     output = _cut(failure.output.strip(), OUTPUT)
     room = EVIDENCE - len(output) - sum(map(len, parts)) - 4
@@ -146,7 +146,7 @@ def evidence(failure: Failure, texts: Texts) -> str:
 
 
 def _frames(frames: tuple[Frame, ...], texts: Texts, room: int) -> str:
-    """As many frames as fit, from the innermost outwards, which tells most; shown outermost first."""
+    """Format as many of the innermost frames as fit, outermost first."""
     shown: list[str] = []
     for frame in reversed(frames[-SHOWN_FRAMES:]):
         source = "" if frame.path.startswith("/") else texts.line(frame.path, frame.line)

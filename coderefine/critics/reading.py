@@ -1,8 +1,8 @@
-"""Readability, as far as it can be measured: names, comments, size, and functions split off without a reason.
+"""Measurable aspects of readability: names, comments, size, and needlessly extracted functions.
 
-Advice: its score decides between attempts and its remarks lead to further ones, but it blocks nothing. The measures are
-those by which readability was judged for Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code),
-with a cost for splitting added, because counting units alone rewards too many small functions.
+This is advice: the score is used to compare attempts, and findings lead to further ones, but it blocks nothing. The
+metrics are those of Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code), with an additional
+penalty for splitting, because the number of units alone rewards too many small functions.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from coderefine.project import Interpreter, Place
 
 LONGEST, DEEPEST, WIDEST = 40, 4, 6
-"""Lines of a function, nested blocks in it, its arguments: more of either is remarked on."""
+"""Maximum lines of a function, nesting depth of its blocks, and number of arguments without a finding."""
 SILENT = 15
-"""Lines from which a function without a docstring or a comment is remarked on."""
+"""Number of lines from which on a function without docstring and comments is a finding."""
 FRAGMENT = 2
-"""Statements up to which a private function that is called once is a fragment."""
+"""Number of statements up to which a private function with one call counts as a fragment."""
 USUAL = frozenset("ijkxyzn_") | {"fn", "id", "db", "os", "re", "io", "ok", "to", "by", "at", "up", "is", "in", "go"}
 BEST, COST = 5.0, {"name": 0.25, "long": 0.5, "deep": 0.5, "wide": 0.25, "silent": 0.25, "fragment": 0.5}
-"""Points of code without remarks, and what each remark takes off."""
+"""Score of code without findings, and penalty of each finding by rule."""
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 
 
@@ -47,7 +47,7 @@ class Reading:
         self._protection = Protection.of(place, config)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """`total` is 5 less what the remarks cost, not below 1."""
+        """Check the files; `total` is 5 minus the penalties of the findings, at least 1."""
         began = time.monotonic()
         texts = sources(view, self._place, ask.scope, self._fixed)
         findings = tuple(remark for path, text in texts for remark in remarks(path, text))
@@ -62,7 +62,7 @@ class Reading:
 
 
 def remarks(path: str, text: str) -> Iterator[Finding]:
-    """What makes the code at `path` hard to read, function by function; nothing for what does not parse."""
+    """Yield the findings on the code at `path`, function by function; none if it does not parse."""
     tree = syntax(text)
     lines = text.splitlines()
     uses = _uses(tree) if tree else {}
@@ -106,7 +106,7 @@ def _depth(node: ast.AST) -> int:
 
 
 def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Names too short to mean anything that are bound here and live longer than a line or two."""
+    """Return too short names that are bound in a function of more than three lines."""
     if last_line(node) - node.lineno <= 2:
         return []
     inner = [item for statement in node.body for item in ast.walk(statement)]
@@ -116,7 +116,7 @@ def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def _brief(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names that live in a comprehension only."""
+    """Return the names that are used only in comprehensions."""
     targets = (node.target for node in nodes if isinstance(node, ast.comprehension))
     return {name for target in targets for name in _names(ast.walk(target))}
 
@@ -126,14 +126,14 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _fragment(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether it is private, small, and without a decision or a loop of its own."""
+    """Return whether the function is private, small, and without decisions and loops."""
     body = node.body[1:] if ast.get_docstring(node) else node.body
     simple = all(not isinstance(statement, BLOCKS) for statement in body)
     return node.name.startswith("_") and not node.name.startswith("__") and simple and len(body) <= FRAGMENT
 
 
 def _uses(tree: ast.Module) -> Mapping[str, int]:
-    """How often each name is used, calls and references alike."""
+    """Count the uses of each name, calls and references alike."""
     names: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):

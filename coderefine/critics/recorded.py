@@ -1,4 +1,4 @@
-"""Recorded advice: measured times differ from run to run, so a replay reuses what an adviser said in the first run."""
+"""Recorded advice: measured times differ from run to run, so a replay reuses the advisers' results of the first run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_records(critic: Critic, attempts: Sequence[Attempt]) -> Critic:
 
 
 class Recorded:
-    """Recognises an attempt by the content of the files it changes."""
+    """A critic that returns recorded checks; attempts are identified by the content of the changed files."""
 
     def __init__(self, critic: Critic, attempts: Sequence[Attempt]) -> None:
         self._critic = critic
@@ -24,7 +24,7 @@ class Recorded:
         self.gate = critic.gate
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises what the critic raises."""
+        """Return the recorded check, else that of the critic. Raises the errors of the critic."""
         known = self._known(view, ask)
         return (known and known.check(self.name)) or self._critic.check(view, ask)
 
@@ -35,10 +35,10 @@ class Recorded:
 
 
 class RecordedComparer(Recorded):
-    """The same for an adviser that compares; where it refused, the attempt ended with its verdict."""
+    """The same for an adviser that compares; if it refused an attempt, the recorded verdict is returned."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
-        """Raises what the critic raises."""
+        """Return the recorded check or verdict, else that of the adviser. Raises the errors of the adviser."""
         assert isinstance(self._critic, Comparer), "made for those only"
         known = self._known(view, ask)
         if known is None or (known.verdict and not known.check(self.name)):

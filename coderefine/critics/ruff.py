@@ -28,7 +28,7 @@ class Ruff:
         self._listen = listen
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises CriticError when ruff gave no verdict: broken configuration, unknown rule, crash, timeout."""
+        """Run ruff. Raises CriticError if it fails: broken configuration, unknown rule, crash, timeout."""
         began = time.monotonic()
         self._listen(Event("critic", self.name))
         paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]

@@ -106,7 +106,7 @@ class Judged:
         return self._critic.spent if isinstance(self._critic, TestRunner) else 0.0
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Raises what the critic raises."""
+        """Run the critic and make findings soft. Raises the errors of the critic."""
         check = self._critic.check(view, ask)
         return replace(check, findings=tuple(map(self._weighed, check.findings)))
 

@@ -137,7 +137,7 @@ class UserIndex:
     def holds(self, sha256: str | None) -> bool:
         """Return whether the lock is ours.
 
-        `sha256`: of the index announced last, in the lock or still prepared.
+        `sha256`: digest of the last announced index, which is in the lock or still prepared.
         """
         return self.lock.exists() and (self.is_ready(sha256) or digest(self.lock) == sha256)
 

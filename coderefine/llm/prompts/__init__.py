@@ -22,14 +22,14 @@ def fields(name: str) -> frozenset[str]:
 
 
 def names() -> tuple[str, ...]:
-    """Every prompt there is."""
+    """Return the names of all prompts."""
     return tuple(sorted(path.name[:-3] for path in files(__package__).iterdir() if path.name.endswith(".md")))
 
 
 def render(name: str, **values: str) -> str:
-    """Prompt `name` with its fields filled; values are put in as they are, never read again.
+    """Return prompt `name` with its fields replaced by `values`, whose texts are not searched for fields.
 
-    Raises KeyError for a field without a value, or a value without a field: both are our bugs.
+    Raises KeyError for a field without a value, or a value without a field.
     """
     wanted = fields(name)
     if wanted != values.keys():

@@ -1,4 +1,4 @@
-"""Edits over all suspicious places, best first, none made before its turn, each behaviour only once."""
+"""Enumerate edits of all suspicious statements lazily, best first, without duplicates of the same bytecode."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Scored:
 
 
 def base(site: Site, operator: Operator) -> float:
-    """The score of an operator at a place before its single edits are looked at."""
+    """Return the score of an operator at a site before its single edits are generated."""
     return (
         SUSPICION * math.log(max(site.suspicion, 1e-6))
         + math.log(operator.prior / _TOTAL)
@@ -70,7 +70,7 @@ def base(site: Site, operator: Operator) -> float:
 
 
 def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:
-    """Edits of one operator at one place, best first; they share the operator's prior by their weights."""
+    """Score the edits of one operator at one site, best first; the prior is divided according to their weights."""
     total = sum(edit.weight for edit in edits)
     if total <= 0:
         return []
@@ -95,7 +95,7 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
 
 
 def _use(site: Site, edit: Edit) -> float:
-    """Reward for a repair that makes use of a name that is bound here and read nowhere."""
+    """Return the bonus of an edit that uses a name which is bound here but never read."""
     unused = site.local.unused
     return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
 
@@ -106,7 +106,7 @@ def _running(site: Site, edit: Edit) -> float:
 
 
 def _echo(site: Site, edit: Edit) -> float:
-    """Charge for a line made equal to another line of the function: two branches that do the same."""
+    """Return the penalty of an edit that makes a line equal to another line of the function."""
     if len(edit.parts) != 1 or "\n" in (part := edit.parts[0]).text:
         return 0.0
     text = site.module.text
@@ -116,7 +116,7 @@ def _echo(site: Site, edit: Edit) -> float:
 
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:
-    """How much more natural the touched lines become; the change in calmed log probability."""
+    """Return the change in naturalness of the touched lines: in log probability, scaled by CALM."""
     first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
     start = module.text.rfind("\n", 0, first) + 1
     end = module.text.find("\n", last)
@@ -134,7 +134,7 @@ def _calm(model: Trigrams, old: Sequence[str], new: Sequence[str]) -> float:
 
 
 def _side(model: Trigrams, words: Sequence[str], head: int, tail: int) -> float:
-    """Calmed log probability of the part that differs and the two tokens after it."""
+    """Return the log probability, scaled by CALM, of the different part and the two tokens after it."""
     until = min(len(words) - tail + 2, len(words) + 1)
     chain = ("", "", *words, "\n")
     total = sum(model.logp(*chain[at : at + 3]) for at in range(head, until))
@@ -143,15 +143,15 @@ def _side(model: Trigrams, words: Sequence[str], head: int, tail: int) -> float:
 
 
 MOST = 1500
-"""Edits kept of one operator at one statement: those of the greatest weight."""
+"""Maximum number of edits of one operator at one statement: those with the highest weights."""
 
 SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
-"""Added to what is left there once a repair was found: if it is wrong, the right one is hardly elsewhere."""
+"""Bonus of the remaining edits there once a repair was found: if it is wrong, the right one is probably near."""
 
 Code = tuple[object, ...]
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
 Key = tuple[Compiler, ast.stmt, Code | None]
-"""How what was compiled, and what it compiled to."""
+"""Compiler function, statement, and resulting code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Enumeration:
                 self._push(base(site, operator) + FIRST_GUESS, (site, operator), None)
 
     def prefer(self, site: Site) -> None:
-        """Look around `site` first from now on."""
+        """Prefer edits near `site` from now on."""
         self._near = site
         self._heap = [(score - self._bonus(what, head), at, what, head) for score, at, what, head in self._heap]
         heapq.heapify(self._heap)
@@ -217,7 +217,7 @@ class Enumeration:
                 yield proposed
 
     def _learn(self, site: Site, operator: Operator, found: Sequence[Scored]) -> None:
-        """Remember how close to its base an operator's best edit came: the estimate for its other places."""
+        """Record the difference between an operator's base and its best edit, as an estimate for other sites."""
         if found:
             gap = found[0].score - base(site, operator)
             self._best[operator.name] = max(gap, self._best.get(operator.name, gap))
@@ -240,7 +240,7 @@ class Enumeration:
         return Proposed(item, text)
 
     def _key(self, item: Scored) -> Key | None:
-        """What the edit makes: of its statement, or of all the function where it reaches beyond; None: no program."""
+        """Compile the edited statement, or the function if the edit reaches beyond it; None if it does not compile."""
         module, stmt = item.site.module, item.site.stmt
         for compiler, node in ((alone, stmt), (compiled, emit.enclosing(module, stmt))):
             code = compiler(module, node, item.edit)
@@ -260,9 +260,9 @@ def _edits(site: Site, operator: Operator) -> list[Edit]:
 
 
 def alone(module: Module, stmt: ast.stmt, edit: Edit | None) -> Code | None:
-    """What one statement of a function compiles to after the edit; None when it cannot be compiled by itself.
+    """Compile one statement of a function after the edit; None if it cannot be compiled by itself.
 
-    Of a statement with a body only the head is compiled: cost does not grow with the function.
+    Of a compound statement only the header is compiled, so that the cost does not depend on the function's size.
     """
     function, parts = module.function(stmt), edit.parts if edit else ()
     start, end = _reach(module, stmt)
@@ -277,20 +277,20 @@ def alone(module: Module, stmt: ast.stmt, edit: Edit | None) -> Code | None:
 
 
 def _reach(module: Module, stmt: ast.stmt) -> tuple[int, int]:
-    """Offsets of a statement, or of its head up to the first statement of its body."""
+    """Return the offsets of a statement, or of its header up to the first statement of its body."""
     body = getattr(stmt, "body", None)
     return module.start(stmt), module.start(body[0]) if isinstance(body, list) and body else module.end(stmt)
 
 
 def shifted(parts: Sequence[Replacement], start: int) -> Edit:
-    """The same replacements in a text that begins at offset `start`."""
+    """Return the same replacements relative to a text that begins at offset `start`."""
     return Edit(tuple(Replacement(part.start - start, part.end - start, part.text) for part in parts))
 
 
 def compiled(module: Module, top: ast.stmt, edit: Edit | None) -> Code | None:
-    """What the outermost function (or top-level statement) compiles to after the edit; None when it does not.
+    """Compile the outermost function (or top-level statement) after the edit; None if it does not compile.
 
-    Only that part is compiled: cost grows with the function, not with the file.
+    The cost depends on the function's size, not on the file's.
     """
     start, end = emit.lines_of(module, top)
     parts = edit.parts if edit else ()
@@ -311,7 +311,7 @@ def _code(text: str) -> Code | None:
 
 
 def essence(code: CodeType) -> Code:
-    """A code object without its line numbers: equal for equal behaviour, whatever the layout."""
+    """Return a code object without line numbers, so that it does not depend on the layout."""
     constants = tuple(
         essence(item) if isinstance(item, CodeType) else (type(item).__name__, repr(item)) for item in code.co_consts
     )

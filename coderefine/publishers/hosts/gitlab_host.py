@@ -112,7 +112,7 @@ class GitLab(Host):
             self.note.delete()
 
     def posted(self) -> Iterator[Posted]:
-        """GitLab keeps a comment's position: on an older head whose lines changed it is outdated."""
+        """Yield our posted comments; a comment is outdated if it is on an older head whose lines changed."""
         self.threads = {thread.id: thread for thread in self.request.discussions.list(iterator=True)}
         for thread in self.threads.values():
             notes = thread.attributes["notes"]

@@ -22,7 +22,7 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
 
 
 def objects(value: Any, dice: random.Random) -> List[Any]:
-    """At most MOST copies of an object, each with another value of one attribute: what plain data of it may be."""
+    """Return at most MOST copies of an object, each with another value of one attribute."""
     if isinstance(value, PLAIN) or not isinstance(getattr(value, "__dict__", None), dict):
         return []
     found = []
