@@ -22,6 +22,10 @@ Files = Mapping[str, bytes | None]
 ROUNDS = 5
 """Maximum number of rounds, because adjacent edits are not applied in the same round."""
 
+SLOW, MOST_RUNS = 5.0, 4
+"""Seconds of the tests from which on ruff's fixes may take a limited number of runs of the whole suite, and that
+number: a fix is not worth minutes of tests."""
+
 
 class Autofix:
     """Proposes ruff's safe fixes, at no cost; unsafe ones are not used, because they may change the meaning."""
@@ -46,7 +50,7 @@ class Autofix:
         Fixes that are inadmissible, or that cause another diagnostic, are excluded before tests run. Raises CriticError
         if ruff fails.
         """
-        if self._wanted(situation):
+        if self._wanted(situation) and not self._used_up(situation):
             self._leave_out(situation, views)
             yield from self._halved(situation, views, self._rules(situation, views), ())
 
@@ -54,6 +58,8 @@ class Autofix:
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, Situation]:
         """Propose the fixes of `rules` in `paths` (empty: all), then halves until they are accepted or single."""
+        if self._used_up(situation):
+            return situation
         situation, accepted = yield from self._offer(situation, views, rules, paths)
         if accepted:
             return situation
@@ -68,6 +74,14 @@ class Autofix:
             for rule in rules:
                 situation = yield from self._singly(situation, views, rule, found)
         return situation
+
+    def _used_up(self, situation: Situation) -> bool:
+        """Return whether the tests are slow and ruff's fixes have taken all their runs of them."""
+        suite = situation.baseline.check("pytest")
+        if suite is None or suite.seconds < SLOW:
+            return False
+        tried = (one.check("pytest") for one in situation.attempts if one.patch.origin == self.name)
+        return sum(check is not None and check.complete for check in tried) >= MOST_RUNS
 
     def _leave_out(self, situation: Situation, views: Views) -> None:
         """Exclude diagnostics whose fixes would certainly be refused, in files whose complete fix would be refused."""
@@ -128,7 +142,7 @@ class Autofix:
     ) -> Generator[Patch, Situation, Situation]:
         """Propose each fix of `rule` individually; after an accepted one, the line numbers are read again."""
         tried: set[tuple[str, str, str]] = set()
-        while (found := self._next(situation, views, rule, paths, tried)) is not None:
+        while not self._used_up(situation) and (found := self._next(situation, views, rule, paths, tried)) is not None:
             remark, data = found
             tried.add(_name(remark))
             patch = situation.best.patch.then({remark.path: data}, origin=self.name, summary=_summary([remark]))

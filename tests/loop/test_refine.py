@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.config import Config
 from coderefine.core import Limits, Situation, Stop
 from coderefine.loop.proof import PROOF_SEED
+from coderefine.project import locate
+from coderefine.proposers.autofix import Autofix
 from tests.support.cases import every
 from tests.support.loop import Script, run
 from tests.support.repo import git, make_repo, write
@@ -321,3 +324,17 @@ def test_a_test_that_needs_another_before_it_is_not_excused_when_the_patch_break
     assert ran.outcome.attempts[1].cost.test_runs == 1
     assert "test_is_marked" in ran.outcome.attempts[1].verdict.reason
     assert (ran.outcome.best.number, ran.outcome.evidence.flaky) == (0, ())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("seconds", "left"), [(1.0, 4), (6.0, 5)], ids=["quick", "slow"])
+def test_on_a_slow_suite_ruffs_fixes_take_a_limited_number_of_whole_runs(
+    tmp_path: Path, seconds: float, left: int
+) -> None:
+    """Every second unused import is used by a test: its fix is refused."""
+    modules = {f"m{n}.py": "import os\n" for n in range(8)}
+    tests = "".join(f"def test_{n}():\n    import m{n}\n\n    assert m{n}{'.os' * (n % 2)}\n\n\n" for n in range(8))
+    top = make_repo(tmp_path / "p", {**modules, "test_m.py": tests.rstrip() + "\n"})
+    place = locate([top], top)
+    outcome = run(top, Autofix(place, Config()), lasting=seconds).outcome
+    assert sum(finding.rule == "F401" for finding in outcome.best.findings) == left
