@@ -13,7 +13,7 @@ from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Li
 from coderefine.critics.source_files import inside
 from coderefine.critics.symbols import Texts
 from coderefine.errors import CriticError, RunnerError, VoidError
-from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.cold import is_hung, run_tests
 from coderefine.sensitive import ends
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Pytest:
         self.spent += check.seconds
         if check.complete and not self._paced:
             # A test that hangs says nothing about how long tests take.
-            ended = (one.seconds for one in check.cases.values() if not one.failure or one.failure.exception != HANG)
+            ended = (one.seconds for one in check.cases.values() if not is_hung(one))
             self._slowest, self._paced = max(ended, default=0.0), True
             self._doubted = tuple(name for name in check.failing if "::" in name)
             self._limit = min(self._limit, max(10.0, 20 * self._slowest))

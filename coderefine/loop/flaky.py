@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from coderefine.core import Ask, Case, Check, Coverage, Critic, Freedom, Needs, Patch, Views
+from coderefine.core import Ask, Check, Coverage, Critic, Freedom, Needs, Patch, Views
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
-from coderefine.runner.cold import HANG
+from coderefine.runner.cold import is_hung
 from coderefine.runner.test_selection import to_watch
 from coderefine.sandbox import LOOSEST, TOUCHED
 
@@ -164,11 +164,6 @@ def unsteady(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, *, fail
     before = Counter({(id_, False): failed for id_ in ids})
     seen = _outcomes(views, critic, ids, replace(ask, rich=False), before=before)
     return frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
-
-
-def is_hung(case: Case) -> bool:
-    """Return whether the test was killed because it did not end."""
-    return case.failure is not None and case.failure.exception == HANG
 
 
 def _outcomes(

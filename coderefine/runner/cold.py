@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Event, Failure, Listen, Needs, View
+from coderefine.core import Ask, Case, Check, Event, Failure, Listen, Needs, View
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.needs import recorded, recording
@@ -31,6 +31,8 @@ ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-
 
 HANG = "Hang"
 """The `exception` of a test that was killed because it did not end."""
+DEADLY = (HANG, "Exit", "Crash")
+"""The `exception`s of tests that took their process down."""
 PASSED = 0
 NO_TESTS = 5
 USAGE = 4
@@ -61,6 +63,16 @@ def run_tests(  # noqa: PLR0917
     secret = os.urandom(16).hex() if canary else ""
     limit = limit or test_limit(ask.timeout)
     return _Cold(view, place, interpreter, config, ask, listen, limit, slowest, doubted, secret).check()
+
+
+def is_hung(case: Case) -> bool:
+    """Return whether the test was killed because it did not end."""
+    return case.failure is not None and case.failure.exception == HANG
+
+
+def is_deadly(case: Case) -> bool:
+    """Return whether the test took its process down: it hung, crashed or ended the test run."""
+    return case.failure is not None and case.failure.exception in DEADLY
 
 
 def test_limit(timeout: float) -> float:
@@ -147,7 +159,7 @@ class _Cold:
         if suspect.name not in own.cases:
             own.blame(_why(own, ended, self.view, self.ask.timeout))
         case = results.cases[suspect.name] = own.cases[suspect.name]
-        if case.failure and case.failure.exception == HANG:
+        if is_hung(case):
             return False
         results.slowest = max(results.slowest, case.seconds)
         return True
@@ -347,4 +359,4 @@ def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
     return received
 
 
-__all__ = ["HANG", "run_tests", "test_limit"]
+__all__ = ["HANG", "is_deadly", "is_hung", "run_tests", "test_limit"]

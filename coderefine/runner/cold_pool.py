@@ -15,7 +15,7 @@ from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
-from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.cold import is_hung, run_tests
 from coderefine.runner.pool import Pool, open_pool
 from coderefine.runner.reached_code import Steps
 from coderefine.runner.test_selection import nearest
@@ -117,7 +117,7 @@ class ColdPool:
                 break
             statuses.update({name: case.status for name, case in check.cases.items()})
             reason = self._reason(check, ask, plan)
-            hung = any(case.failure is not None and case.failure.exception == HANG for case in check.cases.values())
+            hung = any(map(is_hung, check.cases.values()))
             if reason:
                 break
         seconds = time.monotonic() - began

@@ -11,7 +11,7 @@ from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
 from coderefine.proposers.search.syntax import Module
-from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.cold import is_deadly, run_tests
 
 Tracer = Callable[[Patch, Sequence[str], Sequence[str]], Coverage]
 """Returns the executed lines of tests on the patched tree. Arguments: patch, failing tests, passing tests."""
@@ -28,8 +28,6 @@ SECONDS = 30.0
 NEAR = 5
 FREEDOM = Freedom()
 """Permissions of traced tests (see Ask): tight, because they may run a patch that was not judged yet."""
-
-DEADLY = (HANG, "Exit", "Crash")
 
 
 def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config) -> Tracer:
@@ -75,7 +73,7 @@ def traced(
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
     """Choose the failing tests to trace, without those that end the process."""
     bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
-    return [case for case in _apart(bad) if not _deadly(case)][:FAILING]
+    return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
 
 
 def _paths(coverage: Coverage, failing: Sequence[Case]) -> set[str]:
@@ -123,10 +121,6 @@ def _apart(cases: Iterable[Case]) -> list[Case]:
     front = list(first.values())
     chosen = {case.id for case in front}
     return [*front, *(case for case in listed if case.id not in chosen)]
-
-
-def _deadly(case: Case) -> bool:
-    return case.failure is not None and case.failure.exception in DEADLY
 
 
 def _modules(paths: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, Module]:

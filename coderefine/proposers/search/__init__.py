@@ -28,13 +28,11 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import Clock, Repair, Trial
 from coderefine.runner.candidates import Candidate, Comparison
-from coderefine.runner.cold import HANG, run_tests
+from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
 from coderefine.runner.pool import Pool
 from coderefine.runner.test_selection import files_near, to_watch
 
-DEADLY = (HANG, "Exit", "Crash")
-"""Exceptions by which the cold run marks tests that hung or ended their process."""
 MOST_SITES = 400
 """Maximum number of statements to edit: the most suspicious ones."""
 ALONE, TURN = 30.0, 8.0
@@ -202,7 +200,7 @@ class Search:
     ) -> AbstractContextManager[AnyPool]:
         """Open a pool whose servers load the test files near `failing`."""
         cases = situation.best.cases
-        deadly = frozenset(case.id for case in failing if _deadly(case))
+        deadly = frozenset(case.id for case in failing if is_deadly(case))
         return open_any_pool(
             views,
             self._place,
@@ -306,7 +304,7 @@ class Search:
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
         """Return the lines by test from a cold run, without tests that hang or crash; these have tracebacks only."""
-        chosen = tuple(name for name in names if not _deadly(situation.best.cases[name]))
+        chosen = tuple(name for name in names if not is_deadly(situation.best.cases[name]))
         if not chosen:
             return {}
         ask = Ask(tests=chosen, coverage=True, rich=False, seed=0, timeout=max(1.0, self._limit / 3))
@@ -363,10 +361,6 @@ def _symptoms(situation: Situation) -> frozenset[Symptom]:
     return frozenset(
         (name, str(failure and failure.exception), str(failure and failure.message)) for name, failure in failures
     )
-
-
-def _deadly(case: Case) -> bool:
-    return case.failure is not None and case.failure.exception in DEADLY
 
 
 def _quick_first(failing: list[Case], pool: AnyPool) -> list[str]:

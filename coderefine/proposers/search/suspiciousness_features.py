@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Case, Frame
 from coderefine.proposers.search.spectrum import names_in
 from coderefine.proposers.search.syntax import Function, Module, own_nodes
-from coderefine.runner.cold import HANG
+from coderefine.runner.cold import is_hung
 
 CASE = ("lower", "upper", "title", "capitalize", "casefold", "swapcase", "lowercase", "uppercase", "ignorecase")
 BLANKS = (
@@ -312,7 +312,7 @@ def hanging(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
     """Yield weights in the function where a test hangs: loops, their jumps, statements that affect their conditions."""
     known = set(stmts)
     for case in evidence.failing:
-        if case.failure is None or case.failure.exception != HANG:
+        if not is_hung(case):
             continue
         for frame in evidence.ours(case)[:1]:
             stmt, module = evidence.statement(frame), evidence.modules[frame.path]
