@@ -202,6 +202,10 @@ class Ask:
     computing: float | None = None
 
 
+SLOW_SUITE = 5.0
+"""Duration of the tests, in seconds, from which on not every patch is worth a run of all of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """The result of one critic on one tree.
@@ -233,6 +237,11 @@ class Check:
     def failing(self) -> tuple[str, ...]:
         """Return the ids of the tests that failed or errored, in collection order."""
         return tuple(case.id for case in self.cases.values() if case.status.bad)
+
+    @property
+    def slow(self) -> bool:
+        """Return whether the tests take so long that a run of all of them has to be worth it."""
+        return self.seconds >= SLOW_SUITE
 
     @property
     def durations(self) -> dict[str, float]:

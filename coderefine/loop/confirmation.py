@@ -9,8 +9,6 @@ from coderefine import proc
 from coderefine.core import Ask, Critic, Views
 from coderefine.loop.flaky import OTHER_SEED, unsteady
 
-SUSPECT, SLOW = 2.0, 3.0
-"""CPU seconds after which a test counts as hanging: on the unchanged tree (see runner/suspect.py), on patched ones."""
 FAILED = 1
 """Number of times that each test has already failed alone before it is confirmed."""
 

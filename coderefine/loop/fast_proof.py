@@ -14,14 +14,12 @@ from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Check, Patch
 from coderefine.import_graph import reached
-from coderefine.project.affected_tests import above, conftests_of, python_files, users
+from coderefine.project.affected_tests import SPECIAL, above, conftests_of, python_files, users
 
 SLOW = 60.0
 """Duration of the tests, in seconds, from which on the user is told the cost of a proof."""
 PROGRAMS = re.compile(rb"\b(?:subprocess|runpy|pytester|testdir|script_runner|Popen|os\.(?:system|popen|spawn|exec))")
 """Identifiers in tests that start programs, which may reach code that the tests do not import."""
-SPECIAL = ("conftest.py", "__init__.py")
-"""Files that pytest loads for other test files: tests in them (doctests) always run."""
 
 Same = Callable[[Collection[str], Mapping[str, bytes]], Collection[str]]
 

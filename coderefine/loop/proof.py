@@ -11,13 +11,13 @@ from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Evidence, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
-from coderefine.loop.confirmation import SLOW
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, Selection, carry
 from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured
+from coderefine.runner.suspect import KILLED
 from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
@@ -115,7 +115,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         follow=state.follow,
         seed=PROOF_SEED,
         timeout=state.patience,
-        computing=SLOW,
+        computing=KILLED,
     )
 
     def look(view: View, checks: list[Check]) -> None:
@@ -149,7 +149,7 @@ def _begin_confirming(state: State, ask: Ask) -> None:
     suite = tests(state.baseline)
     if suite and state.steady:
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
-        alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=SLOW)
+        alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=KILLED)
         state.confirmation.begin(state.parts.views, critic, state.steady, alone)
         state.steady = ()
 

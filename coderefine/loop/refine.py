@@ -9,7 +9,6 @@ from dataclasses import replace
 from coderefine.core import Ask, Attempt, Cost, Freedom, Offer, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
-from coderefine.loop.confirmation import SUSPECT
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import announcement
 from coderefine.loop.flaky import rerun_failing
@@ -19,6 +18,7 @@ from coderefine.loop.proof import prove
 from coderefine.loop.protected_findings import announce, hindrance
 from coderefine.loop.state import SEED, Parts, State, tests
 from coderefine.loop.trial import tried
+from coderefine.runner.suspect import SUSPECTED
 
 End = tuple[Stop, str]
 WITHOUT_MORE = frozenset({Stop.CLEAN, Stop.NO_PROGRESS, Stop.CYCLE, Stop.UNFIXABLE})
@@ -49,7 +49,7 @@ def refine(parts: Parts) -> Outcome:
 
 def _judge_baseline(state: State) -> None:
     state.say("stage", "checks")
-    ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECT)
+    ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECTED)
     checks = critique(state.parts.views, state.parts.critics, Patch(), ask, look=state.name_view)
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)

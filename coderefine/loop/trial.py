@@ -10,15 +10,13 @@ from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import heard
 from coderefine.loop.confinement import confined
-from coderefine.loop.confirmation import SLOW
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
 from coderefine.loop.state import LINTER, SEED, State, advice_on, failing, tests
+from coderefine.runner.suspect import KILLED
 
 LINT = "ruff"
 """The critic whose findings the patches of LINTER fix."""
-SLOW_SUITE = 5.0
-"""Duration of the baseline's tests, in seconds, from which on a patch must first improve the failing ones alone."""
 
 
 def tried(state: State, patch: Patch) -> Attempt:
@@ -113,7 +111,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     asked = _asked_first(state)
     if not asked:
         return None
-    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=SLOW)
+    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     if attempt.verdict:
@@ -129,7 +127,7 @@ def _asked_first(state: State) -> tuple[str, ...]:
     A module that cannot be collected hides the names of its tests.
     """
     suite = tests(state.best)
-    if suite is None or suite.seconds < SLOW_SUITE or any("::" not in name for name in suite.failing):
+    if suite is None or not suite.slow or any("::" not in name for name in suite.failing):
         return ()
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
     wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))

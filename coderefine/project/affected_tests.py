@@ -8,6 +8,9 @@ from types import MappingProxyType
 
 from coderefine.import_graph import imported, imports_of, reached, users_of, walk
 
+SPECIAL = ("conftest.py", "__init__.py")
+"""Names of files that pytest loads for other test files, and in which it finds at most doctests."""
+
 
 def affected(
     top: Path,
@@ -52,7 +55,7 @@ def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
 
 def is_test_file(path: str, is_test: Callable[[str], bool]) -> bool:
     """Return whether pytest may find tests in the file `path`; not in conftest.py or `__init__.py`."""
-    return is_test(path) and PurePosixPath(path).name not in ("conftest.py", "__init__.py")
+    return is_test(path) and PurePosixPath(path).name not in SPECIAL
 
 
 def python_files(top: Path) -> list[str]:

@@ -22,9 +22,8 @@ Files = Mapping[str, bytes | None]
 ROUNDS = 5
 """Maximum number of rounds, because adjacent edits are not applied in the same round."""
 
-SLOW, MOST_RUNS = 5.0, 4
-"""Seconds of the tests from which on ruff's fixes may take a limited number of runs of the whole suite, and that
-number: a fix is not worth minutes of tests."""
+MOST_RUNS = 4
+"""Runs of a slow suite that ruff's fixes may take: they are not worth minutes of tests."""
 
 
 class Autofix:
@@ -78,7 +77,7 @@ class Autofix:
     def _used_up(self, situation: Situation) -> bool:
         """Return whether the tests are slow and ruff's fixes have taken all their runs of them."""
         suite = situation.baseline.check("pytest")
-        if suite is None or suite.seconds < SLOW:
+        if suite is None or not suite.slow:
             return False
         tried = (one.check("pytest") for one in situation.attempts if one.patch.origin == self.name)
         return sum(check is not None and check.complete for check in tried) >= MOST_RUNS

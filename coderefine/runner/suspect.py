@@ -8,6 +8,8 @@ from dataclasses import replace
 from coderefine.runner.process_run import Ended, Limits, ProcessRun, frames_of
 from coderefine.runner.run_results import RunResults
 
+SUSPECTED, KILLED = 2.0, 3.0
+"""`Ask.computing` of the unchanged tree, where a suspect continues, and of patched ones, where it is killed."""
 LEAST, MOST, USUAL = 5.0, 10.0, 100.0
 """CPU seconds after which a test certainly hangs: `USUAL` times those of the slowest other test, in [LEAST, MOST]."""
 

@@ -129,14 +129,11 @@ def test_luck(request):
 
 
 @pytest.mark.thorough
-def test_a_right_patch_is_not_refused_for_a_random_test_before_its_proof(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_right_patch_is_not_refused_for_a_random_test_before_its_proof(tmp_path: Path) -> None:
     """An earlier attempt broke that test, so it is asked first; it fails beside the repaired one, alone at times."""
-    monkeypatch.setattr("coderefine.loop.trial.SLOW_SUITE", 0.0)
     top = make_repo(tmp_path / "luck", {"shop.py": SUM, "test_shop.py": TESTS, "test_luck.py": MOODY})
     breaking = "def total(items):\n    first = 0\n    return first + sum(items)\n"
-    outcome = run(top, Script([{"shop.py": breaking}, {"shop.py": RIGHT}])).outcome
+    outcome = run(top, Script([{"shop.py": breaking}, {"shop.py": RIGHT}]), lasting=6.0).outcome
     assert "breaks" in outcome.attempts[1].verdict.reason
     assert outcome.best.number == 2, outcome.attempts[2].verdict.reason
     assert outcome.evidence.flaky == ("test_luck.py::test_luck",)
