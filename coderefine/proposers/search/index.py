@@ -197,10 +197,6 @@ class Index:
         read = {name for node in nodes for name in _read(node)}
         return frozenset(name for node in nodes for name in _bound_for_itself(node) if name not in read)
 
-    @cached_property
-    def free_tests(self) -> list[tuple[str, frozenset[str], Function | None]]:
-        return [(piece.text, piece.names, piece.function) for piece in self.tests]
-
 
 def _read(node: ast.AST) -> tuple[str, ...]:
     """Return the names that a node reads; a string may contain one, too (`__all__`, `getattr`)."""

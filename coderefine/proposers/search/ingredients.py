@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import keyword
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -275,7 +274,3 @@ def _bound_by(stmt: ast.stmt) -> Iterable[str]:
     elif isinstance(stmt, ast.Assign | ast.AnnAssign):
         for target in _targets(stmt):
             yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
-
-
-def identifier(text: str) -> bool:
-    return text.isidentifier() and not keyword.iskeyword(text)

@@ -192,7 +192,6 @@ DISPLAYS: dict[type, str] = {
 
 SIZED = frozenset({"str", "bytes", "list", "tuple", "dict", "set"})
 NUMBERS = frozenset({"int", "float", "bool"})
-ITERABLE = SIZED | {"iter"}
 
 
 def fits(one: str, other: str) -> bool:
