@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coderefine.config import toml
 from coderefine.core import Finished, View
-from coderefine.errors import CriticError
+from coderefine.errors import ConfigError, CriticError
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -117,6 +118,25 @@ class Linter:
         ordered = sorted(os.path.relpath(path, self.root) for path in paths)
         for start in range(0, len(ordered), BATCH):
             yield ordered[start : start + BATCH]
+
+
+def settings(root: Path) -> dict[str, Any]:
+    """Return ruff's settings in the folder `root`; its own file has priority over pyproject.toml."""
+    try:
+        for name in (".ruff.toml", "ruff.toml"):
+            if (root / name).exists():
+                return toml(root / name)
+        found = toml(root / "pyproject.toml").get("tool", {}).get("ruff", {})
+    except (ConfigError, AttributeError):  # AttributeError: `tool` is no table
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_configured(place: Place) -> bool:
+    """Return whether the project uses ruff: it has settings for it, or names it for pre-commit."""
+    folders = (folder for folder in (place.root, *place.root.parents) if folder.is_relative_to(place.top))
+    hooks = place.top / ".pre-commit-config.yaml"
+    return any(map(settings, folders)) or (hooks.is_file() and b"ruff" in hooks.read_bytes())
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from coderefine.app.project import Project
 from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, Views
 from coderefine.errors import SandboxError
+from coderefine.lint import is_configured
 
 if TYPE_CHECKING:
     from coderefine.journal import Journal
@@ -183,7 +184,14 @@ def loop_parts(
         task=project.task,
         accept_plausible=config.accept == "plausible",
         fast=fast if config.fast_proof else None,
+        default=_unconfigured(project),
     )
+
+
+def _unconfigured(project: Project) -> frozenset[str]:
+    """Return the gates that run only because they are on by default."""
+    found = {"ruff", "radon"} - project.config.asked
+    return frozenset(found - {"ruff"} if is_configured(project.place) else found)
 
 
 def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:

@@ -27,7 +27,7 @@ from coderefine.publishers.hosts.bundle import Bundle
 from coderefine.reports.rows import answer_template
 from coderefine.workspace.originals import Originals
 
-UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone"})
+UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked"})
 """Settings that may hold secrets, are tables of their own, or are derived from others."""
 
 

@@ -43,8 +43,9 @@ POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of asking the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
 """Keys whose values from the task are added to the user's instead of replaced by them."""
-NO_KEYS = frozenset({"cost_alone"})
+NO_KEYS = frozenset({"cost_alone", "asked"})
 """Fields of Config that are computed, not configured."""
+SETTINGS_OF_GATES = {"select": "ruff", "ignore": "ruff", "max_complexity": "radon", "min_maintainability": "radon"}
 PREFIX = "CODEREFINE_"
 """Prefix of the environment variables."""
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
@@ -64,7 +65,7 @@ class Config:
     variables that the tests see although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
     the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0 as the
     policy has it. `cost_alone`, no key: max-cost is set, and neither max-tokens nor max-requests. `accept`: what is
-    written, see ACCEPTS.
+    written, see ACCEPTS. `asked`, no key: the gates that `gates` names, or that have a setting of their own.
     """
 
     task: str = "fix"
@@ -107,6 +108,7 @@ class Config:
     message: str = "fix: {summary}"
     extra_headers: Mapping[str, str] = field(default_factory=dict)
     cost_alone: bool = False
+    asked: frozenset[str] = frozenset()
 
     @property
     def limits(self) -> Limits:
@@ -135,7 +137,9 @@ def load(
     given |= {"models": (), **told} if "model" in told else told
     together = _together(base, given, gates_told="gates" in told)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
-    return _with_model(_checked(replace(Config(), **together, cost_alone=alone)), environ)
+    asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
+    config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked))
+    return _with_model(_checked(config), environ)
 
 
 def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -135,7 +136,17 @@ def _test_runs(state: State) -> End | None:
     return (Stop.BUDGET, f"test runs: {used} used") if most is not None and used >= most else None
 
 
-LIMITS: tuple[Callable[[State], End | None], ...] = (_iterations, _seconds, _test_runs)
+def _only_default_gates(state: State) -> End | None:
+    """Return a reason to stop if only findings are left that nobody asked to repair (see `State.aside`)."""
+    if not state.aside or state.wanted:
+        return None
+    counts = Counter(finding.critic for finding in state.left(state.best))
+    left = " and ".join(f"{counts[name]} findings of {name}" for name in sorted(state.aside) if counts[name])
+    why = f"{left} are left, which this project does not configure; to repair them too, run `fix` once the tests pass"
+    return Stop.NO_PROGRESS, why
+
+
+LIMITS: tuple[Callable[[State], End | None], ...] = (_only_default_gates, _iterations, _seconds, _test_runs)
 
 
 def _gave_up(state: State, ladder: Ladder) -> End:

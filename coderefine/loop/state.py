@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -46,6 +47,8 @@ from coderefine.loop.strength import Strength
 ENDLESS, SHORTEST = 86_400.0, 60.0
 SEED = 0
 """Hash seed of the baseline."""
+MANY = 20
+"""Findings of a gate from which on it counts as one that the project does not use, unless it is configured."""
 LINTER = "autofix"
 """Origin of patches that only fix lint and repair no test."""
 
@@ -83,7 +86,8 @@ class Parts:
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: decides when an attempt is good enough although advisers have findings left, and what may not be changed.
     `accept_plausible`: apply the first plausible repair; otherwise it is only offered.
-    `fast`: selects the tests of a proof (None: all of them).
+    `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
+    neither the user nor the project configures them.
     """
 
     views: Views
@@ -107,6 +111,7 @@ class Parts:
     task: Task = FIX
     accept_plausible: bool = False
     fast: FastProof | None = None
+    default: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -176,7 +181,7 @@ class State:
             best=self.best,
             baseline=self.baseline,
             attempts=tuple(self.attempts),
-            findings=self.left(self.best) or advised(self.best),
+            findings=self.wanted or advised(self.best),
             scope=self.parts.scope,
             flaky=self.flaky,
             seconds_left=self.seconds_left,
@@ -201,6 +206,24 @@ class State:
             for finding in attempt.findings
             if finding.severity is Severity.HARD and finding.symbol not in self.flaky
         )
+
+    @property
+    def wanted(self) -> tuple[Finding, ...]:
+        """Return the findings of the best attempt that are to be repaired."""
+        aside = self.aside
+        return tuple(finding for finding in self.left(self.best) if finding.critic not in aside)
+
+    @property
+    def aside(self) -> frozenset[str]:
+        """Return gates whose findings are reported, but not repaired.
+
+        Nobody asked for these gates, they have many findings, and tests fail, whose repair should not be mixed with
+        changes all over the project.
+        """
+        if not failing(self.baseline):
+            return frozenset()
+        counts = Counter(finding.critic for finding in self.left(self.baseline))
+        return frozenset(name for name in self.parts.default if counts[name] > MANY)
 
     def clean(self, attempt: Attempt) -> bool:
         """Return whether nothing is left to do; an attempt that may not be published is never clean."""

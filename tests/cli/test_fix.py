@@ -237,3 +237,25 @@ def test_the_environment_is_configuration(repo: Path, name: str, value: str, cod
     said = coderefine("check", cwd=repo, env={name: value})
     assert said.code == code, said
     assert (repo / "order.py").read_text() == ORDER
+
+
+def test_lint_that_nobody_asked_for_stays_out_of_the_repair_of_a_test(tmp_path: Path) -> None:
+    """Tests fail, ruff is not configured and has many findings: only the fault is repaired, the next run fixes lint."""
+    untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
+    top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **untidy})
+    first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
+    assert first.code == 1, first
+    assert git(top, "diff", "--name-only").split() == ["order.py"]
+    assert "24 findings of ruff are left" in first.out, first.out
+    second = coderefine("fix", *OFFLINE, cwd=top)
+    assert second.code == 0, second
+    assert len(git(top, "diff", "--name-only").split()) == 13
+
+
+def test_many_lint_findings_are_repaired_with_the_test_where_ruff_is_configured(tmp_path: Path) -> None:
+    untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
+    settings = {"ruff.toml": "line-length = 100\n", "order.py": ORDER, "test_order.py": TESTS}
+    top = make_repo(tmp_path / "repo", {**settings, **untidy})
+    said = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
+    assert said.code == 0, said
+    assert len(git(top, "diff", "--name-only").split()) == 13

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from coderefine.config import Config, toml
+from coderefine.config import Config
 from coderefine.core import EMPTY, FIX, Attempt, Offer, Patch, Situation, Task
-from coderefine.errors import ConfigError
+from coderefine.lint import settings as lint_settings
 from coderefine.llm.context import Context, Repository, gather, given_files, text_of
 from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render, system_message
@@ -220,25 +219,10 @@ def lint_rules(root: Path, config: Config) -> str:
     """
     if "ruff" not in config.gates:
         return ""
-    table = _ruff_settings(root)
-    lint = {**table, **_table(table.get("lint"))}
+    table = lint_settings(root)
+    lint = {**table, **table.get("lint", {})}
     chosen = [*(config.select or lint.get("select") or RULES), *lint.get("extend-select", ())]
     ignored = [*config.ignore, *lint.get("ignore", ()), *lint.get("extend-ignore", ())]
     without = f" without {', '.join(map(str, ignored))}" if ignored else ""
     columns = table.get("line-length", COLUMNS)
     return f"Lint: ruff with {', '.join(map(str, chosen))}{without}; lines of at most {columns} characters."
-
-
-def _ruff_settings(root: Path) -> Mapping[str, Any]:
-    """Return ruff's settings of the project; its own file has priority over pyproject.toml."""
-    try:
-        for name in (".ruff.toml", "ruff.toml"):
-            if (root / name).exists():
-                return toml(root / name)
-        return _table(_table(toml(root / "pyproject.toml").get("tool")).get("ruff"))
-    except ConfigError:
-        return {}
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
