@@ -30,7 +30,7 @@ _OLD_SYNTAX = frozenset({None, "E999", "syntax-error"})
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """Replacement of the text from `start` to `end` (row, column; 1-based, columns in characters) by `content`."""
 
     start: tuple[int, int]
@@ -44,7 +44,7 @@ class Fix:
 
     message: str
     safe: bool
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
 
     @property
     def plain(self) -> Fix:
@@ -54,7 +54,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Diagnostic:
     """One diagnostic of ruff; `path` is repo-relative, rows are 1-based and inclusive."""
 
     path: str
@@ -81,7 +81,7 @@ class Linter:
         binary = _theirs(interpreter) or _ours()
         return cls(binary, place.prefix, tuple(_options(config)), _version(binary))
 
-    def remarks(self, view: View, paths: Iterable[str] | None = None, *, timeout: float = 600.0) -> list[Remark]:
+    def remarks(self, view: View, paths: Iterable[str] | None = None, *, timeout: float = 600.0) -> list[Diagnostic]:
         """Return ruff's diagnostics for `paths` (repo-relative files; None: the whole project), in ruff's order.
 
         Raises CriticError if ruff fails: broken configuration, unknown rule, crash, timeout.
@@ -101,7 +101,7 @@ class Linter:
         # No cache: a view is thrown away, and a cache saved 5% where there are findings.
         return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
 
-    def _remarks(self, view: View, batch: Sequence[str], timeout: float) -> Iterator[Remark]:
+    def _remarks(self, view: View, batch: Sequence[str], timeout: float) -> Iterator[Diagnostic]:
         # Through a file: the report for a large project exceeds the limit for captured output.
         handle, name = tempfile.mkstemp(".json", "ruff-", view.temp)
         os.close(handle)
@@ -139,7 +139,7 @@ def is_configured(place: Place) -> bool:
     return any(map(settings, folders)) or (hooks.is_file() and b"ruff" in hooks.read_bytes())
 
 
-def apply(text: str, edits: Sequence[Edit]) -> str | None:
+def apply(text: str, edits: Sequence[TextEdit]) -> str | None:
     """Apply `edits` to `text`; return None if they overlap or are outside the text."""
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
     try:
@@ -220,7 +220,7 @@ def _entries(report: Path) -> list[dict[str, Any]]:
     return entries
 
 
-def _remark(entry: dict[str, Any], view: View) -> Remark:
+def _remark(entry: dict[str, Any], view: View) -> Diagnostic:
     """Convert an entry of ruff's JSON output. Raises CriticError if its structure is unknown (known: 0.1 to 0.17)."""
     try:
         first, column = _position(entry["location"])
@@ -228,7 +228,7 @@ def _remark(entry: dict[str, Any], view: View) -> Remark:
         # An end in column 1 is the line break of the row before.
         last = max(first, end - 1 if end_column == 1 else end)
         rule = SYNTAX if entry["code"] in _OLD_SYNTAX else entry["code"]
-        return Remark(
+        return Diagnostic(
             _relative(entry["filename"], view), rule, entry["message"], first, last, column, _fix(entry["fix"])
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -239,7 +239,7 @@ def _fix(entry: dict[str, Any] | None) -> Fix | None:
     if not entry:
         return None
     edits = tuple(
-        Edit(_position(edit["location"]), _position(edit["end_location"]), edit["content"] or "")
+        TextEdit(_position(edit["location"]), _position(edit["end_location"]), edit["content"] or "")
         for edit in entry["edits"]
     )
     return Fix(entry["message"] or "", entry["applicability"] in ("safe", "always", "automatic"), edits)

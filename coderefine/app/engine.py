@@ -58,9 +58,9 @@ def gates(project: Project) -> tuple[Critic, ...]:
 
     configured = build(project.place, project.interpreter, project.config, project.listen)
     if project.task.wanted:
-        from coderefine.critics.task_gates import Judged
+        from coderefine.critics.task_gates import AcceptanceTests
 
-        configured = tuple(Judged(one, project.task) if one.name == "pytest" else one for one in configured)
+        configured = tuple(AcceptanceTests(one, project.task) if one.name == "pytest" else one for one in configured)
     return (*configured, *(critic for critic in _task_critics(project) if critic.gate))
 
 
@@ -69,9 +69,9 @@ def _task_critics(project: Project) -> tuple[Critic, ...]:
     task = project.task
     if task is FIX:
         return ()
-    from coderefine.critics.task_gates import Asked, FunctionGate, Rewarded
+    from coderefine.critics.task_gates import FunctionGate, RequestedCode, Rewarded
 
-    found: list[Critic] = [Asked(task)] if task.wanted else []
+    found: list[Critic] = [RequestedCode(task)] if task.wanted else []
     found += [make(project.place, project.interpreter, project.config, project.listen) for make in task.critics]
     found += [FunctionGate(look) for look in task.checks]
     found += [Rewarded(task)] if task.reward else []

@@ -48,7 +48,7 @@ class StateCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RepairRequest:
     """How a state is repaired: the command line, whether a model may help, and who is told of the result."""
 
     argv: tuple[str, ...]
@@ -90,7 +90,7 @@ def check_state(
     settings: Mapping[str, object],
     listen: Listen,
     *,
-    repair: Repair | None,
+    repair: RepairRequest | None,
 ) -> StateCheck:
     """Run the gates on `state`, and the loop only where they find something that a `repair` may mend.
 

@@ -38,7 +38,7 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PostingTarget:
     """What to post and where.
 
     `out`: the artifact's folder. `distrust`: the bundle was made by a run that others control.
@@ -101,7 +101,7 @@ def _token(host: str) -> str:
     return _first(*(os.environ.get(name) for name in names))
 
 
-def post_artifact(target: Target, folder: Path) -> str:
+def post_artifact(target: PostingTarget, folder: Path) -> str:
     """Post what another run proved, without checking out or running anything of the pull request."""
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
@@ -109,7 +109,7 @@ def post_artifact(target: Target, folder: Path) -> str:
     return _posted(replace(target, distrust=True, out=str(folder)), bundle) if target.post else "nothing to push"
 
 
-def deliver(target: Target, bundle: Bundle, result: RunResult | None) -> str:
+def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> str:
     """Write the artifact, then push and post as asked; return lines that say what was done.
 
     `result`: of the run that proved the bundle's patch. Raises PublishError, UsageError.
@@ -140,7 +140,7 @@ def _write_artifact(folder: Path, bundle: Bundle, proved: tuple[Outcome, Snapsho
         PatchFile(snapshot, (folder / PATCH).absolute()).publish(outcome)
 
 
-def _posted(target: Target, bundle: Bundle) -> str:
+def _posted(target: PostingTarget, bundle: Bundle) -> str:
     secret, pull = _token(target.host), target.pull
     if not secret or not pull.repo:
         line = "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
@@ -159,7 +159,7 @@ def _posted(target: Target, bundle: Bundle) -> str:
     return host.publish(bundle)
 
 
-def _fetch(target: Target, bundle: Bundle) -> str:
+def _fetch(target: PostingTarget, bundle: Bundle) -> str:
     """Return a shell command that downloads exactly the checked patch and applies it; "" where there is no artifact."""
     sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
     if not sha256:
@@ -175,7 +175,7 @@ def _api(secret: str) -> Api:
     return Api.connect(secret, os.environ.get("GITHUB_API_URL", "https://api.github.com"), pace=float(pace))
 
 
-def _pushed(target: Target, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
+def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
     """Push, and return a line about it and what is left to post: after a push only the annotations."""
     pull = target.pull
     branch = pull.branch or snapshot.head.branch or ""
@@ -188,7 +188,7 @@ def _pushed(target: Target, bundle: Bundle, outcome: Outcome, snapshot: Snapshot
     return f"{line}; {_opened(target, branch, outcome)}", bundle
 
 
-def _opened(target: Target, branch: str, outcome: Outcome) -> str:
+def _opened(target: PostingTarget, branch: str, outcome: Outcome) -> str:
     """Open a pull request against `branch` unless there is one, and return a line about it."""
     pull, secret, ours = target.pull, _token("github"), f"coderefine/{branch}"
     if target.host != "github" or not secret or not pull.repo:

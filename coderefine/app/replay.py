@@ -11,7 +11,7 @@ from coderefine.journal import Journal
 from coderefine.journal.run_list import files_at_start
 from coderefine.llm.client import Client
 from coderefine.loop.refine import refine
-from coderefine.proposers.recorded import Recorded
+from coderefine.proposers.recorded import RecordedProposer
 from coderefine.workspace.originals import Originals
 from coderefine.workspace.snapshot_views import SnapshotViews
 
@@ -36,7 +36,7 @@ def replay(journal: Journal, project: Project) -> Replayed:
         Client(project.config, memory=journal, listen=project.listen, limits=ENDLESS, replay=True) as client,
         open_views(project) as opened,
     ):
-        proposer = Recorded(journal.attempts(), model_proposer(project, client, under))
+        proposer = RecordedProposer(journal.attempts(), model_proposer(project, client, under))
         originals = Originals(project.place.top)
         views = SnapshotViews(opened, under)
         parts = loop_parts(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.app.hook import Repair, check_state, states
+from coderefine.app.hook import RepairRequest, check_state, states
 from coderefine.app.hook import install as install_hook
 from coderefine.app.hook import uninstall as uninstall_hooks
 from coderefine.cli.last_line import failures, refusal, repaired
@@ -59,7 +59,7 @@ def run(  # one parameter per flag that is no configuration key
     with screen(quiet=quiet, format_=format_) as display:
         for state, python in judged:
             report = partial(_print_repair, display, state.commit)
-            repair = Repair(tuple(sys.argv[1:]), ask, report) if fix else None
+            repair = RepairRequest(tuple(sys.argv[1:]), ask, report) if fix else None
             limited = {**settings(given), "timeout": hook_timeout}
             found = check_state(top, state, python, limited, display.listen, repair=repair)
             if found.clean:

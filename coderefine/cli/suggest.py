@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from coderefine.app import posting
-from coderefine.app.posting import Target
+from coderefine.app.posting import PostingTarget
 from coderefine.app.request import Request
 from coderefine.app.run import Published, RunResult
 from coderefine.app.suggest import changed, commits, prove
@@ -64,7 +64,7 @@ def suggest(  # one parameter per flag that is no configuration key
     """Prove patches for the files that a pull request changes, and suggest them on it."""
     pull = posting.find(os.environ, base=base, head=head, repo=repo, number=number)
     host = host or ("gitlab" if os.environ.get("GITLAB_CI") else "github")
-    target = Target(pull, host, style=style, post=post, push=push, open=open_, out=out)
+    target = PostingTarget(pull, host, style=style, post=post, push=push, open=open_, out=out)
     if push and open_:
         raise UsageError("--push and --pull-request exclude each other: choose one")
     if artifact:
@@ -77,7 +77,7 @@ def suggest(  # one parameter per flag that is no configuration key
         return _prove_and_post(target, request, display, show_prompts=show_prompts)
 
 
-def _prove_and_post(target: Target, request: Request, display: Screen, *, show_prompts: bool) -> int:
+def _prove_and_post(target: PostingTarget, request: Request, display: Screen, *, show_prompts: bool) -> int:
     repository = Repository.open(Path.cwd())
     head, base = commits(repository, target.pull)
     empty = Bundle(head, base)
@@ -104,6 +104,6 @@ def _prove_and_post(target: Target, request: Request, display: Screen, *, show_p
     return exit_code(result.outcome)
 
 
-def _post(target: Target, bundle: Bundle, result: RunResult | None) -> None:
+def _post(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> None:
     if lines := posting.deliver(target, bundle, result):
         print(lines, file=sys.stderr)

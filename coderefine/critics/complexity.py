@@ -47,14 +47,14 @@ class Complex:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FileComplexity:
     """The functions of a file that are over the limit, and its index when that is below the floor (else None)."""
 
     functions: tuple[Complex, ...] = ()
     index: float | None = None
 
 
-def measure(text: str, limit: int, floor: float) -> Measured:
+def measure(text: str, limit: int, floor: float) -> FileComplexity:
     """Return radon's results for `text`; empty if it does not parse.
 
     `limit`: the highest complexity allowed. `floor`: the lowest maintainability index allowed (0 to 100).
@@ -63,9 +63,9 @@ def measure(text: str, limit: int, floor: float) -> Measured:
     maintainable = surely_maintainable(text, floor)
     tree = None if simple and maintainable else syntax(text)
     if tree is None:
-        return Measured()
+        return FileComplexity()
     found = () if simple else _over_limit(tree, text, limit)
-    return Measured(found, None if maintainable else index_below(tree, text, floor))
+    return FileComplexity(found, None if maintainable else index_below(tree, text, floor))
 
 
 def _over_limit(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Event, Finding, Listen, Severity, Span, View
-from coderefine.critics.complexity import Measured, measure
+from coderefine.critics.complexity import FileComplexity, measure
 from coderefine.critics.source_files import is_excluded, python_files, weighed
 from coderefine.source import decode
 
@@ -35,7 +35,7 @@ class Radon:
         self._limit = config.max_complexity
         self._floor = config.min_maintainability
         self._listen = listen
-        self._known: dict[bytes, Measured] = {}
+        self._known: dict[bytes, FileComplexity] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
         """Findings in tests are soft: tests are protected, so they cannot be split. Never raises for a source."""
@@ -66,9 +66,9 @@ class Radon:
             found = Finding(self.name, "MI", path, message, instruction=SHORTEN)
             yield replace(found, severity=severity, weight=round(100 - measured.index, 1))
 
-    def _measured(self, data: bytes) -> Measured:
+    def _measured(self, data: bytes) -> FileComplexity:
         key = hashlib.blake2b(data, digest_size=16).digest()
         if key not in self._known:
             source = decode(data)
-            self._known[key] = measure(source.text, self._limit, self._floor) if source else Measured()
+            self._known[key] = measure(source.text, self._limit, self._floor) if source else FileComplexity()
         return self._known[key]

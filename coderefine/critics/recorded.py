@@ -11,10 +11,10 @@ def with_records(critic: Critic, attempts: Sequence[Attempt]) -> Critic:
     """Reuse recorded results; call the critic only for patches that `attempts` hold no result for."""
     if not attempts:
         return critic
-    return RecordedComparer(critic, attempts) if isinstance(critic, Comparer) else Recorded(critic, attempts)
+    return RecordedComparer(critic, attempts) if isinstance(critic, Comparer) else RecordedCritic(critic, attempts)
 
 
-class Recorded:
+class RecordedCritic:
     """A critic that returns recorded checks; attempts are identified by the content of the changed files."""
 
     def __init__(self, critic: Critic, attempts: Sequence[Attempt]) -> None:
@@ -34,7 +34,7 @@ class Recorded:
         return next((one for one in alike if all(view.read(path) == one.patch.files[path] for path in changed)), None)
 
 
-class RecordedComparer(Recorded):
+class RecordedComparer(RecordedCritic):
     """The same for an adviser that compares; if it refused an attempt, the recorded verdict is returned."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
 from coderefine.critics.source_files import weighed
 from coderefine.critics.symbols import Texts
-from coderefine.lint import Linter, Remark
+from coderefine.lint import Diagnostic, Linter
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -51,7 +51,7 @@ def _lintable(view: View, path: str) -> bool:
     return path.endswith((".py", ".pyi")) and view.read(path) is not None
 
 
-def _finding(remark: Remark, texts: Texts) -> Finding:
+def _finding(remark: Diagnostic, texts: Texts) -> Finding:
     return Finding(
         critic=Ruff.name,
         rule=remark.rule,

@@ -22,7 +22,7 @@ NO_PROOF = "no test of yours judges what is written: nothing is proved but that 
 Result = TypeVar("Result")
 
 
-class Asked:
+class RequestedCode:
     """Reports files and functions of `task.wanted` that are not written yet; other gates check their correctness.
 
     The first tree that is checked is the baseline with which others are compared.
@@ -91,7 +91,7 @@ def _is_empty(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-class Judged:
+class AcceptanceTests:
     """Makes the findings of tests other than `task.judged` soft: they may fail, but not get worse."""
 
     gate = True

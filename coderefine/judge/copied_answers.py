@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from coderefine.judge.change import TREES, Change, Function, functions, nodes, scopes
 from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
-from coderefine.judge.fixed_answers import Branch, branches
+from coderefine.judge.fixed_answers import FixedAnswer, branches
 from coderefine.judge.name_resolution import last, positional_defaults
 from coderefine.judge.removed_behavior import work
 from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key, key_of
@@ -59,11 +59,11 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=TREES)
-def _branches_of(tree: ast.Module | None) -> tuple[Branch, ...]:
+def _branches_of(tree: ast.Module | None) -> tuple[FixedAnswer, ...]:
     return tuple(branches(tree))
 
 
-def _copied(branch: Branch, cases: tuple[TestCase, ...]) -> bool:
+def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
     if not any(branch.given | {branch.out} <= case for case in cases):
         return False
     ordinary = branch.out not in TRIVIAL and not branch.out.startswith("raise:")
@@ -71,7 +71,7 @@ def _copied(branch: Branch, cases: tuple[TestCase, ...]) -> bool:
     return ordinary or branch.needs <= names
 
 
-def _follows(branch: Branch, old: tuple[Branch, ...], new: tuple[Branch, ...]) -> bool:
+def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[FixedAnswer, ...]) -> bool:
     """Return whether the old function has similar cases, or this is an old case with another input or result."""
     kept = {other.case for other in new if other.function == branch.function}
     alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))

@@ -17,7 +17,7 @@ MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class FixedAnswer:
     """A branch: `function` returns `out` if all `inputs` hold. `needs`: names of its parameters without default."""
 
     function: str
@@ -59,19 +59,19 @@ class _Place:
     def under(self, ways: tuple[Inputs, ...]) -> _Place:
         return replace(self, ways=_all_at_once([self.ways, ways]))
 
-    def branches(self, out: ast.expr | None, line: int) -> Iterator[Branch]:
+    def branches(self, out: ast.expr | None, line: int) -> Iterator[FixedAnswer]:
         literal = _literal(out)
         if literal:
-            yield from (Branch(self.function, self.needs, inputs, literal, line) for inputs in self.ways if inputs)
+            yield from (FixedAnswer(self.function, self.needs, inputs, literal, line) for inputs in self.ways if inputs)
 
 
-def branches(tree: ast.Module | None) -> Iterator[Branch]:
+def branches(tree: ast.Module | None) -> Iterator[FixedAnswer]:
     """Yield all branches of `tree` that return a constant for a constant input."""
     if tree is not None:
         yield from _block(tree.body, _Place())
 
 
-def _block(body: list[ast.stmt], place: _Place) -> Iterator[Branch]:
+def _block(body: list[ast.stmt], place: _Place) -> Iterator[FixedAnswer]:
     for node in body:
         if isinstance(node, Function):
             every = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
@@ -91,7 +91,7 @@ def _block(body: list[ast.stmt], place: _Place) -> Iterator[Branch]:
             yield from _simple(node, place)
 
 
-def _simple(node: ast.stmt, place: _Place) -> Iterator[Branch]:
+def _simple(node: ast.stmt, place: _Place) -> Iterator[FixedAnswer]:
     if isinstance(node, ast.Return | ast.Assign | ast.AnnAssign):
         yield from place.branches(node.value, node.lineno)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Yield):
@@ -107,7 +107,7 @@ def _simple(node: ast.stmt, place: _Place) -> Iterator[Branch]:
         yield from _block(handler.body, place)
 
 
-def _expressions(outer: ast.expr, place: _Place) -> Iterator[Branch]:
+def _expressions(outer: ast.expr, place: _Place) -> Iterator[FixedAnswer]:
     for node in ast.walk(outer):
         if isinstance(node, ast.IfExp):
             yield from place.under(_ways(node.test)).branches(node.body, node.lineno)

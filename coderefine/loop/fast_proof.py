@@ -30,14 +30,14 @@ def none_same(_tests: Collection[str], _patched: Mapping[str, bytes]) -> frozens
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ChosenTests:
     """`files`: the test files to run, named as in test ids (None: all). `why`: the reason for running all."""
 
     files: tuple[str, ...] | None = None
     why: str = ""
 
 
-WHOLE = Selection()
+WHOLE = ChosenTests()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +54,30 @@ class FastProof:
     under: Mapping[str, bytes | None] = field(default_factory=dict)
     same: Same = none_same
 
-    def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> Selection:
+    def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests:
         """Select the files of failing tests, those in `judged`, and those that can reach `patch`.
 
         `cases`: the baseline's tests, by id.
         """
         there = self._files()
         if why := next(chain(self._unseen(patch, there), _uncollected(cases, there)), ""):
-            return Selection(why=why)
+            return ChosenTests(why=why)
         graph = users(self.top, {*there, *patch.files}, {**self.under, **patch.files})
         by_patch = reached(graph, patch.files)
         opaque = reached(graph, list(filter(self._starts_programs, there)))
         if plugin := min(by_patch & self.plugins, default=""):
-            return Selection(why=f"the plug-in {plugin} imports what is patched")
+            return ChosenTests(why=f"the plug-in {plugin} imports what is patched")
         tests = {case.path for case in cases.values()}
         may = _using(by_patch, tests)
         if not may:
-            return Selection(why="no test is known to import what is patched")
+            return ChosenTests(why="no test is known to import what is patched")
         must = (_always(cases, there) | _using(opaque, tests)).union(judged) & tests
         chosen = must | may.difference(self._cleared(patch, may, by_patch)) or must | may
         if chosen == tests:
-            return Selection(why=_all(by_patch, opaque))
-        return Selection(tuple(dict.fromkeys(name.partition("::")[0] for name in cases if cases[name].path in chosen)))
+            return ChosenTests(why=_all(by_patch, opaque))
+        return ChosenTests(
+            tuple(dict.fromkeys(name.partition("::")[0] for name in cases if cases[name].path in chosen))
+        )
 
     def _files(self) -> set[str]:
         """Return the Python files of the tree that is checked."""
@@ -139,7 +141,7 @@ def _all(by_patch: Collection[str], opaque: Collection[str]) -> str:
     return "every test file can reach what is patched"
 
 
-def carry(check: Check, baseline: Check, selection: Selection) -> Check:
+def carry(check: Check, baseline: Check, selection: ChosenTests) -> Check:
     """Add to `check` the baseline's outcomes of the test files that did not run, marked as carried."""
     if selection.files is None:
         return check

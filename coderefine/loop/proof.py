@@ -12,7 +12,7 @@ from coderefine.core import Ask, Attempt, Check, Evidence, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
-from coderefine.loop.fast_proof import WHOLE, Selection, carry
+from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
 from coderefine.loop.flaky import broken_by_chance
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
@@ -136,7 +136,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     return found
 
 
-def _selection(state: State, patch: Patch) -> Selection:
+def _selection(state: State, patch: Patch) -> ChosenTests:
     """Select the tests that prove `patch`: all of them without --fast-proof."""
     suite, fast = tests(state.baseline), state.parts.fast
     if suite is None or fast is None:

@@ -40,7 +40,7 @@ from coderefine.core import (
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Keeper
 from coderefine.loop.confirmation import Confirmation
-from coderefine.loop.fast_proof import WHOLE, FastProof, Selection
+from coderefine.loop.fast_proof import WHOLE, ChosenTests, FastProof
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.strength import Strength
 
@@ -146,7 +146,7 @@ class State:
     trace: Coverage = field(default_factory=dict)
     follow: bool = False
     examined: dict[int, dict[str, str]] = field(default_factory=dict)
-    selected: dict[int, Selection] = field(default_factory=dict)
+    selected: dict[int, ChosenTests] = field(default_factory=dict)
     offers: list[Offer] = field(default_factory=list)
     doubts: dict[int, str] = field(default_factory=dict)
     changed: dict[int, tuple[int, int] | None] = field(default_factory=dict)

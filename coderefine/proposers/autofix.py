@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Patch, Proposals, Situation, View, Views
-from coderefine.lint import Edit, Fix, Linter, Remark, apply
+from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, apply
 from coderefine.proposers.tidy import tidied
 from coderefine.source import decode
 
@@ -153,7 +153,7 @@ class Autofix:
 
     def _next(
         self, situation: Situation, views: Views, rule: str, paths: Sequence[str], tried: set[tuple[str, str, str]]
-    ) -> tuple[Remark, bytes] | None:
+    ) -> tuple[Diagnostic, bytes] | None:
         with views.open(situation.best.patch) as view:
             for remark in self._safe(view, situation):
                 if remark.rule != rule or remark.path not in paths or _name(remark) in tried:
@@ -173,7 +173,7 @@ class Autofix:
 
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
-    ) -> tuple[Files, list[Remark]]:
+    ) -> tuple[Files, list[Diagnostic]]:
         """Return the files that ruff's fixes change, and the fixed diagnostics."""
         partly = {path for path, _, _ in self._refused}
         with views.open(situation.best.patch) as view:
@@ -207,7 +207,7 @@ class Autofix:
         after = {path: view.read(path) for path in touched}
         return {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
 
-    def _safe(self, view: View, situation: Situation) -> Iterator[Remark]:
+    def _safe(self, view: View, situation: Situation) -> Iterator[Diagnostic]:
         """Yield the diagnostics with a safe fix in the wanted files of `view`."""
         found = (
             one for one in self._linter.remarks(view, self._wanted(situation)) if one.fix is not None and one.fix.safe
@@ -230,19 +230,19 @@ def _known(situation: Situation, patch: Patch) -> bool:
     return any(dict(attempt.patch.files) == dict(patch.files) for attempt in situation.attempts)
 
 
-def _name(remark: Remark) -> tuple[str, str, str]:
+def _name(remark: Diagnostic) -> tuple[str, str, str]:
     """Return an identity of a diagnostic that does not depend on line numbers."""
     content = "".join(edit.content for edit in remark.fix.edits) if remark.fix else ""
     return remark.path, remark.message, content
 
 
-def _edited(view: View, remarks: Sequence[Remark]) -> bytes | None:
+def _edited(view: View, remarks: Sequence[Diagnostic]) -> bytes | None:
     """Apply the edits of as many `remarks` of a file as do not touch each other; None if nothing changes."""
     data = view.read(remarks[0].path)
     source = decode(data) if data is not None else None
     if source is None:
         return None
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     for fix in filter(None, (remark.fix for remark in remarks)):
         # ruff writes the file's own line ends into its edits; `encode` will put them back.
         new = fix.plain.edits if source.newline else fix.edits
@@ -252,7 +252,7 @@ def _edited(view: View, remarks: Sequence[Remark]) -> bytes | None:
     return None if text is None or text == source.text else _tidied(data, source.encode(text))
 
 
-def _apart(some: Sequence[Edit], others: Sequence[Edit]) -> bool:
+def _apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
     """Return whether no edit of `some` touches one of `others`."""
     return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
 
@@ -265,7 +265,7 @@ def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:
     return new.encode(tidied(old.text, new.text))
 
 
-def _summary(remarks: Iterable[Remark]) -> str:
+def _summary(remarks: Iterable[Diagnostic]) -> str:
     """Summarise fixes: `src/cart.py:1 F401 remove unused import: os`, or `6 ruff fixes (F401 ×4, I001 ×2)`."""
     found = list(remarks)
     if len(found) == 1:

@@ -20,7 +20,7 @@ from coderefine.core import (
 from coderefine.errors import ReplayMissError
 
 
-class Recorded:
+class RecordedProposer:
     """Offline rungs race against the clock, so their patches are taken from the record; what a model wrote is made
     again from its recorded answers, in the order of the run, and has to come out the same."""
 

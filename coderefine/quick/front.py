@@ -51,13 +51,13 @@ def _hook(names: list[str], deadline: float) -> int:
         known = ticket.read(folder, top)
         if known is None:
             raise Unsure
-        return _judged(Project(top, folder, known, deadline), names, running)
+        return _judged(QuickProject(top, folder, known, deadline), names, running)
     finally:
         for child in running:
             child.kill()
 
 
-class Project:
+class QuickProject:
     """The project: its location, stored data of the last full run, and the deadline (time.monotonic)."""
 
     __slots__ = ("deadline", "folder", "known", "top")
@@ -66,7 +66,7 @@ class Project:
         self.top, self.folder, self.known, self.deadline = top, folder, known, deadline
 
 
-def _judged(project: Project, names: list[str], running: list[Child]) -> int:
+def _judged(project: QuickProject, names: list[str], running: list[Child]) -> int:
     """Return the exit code. `running` contains the git process; further processes are added to it."""
     looked = [] if names else [_looked(running[0], project.deadline)]
     python = _python(names or looked[0][0])
@@ -84,7 +84,7 @@ def _judged(project: Project, names: list[str], running: list[Child]) -> int:
     return _run(project, left, python, running)
 
 
-def _run(project: Project, tests: list[str], python: list[str], running: list[Child]) -> int:
+def _run(project: QuickProject, tests: list[str], python: list[str], running: list[Child]) -> int:
     """Run `tests` while the files are linted."""
     running.append(_pytest(project.known, tests))
     _linted(project, python, running)
@@ -98,14 +98,14 @@ def _unless_gone(staged: list[str]) -> int:
     return 0
 
 
-def _begun(project: Project, python: list[str], running: list[Child]) -> list[str]:
+def _begun(project: QuickProject, python: list[str], running: list[Child]) -> list[str]:
     """Start ruff and return the tests that can be affected."""
     if project.known.ruff:
         running.append(Child([*project.known.ruff, *python], clean_env(project.known.keys)))
     return _tests(project, python) if project.known.python else []
 
 
-def _same(project: Project, tests: list[str], python: list[str], staged: list[str]) -> set[str]:
+def _same(project: QuickProject, tests: list[str], python: list[str], staged: list[str]) -> set[str]:
     """Return those of `tests` that the coverage map excludes; none if other files are staged, which they may read."""
     if not tests or not set(staged) <= set(python):
         return set()
@@ -114,7 +114,7 @@ def _same(project: Project, tests: list[str], python: list[str], staged: list[st
     return reach.same(project.folder, project.top, tests, python, graph.walk(project.top))
 
 
-def _linted(project: Project, python: list[str], running: list[Child]) -> None:
+def _linted(project: QuickProject, python: list[str], running: list[Child]) -> None:
     known = project.known
     if known.radon and not all(_plain(path, known) for path in python):
         raise Unsure
@@ -145,7 +145,7 @@ def _python(names: list[str]) -> list[str]:
     return found
 
 
-def _tests(project: Project, python: list[str]) -> list[str]:
+def _tests(project: QuickProject, python: list[str]) -> list[str]:
     """Return the test files that can be affected, according to the import graph stored by the last run.
 
     Imports are read again only where they matter: not for the checked files themselves, whose importers do not depend
@@ -173,7 +173,7 @@ def _matters(found: set[str], tests: list[str]) -> bool:
     return any(path.endswith(CONFTEST) for path in found) or not found.isdisjoint(tests)
 
 
-def _regraphed(project: Project, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:
+def _regraphed(project: QuickProject, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:
     """Return the import graph after changes to some files, whose imports are usually the same as before."""
     files = ticket.kept_in(project.folder, ticket.IMPORTS)
     if not isinstance(files, dict):
@@ -193,9 +193,9 @@ def _plain(path: str, known: ticket.Ticket) -> bool:
         text = file.read()
     if surely_fine(text, known.complexity, known.floor):
         return True
-    from coderefine.critics.complexity import Measured, measure
+    from coderefine.critics.complexity import FileComplexity, measure
 
-    return measure(text, known.complexity, known.floor) == Measured()
+    return measure(text, known.complexity, known.floor) == FileComplexity()
 
 
 def _pytest(known: ticket.Ticket, tests: list[str]) -> Child:

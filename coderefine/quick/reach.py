@@ -31,7 +31,7 @@ Entries = dict[str, dict[str, Entry]]
 """Test file -> file that it executed -> the executed parts."""
 
 
-class Parts:
+class FunctionDigests:
     """Digests of a source file's module level and of its outermost functions; `spans`: lines of their bodies."""
 
     __slots__ = ("functions", "level", "spans")
@@ -89,7 +89,7 @@ def entries(
 
     `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """
-    parts = {path: Parts(text) for path, text in texts.items() if path in marks}
+    parts = {path: FunctionDigests(text) for path, text in texts.items() if path in marks}
     imported = coverage.get("", {})
     kept: Entries = {}
     for test in parts.keys() & tests:
@@ -117,7 +117,7 @@ def _together(found: Iterable[Mapping[str, Iterable[int]]]) -> dict[str, set[int
     return lines
 
 
-def _run(parts: Parts, text: str, imported: Iterable[int], ran: Iterable[int]) -> tuple[list[int], str]:
+def _run(parts: FunctionDigests, text: str, imported: Iterable[int], ran: Iterable[int]) -> tuple[list[int], str]:
     """The functions run and their digest; nothing where the whole file counts because that is safer."""
     if -1 in parts.run(ran) or any(word in text for word in CARRIED):
         return [], ""
@@ -164,7 +164,9 @@ def same(  # noqa: PLR0917
     }
 
 
-def _unchanged(top: str, path: str, entry: Entry, marks: Mapping[str, Mark], now: dict[str, Parts | None]) -> bool:
+def _unchanged(
+    top: str, path: str, entry: Entry, marks: Mapping[str, Mark], now: dict[str, FunctionDigests | None]
+) -> bool:
     mark, run, digest = entry
     if marks.get(path) == mark:
         return True
@@ -179,7 +181,7 @@ def _unchanged(top: str, path: str, entry: Entry, marks: Mapping[str, Mark], now
         return False
 
 
-def _parts(file: str) -> Parts | None:
+def _parts(file: str) -> FunctionDigests | None:
     try:
         with open(file, encoding="utf-8") as opened:  # noqa: PTH123
             text = opened.read()
@@ -188,8 +190,8 @@ def _parts(file: str) -> Parts | None:
     return _parsed(text)
 
 
-def _parsed(text: str) -> Parts | None:
+def _parsed(text: str) -> FunctionDigests | None:
     try:
-        return Parts(text)
+        return FunctionDigests(text)
     except (SyntaxError, ValueError, RecursionError):
         return None

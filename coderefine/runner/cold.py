@@ -13,7 +13,7 @@ from coderefine.core import Ask, Case, Check, Event, Failure, Listen, Needs, Vie
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.needs import recorded, recording
-from coderefine.runner.process_run import Ended, Limits, ProcessRun, Start, frames_of
+from coderefine.runner.process_run import Ended, ProcessLimits, ProcessRun, Start, frames_of
 from coderefine.runner.run_results import RunResults
 from coderefine.runner.suspect import Suspect
 from coderefine.runner.trust import check_canary, check_loaded, patched
@@ -108,13 +108,13 @@ class _Cold:
         began = time.monotonic()
         results = RunResults(slowest=self.slowest)
         deadline = began + self.ask.timeout
-        limits = Limits(self.limit, max(60.0, 2 * self.limit), deadline, self.ask.computing)
+        limits = ProcessLimits(self.limit, max(60.0, 2 * self.limit), deadline, self.ask.computing)
         while again := self._run_left(results, limits):
             for name in again:
                 del results.cases[name]
         return self._summed_up(results, time.monotonic() - began)
 
-    def _run_left(self, results: RunResults, limits: Limits) -> list[str]:
+    def _run_left(self, results: RunResults, limits: ProcessLimits) -> list[str]:
         """Run the tests that have no result; on the unchanged tree a suspect continues in parallel with the others.
 
         Return the tests that were killed because of the suspect, if it ended by itself.
@@ -257,7 +257,7 @@ class _Cold:
             yield "no tests"
 
 
-def _shorter(limits: Limits, results: RunResults, hung: str) -> Limits:
+def _shorter(limits: ProcessLimits, results: RunResults, hung: str) -> ProcessLimits:
     """Return shorter limits for the remaining tests after one that hung."""
     if not hung:
         return limits

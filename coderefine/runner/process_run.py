@@ -24,7 +24,7 @@ MARGIN = 16
 LAST = 4
 """Offset in the status file of the byte that tells the process to end after the running test."""
 SLOWER = 20.0
-"""Factor of the slowest test's time; see Limits.computing."""
+"""Factor of the slowest test's time; see ProcessLimits.computing."""
 TICK = 0.2
 """Seconds between two checks whether the process is still alive."""
 LAST_WORDS = 5.0
@@ -55,7 +55,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     """Limits of a test process.
 
     `test`, `module`: wall seconds for one test and for importing one module. `deadline`: when the whole check must end
@@ -112,7 +112,7 @@ class ProcessRun:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def watch(self, limits: Limits, *, until: str = "", repeats: Callable[[str], bool] | None = None) -> str:
+    def watch(self, limits: ProcessLimits, *, until: str = "", repeats: Callable[[str], bool] | None = None) -> str:
         """Process the reports until the process ends, test `until` has a result, or a limit is exceeded.
 
         Return the exceeded limit: "check" (the deadline), "test" (wall time of a test), "computing" (CPU time of a
@@ -137,14 +137,14 @@ class ProcessRun:
             self._listen()
         return bool(messages) or (messages is not None and not gone)
 
-    def _repeated(self, limits: Limits, repeats: Callable[[str], bool]) -> bool:
+    def _repeated(self, limits: ProcessLimits, repeats: Callable[[str], bool]) -> bool:
         """Return whether `repeats` accepts the running test's stacks; checked once per test, after `limits.glance`."""
         if self._glanced == self.results.number or not self._computed_over(limits.glance):
             return False
         self._glanced = self.results.number
         return repeats(self.stacks())
 
-    def _late(self, limits: Limits) -> str:
+    def _late(self, limits: ProcessLimits) -> str:
         now = time.monotonic()
         if now > limits.deadline:
             return "check"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from coderefine.runner.process_run import Ended, Limits, ProcessRun, frames_of
+from coderefine.runner.process_run import Ended, ProcessLimits, ProcessRun, frames_of
 from coderefine.runner.run_results import RunResults
 
 SUSPECTED, KILLED = 2.0, 3.0
@@ -20,7 +20,7 @@ WAITING = 6.0
 class Suspect:
     """The running test of `run`. Use as a context manager, which kills the process at its end."""
 
-    def __init__(self, run: ProcessRun, limits: Limits) -> None:
+    def __init__(self, run: ProcessRun, limits: ProcessLimits) -> None:
         self.name = run.results.running
         self._run = run
         self._results = run.results.of_running()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.core import Ask, Task
-from coderefine.critics.task_gates import Asked
+from coderefine.critics.task_gates import RequestedCode
 from tests.support.repo import write
 from tests.support.view import DirectView
 
@@ -18,7 +18,7 @@ OTHER = '"""Shop."""\n\n\ndef buy():\n    return 1\n'
 
 def said(tmp_path: Path, before: str | None, after: str | None, path: str = "shop.py") -> list[str]:
     """Rules of the findings on `after`, once the critic has seen `before`."""
-    critic = Asked(Task("write", "a shop", wanted=(path,)))
+    critic = RequestedCode(Task("write", "a shop", wanted=(path,)))
     rules: list[str] = []
     for text in (before, after):
         if text is not None:

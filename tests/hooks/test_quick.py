@@ -14,7 +14,7 @@ import radon
 from coderefine import import_graph as graph
 from coderefine import proc
 from coderefine.bounds import surely_fine
-from coderefine.critics.complexity import Measured, measure
+from coderefine.critics.complexity import FileComplexity, measure
 from coderefine.quick import children, status, ticket
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ def test_what_is_surely_fine_is_fine(folder: Path) -> None:
     texts = [path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))[::3]]
     for limit, floor in ((10, 10.0), (4, 40.0), (6, 25.0)):
         fine = [text for text in texts if surely_fine(text, limit, floor)]
-        assert [measure(text, limit, floor) for text in fine] == [Measured()] * len(fine)
+        assert [measure(text, limit, floor) for text in fine] == [FileComplexity()] * len(fine)
 
 
 @pytest.mark.parametrize("text", ["def f(:", "\0", "x = 1\n" * 9 + ")"])

@@ -177,13 +177,13 @@ def test_a_map_grows_no_longer_than_allowed(tmp_path: Path) -> None:
 def test_parts_of_a_file() -> None:
     head = "X = 1\n\n\nclass A:\n    def f(self):\n        def g():\n            return 1\n\n        return g\n"
     text = head + "\n\nif X:\n    def h(): return 2\n"
-    parts = reach.Parts(text)
+    parts = reach.FunctionDigests(text)
     assert parts.run([7, 9]) == [0]
     assert parts.run([1, 5, 12]) == [-1]
     assert parts.run([13]) == [1]
-    assert reach.Parts(text.replace("return 1", "return 3")).level == parts.level
-    assert reach.Parts(text.replace("X = 1", "X = 2")).level != parts.level
-    assert reach.Parts("\n" + text).digest([0, 1]) == parts.digest([0, 1])
-    assert reach.Parts(text.replace("return 1", "return 3")).digest([1]) == parts.digest([1])
+    assert reach.FunctionDigests(text.replace("return 1", "return 3")).level == parts.level
+    assert reach.FunctionDigests(text.replace("X = 1", "X = 2")).level != parts.level
+    assert reach.FunctionDigests("\n" + text).digest([0, 1]) == parts.digest([0, 1])
+    assert reach.FunctionDigests(text.replace("return 1", "return 3")).digest([1]) == parts.digest([1])
     with pytest.raises(IndexError):
         parts.digest([2])

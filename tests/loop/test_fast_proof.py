@@ -9,7 +9,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.core import Case, Patch, Status
-from coderefine.loop.fast_proof import FastProof, Selection, announcement
+from coderefine.loop.fast_proof import ChosenTests, FastProof, announcement
 from coderefine.project import Protection, locate
 from tests.support.loop import Ran, Script, run
 from tests.support.repo import make_repo
@@ -95,7 +95,7 @@ def test_a_conftest_that_imports_what_is_patched_makes_all_tests_run(tmp_path: P
     assert outcome.evidence.notes == ("all tests ran despite --fast-proof: tests/conftest.py imports what is patched",)
 
 
-def select(top: Path, patch: Mapping[str, bytes | None], *more: Case) -> Selection:
+def select(top: Path, patch: Mapping[str, bytes | None], *more: Case) -> ChosenTests:
     """What is chosen for `patch` where every test file has one test that passed, but for `more`."""
     place = locate([top], top)
     protection = Protection.of(place, Config())
@@ -143,7 +143,7 @@ def test_all_tests_run_where_the_import_graph_does_not_tell(
     files: Mapping[str, str], patch: Mapping[str, bytes], broken: tuple[Case, ...], why: str, tmp_path: Path
 ) -> None:
     top = make_repo(tmp_path / "p", {**FILES, **files})
-    assert select(top, patch, *broken) == Selection(why=why)
+    assert select(top, patch, *broken) == ChosenTests(why=why)
 
 
 def test_what_starts_programs_or_is_no_python_always_runs(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, Verdict
 from coderefine.critics.sandboxed import Sandboxed
 from coderefine.critics.source_files import inside
 from coderefine.critics.speed.benchmarks import CommandBenchmark, Hotspot, PytestBenchmarks
-from coderefine.critics.speed.speedup import LOOKS, Comparison, MeasureOptions, Reading, caches, measure
+from coderefine.critics.speed.speedup import LOOKS, MeasureOptions, Reading, SpeedComparison, caches, measure
 from coderefine.critics.symbols import definitions, first_line, last_line
 from coderefine.errors import CriticError, SurroundingsError
 from coderefine.llm.context import text_of
@@ -114,7 +114,7 @@ def _cache_note(start: View, view: View, ask: Ask) -> tuple[str, ...]:
     return (KEPT,) if any(caches(*pair) for pair in pairs) else ()
 
 
-def _against(found: Comparison, target: float, rival: str) -> str:
+def _against(found: SpeedComparison, target: float, rival: str) -> str:
     """What speaks against a tree measured against `rival`; nothing when it is surely faster."""
     speed = found.speedup
     if found.slower:

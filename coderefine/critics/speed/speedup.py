@@ -69,7 +69,7 @@ class MeasureOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SpeedComparison:
     """The speed-up over all benchmarks, and those of them that became slower. `several`: there is more than one."""
 
     speedup: Speedup
@@ -77,7 +77,7 @@ class Comparison:
     several: bool = False
 
 
-def measure(before: View, after: View, options: MeasureOptions) -> Comparison:
+def measure(before: View, after: View, options: MeasureOptions) -> SpeedComparison:
     """How many times faster `after` is than `before`.
 
     One run of each is dropped: it compiles and fills caches. Then pairs in the order AB BA AB BA, so that neither a
@@ -93,7 +93,7 @@ def measure(before: View, after: View, options: MeasureOptions) -> Comparison:
         if late or len(pairs) in LOOKS:
             found = speedup(ratios(pairs), options.target)
             if late or len(pairs) == LOOKS[-1] or settled(found, options.target):
-                return Comparison(found, slower(pairs, options.target), several=len(pairs[0][0]) > 1)
+                return SpeedComparison(found, slower(pairs, options.target), several=len(pairs[0][0]) > 1)
 
 
 def _pair(before: View, after: View, options: MeasureOptions, number: int) -> Pair:

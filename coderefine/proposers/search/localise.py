@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from coderefine.core import Case, Coverage, Frame
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
-from coderefine.proposers.search.suspiciousness_features import Evidence, odds
+from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, first_line, has_docstring, own_nodes
 from coderefine.runner.reached_code import Steps
 
@@ -60,7 +60,7 @@ def suspects(
     `tests`: files of the failing tests, and `steps`: what each of their lines executed; both improve precision.
     """
     spectrum = spectrum_of(modules, coverage, failing, tests, steps)
-    evidence = Evidence(modules, failing, tests, sources, spectrum.ran)
+    evidence = FeatureInput(modules, failing, tests, sources, spectrum.ran)
     weights = {stmt: spectrum.purified(stmt) ** TRUST for stmt in spectrum.failing}
     _add_unseen(weights, evidence)
     _add_conditions(weights, modules)
@@ -76,7 +76,7 @@ def suspects(
     return Suspects(kept, _locals(modules, _frames(evidence)), _raised(failing), spectrum)
 
 
-def _add_unseen(weights: dict[ast.stmt, float], evidence: Evidence) -> None:
+def _add_unseen(weights: dict[ast.stmt, float], evidence: FeatureInput) -> None:
     for case in evidence.failing:
         for frame in evidence.ours(case):
             stmt = evidence.statement(frame)
@@ -121,7 +121,7 @@ def _within(function: Function) -> list[ast.stmt]:
     return [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
 
 
-def _frames(evidence: Evidence) -> list[tuple[float, Frame]]:
+def _frames(evidence: FeatureInput) -> list[tuple[float, Frame]]:
     """Return the frames in the program with weights that decrease from the innermost of each traceback."""
     return [(0.5**depth, frame) for case in evidence.failing for depth, frame in enumerate(evidence.ours(case))]
 

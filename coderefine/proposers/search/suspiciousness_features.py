@@ -109,7 +109,7 @@ Odds = dict[ast.stmt, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class FeatureInput:
     """Input of the features: modules of the program, failing tests, and the test modules by path."""
 
     modules: Mapping[str, Module]
@@ -134,7 +134,7 @@ class Evidence:
         return [frame for frame in reversed(frames) if frame.path in self.modules]
 
 
-def odds(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Odds:
+def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
     """Return the sum of all features for each statement; of one feature only the highest weight counts."""
     found: Odds = defaultdict(float)
     for sign in (frames, makers, named, _by_statement(evidence), showing, one_way, hanging):
@@ -154,7 +154,7 @@ def _strongest(said: Said) -> Odds:
     return best
 
 
-def frames(evidence: Evidence, _: Iterable[ast.stmt]) -> Said:
+def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Said:
     """Yield weights of the statements in the traceback, unless the exception is the test's own assertion."""
     for case in evidence.failing:
         for depth, frame in enumerate(evidence.ours(case)):
@@ -178,7 +178,7 @@ def _guards(module: Module, stmt: ast.stmt) -> Said:
             weight /= 2
 
 
-def makers(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+def makers(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
     """Yield weights of statements that bind what the raising statement, or the condition of a `raise`, reads."""
     known = set(stmts)
     for case in evidence.failing:
@@ -201,7 +201,7 @@ def _binds(stmt: ast.stmt, names: set[str]) -> bool:
     return any(stored and name in names for name, stored in names_in(stmt))
 
 
-def named(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
     """Yield weights of statements in functions named in the failing line, or in the test's name or text."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
     names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in evidence.failing]
@@ -220,7 +220,7 @@ def _in_a_name(function: str, names: list[str]) -> bool:
     return len(function) > 3 and any(function.lower().strip("_") in name for name in names)
 
 
-def _words(evidence: Evidence) -> Iterator[str]:
+def _words(evidence: FeatureInput) -> Iterator[str]:
     for case in evidence.failing:
         if case.failure is None:
             continue
@@ -233,13 +233,13 @@ def _words(evidence: Evidence) -> Iterator[str]:
                     yield node.attr if isinstance(node, ast.Attribute) else node.id
 
 
-def _by_statement(evidence: Evidence) -> Callable[[Evidence, Iterable[ast.stmt]], Said]:
+def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[ast.stmt]], Said]:
     said = evidence.said
     none = sum("None" in text for text in said) / max(len(said), 1)
     whole = "\n".join(said)
     kinds = differing(said)
 
-    def told(_: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+    def told(_: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
         for stmt in stmts:
             value = SIZE * math.log2(1 + min(MOST_PLACES, _places(stmt)))
             value += NONE * none * any(_writes_none(node) for node in own_nodes(stmt))
@@ -250,7 +250,7 @@ def _by_statement(evidence: Evidence) -> Callable[[Evidence, Iterable[ast.stmt]]
     return told
 
 
-def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
     """Lower the weights of `__repr__` methods, which pytest calls to show values, unless the tests use them."""
     if re.search(r"repr\b|!r|%r", " ".join(evidence.sources.values())):
         return
@@ -261,7 +261,7 @@ def showing(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
                 yield stmt, SHOWN
 
 
-def one_way(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
     """Yield weights of conditions with only one result, and of loops never entered: good suites cover both."""
     for stmt in stmts:
         if evidence.ran.get(stmt, 0) < MANY:
@@ -308,7 +308,7 @@ def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
     )
 
 
-def hanging(evidence: Evidence, stmts: Iterable[ast.stmt]) -> Said:
+def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
     """Yield weights in the function where a test hangs: loops, their jumps, statements that affect their conditions."""
     known = set(stmts)
     for case in evidence.failing:

@@ -47,7 +47,7 @@ def _exactly(fd: int, count: int) -> Optional[bytes]:
     return data
 
 
-class Channel:
+class AgentChannel:
     """Sends messages to the client. Queued messages are lost if the process dies; `send` flushes them."""
 
     def __init__(self, fd: int, nonce: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence
 import pytest
 
 from . import canary
-from .agent_channel import Channel
+from .agent_channel import AgentChannel
 from .failure_details import FailureRecord, ProjectPaths, failure
 from .loaded_modules import LoadedModules
 from .short_repr import cut
@@ -156,7 +156,7 @@ class TestChoice:
 class Canaries:
     """Runs the canary tests (canary.py) before and after the project's, and sends their results."""
 
-    def __init__(self, channel: Channel, paths: ProjectPaths, job: Dict[str, Any]) -> None:
+    def __init__(self, channel: AgentChannel, paths: ProjectPaths, job: Dict[str, Any]) -> None:
         self._channel = channel
         self._paths = paths
         self._job = job
@@ -200,7 +200,7 @@ class ColdPlugin:
     """The plugin; it is registered as an object, not imported by name, so that the project cannot shadow it."""
 
     def __init__(
-        self, channel: Channel, paths: ProjectPaths, choice: TestChoice, job: Dict[str, Any], lines: Any = None
+        self, channel: AgentChannel, paths: ProjectPaths, choice: TestChoice, job: Dict[str, Any], lines: Any = None
     ) -> None:
         self._channel = channel
         self._paths = paths

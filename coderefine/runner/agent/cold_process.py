@@ -21,7 +21,7 @@ def main(fd: int) -> None:
     job = agent_channel.read(fd)
     if job is None:
         os._exit(2)
-    channel = agent_channel.Channel(fd, job["nonce"])
+    channel = agent_channel.AgentChannel(fd, job["nonce"])
     channel.send("hello", pid=os.getpid())
     watch(job["board"], job["signal"])
     if job["record"]:
@@ -87,7 +87,7 @@ def _imported(path: str) -> bool:
     return path.endswith((".py", ".so", ".pyd")) or os.path.exists(os.path.join(path, "__init__.py"))
 
 
-def run(job: Dict[str, Any], channel: agent_channel.Channel) -> int:
+def run(job: Dict[str, Any], channel: agent_channel.AgentChannel) -> int:
     """Run pytest for `job` and return its exit code."""
     import pytest
 

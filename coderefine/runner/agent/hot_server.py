@@ -22,7 +22,7 @@ from . import (
     version_comparison,
     warm_server,
 )
-from .agent_channel import Channel
+from .agent_channel import AgentChannel
 from .call_probe import Answers, Call
 from .code_diff import NotHotError, SourceFile
 from .direct_calls import DirectCalls
@@ -39,7 +39,7 @@ Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
 
 
-def serve(fd: int, channel: Channel, job: Message) -> None:
+def serve(fd: int, channel: AgentChannel, job: Message) -> None:
     """Collect the tests as pytest does, then process messages until the parent closes the socket."""
     channel.take_over()
     ran = ExecutedCode(job["top"] + os.sep)
@@ -54,7 +54,7 @@ def serve(fd: int, channel: Channel, job: Message) -> None:
 class HotServer:
     """Processes messages inside pytest's loop over the items."""
 
-    def __init__(self, fd: int, channel: Channel, job: Message, run: ServerPlugin, ran: ExecutedCode) -> None:
+    def __init__(self, fd: int, channel: AgentChannel, job: Message, run: ServerPlugin, ran: ExecutedCode) -> None:
         ran.stop()
         self._fd = fd
         self._channel = channel

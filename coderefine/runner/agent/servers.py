@@ -37,8 +37,8 @@ def main(warm_fd: int) -> None:
     cold_process.stand(job)
     server_plugin.silence()
     roles: List[Callable[[], None]] = [
-        lambda: warm_server.serve(warm_fd, agent_channel.Channel(warm_fd, job["nonce"]), job),
-        lambda: hot_server.serve(hot_fd, agent_channel.Channel(hot_fd, job["hot_nonce"]), job),
+        lambda: warm_server.serve(warm_fd, agent_channel.AgentChannel(warm_fd, job["nonce"]), job),
+        lambda: hot_server.serve(hot_fd, agent_channel.AgentChannel(hot_fd, job["hot_nonce"]), job),
     ]
     _keep(roles, [warm_fd, hot_fd])
 

@@ -27,7 +27,7 @@ Ours = Callable[[Optional[str]], bool]
 """Returns whether a file belongs to the project."""
 
 
-def serve(fd: int, channel: agent_channel.Channel, job: Message) -> None:
+def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
     """Process the parent's messages until it closes the socket."""
     tree = working_tree.WorkingTree(job["top"])
     child.no_bytecode()
