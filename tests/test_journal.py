@@ -15,9 +15,11 @@ from coderefine.core import (
     Check,
     Cost,
     Evidence,
+    Executed,
     Failure,
     Finding,
     Frame,
+    Mutation,
     Outcome,
     Patch,
     Severity,
@@ -76,7 +78,10 @@ def lines(journal: Journal) -> Path:
 def test_everything_comes_back(repository: Repository, journal: Journal) -> None:
     journal.attempt(BASELINE)
     journal.attempt(FIRST)
-    evidence = Evidence(("a",), 41, (), ("f",), (2, 2), None, "overlay", (FIRST.patch,), ("n",))
+    executed, survived = (Executed("m.py", Span(1, 2), ("a",), 3),), (Mutation("m.py", 2, "a > 1", "a >= 1"),)
+    evidence = Evidence(
+        ("a",), 41, (), ("f",), (2, 2), None, "overlay", (FIRST.patch,), ("n",), executed=executed, survived=survived
+    )
     outcome = Outcome(FIRST, BASELINE, Stop.BUDGET, "tokens", evidence, CHECK.findings, (BASELINE, FIRST), Cost(3))
     journal.finish(outcome)
     again = Journal.load(repository, journal.run)

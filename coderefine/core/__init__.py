@@ -15,7 +15,20 @@ from coderefine.core.checks import (
     Span,
     Status,
 )
-from coderefine.core.outcomes import EVENTS, Attempt, Cost, Event, Evidence, Limits, Listen, Outcome, Stop, Verdict
+from coderefine.core.outcomes import (
+    EVENTS,
+    Attempt,
+    Cost,
+    Event,
+    Evidence,
+    Executed,
+    Limits,
+    Listen,
+    Mutation,
+    Outcome,
+    Stop,
+    Verdict,
+)
 from coderefine.core.patches import EMPTY, PLAUSIBLE, Alternative, Offer, Patch, Question
 from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
 from coderefine.core.tasks import FIX, Look, Read, Reward, Task
@@ -38,6 +51,7 @@ __all__ = [
     "Entry",
     "Event",
     "Evidence",
+    "Executed",
     "Failure",
     "Finding",
     "Finished",
@@ -47,6 +61,7 @@ __all__ = [
     "Limits",
     "Listen",
     "Look",
+    "Mutation",
     "Needs",
     "Offer",
     "Outcome",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from coderefine.core.checks import Case, Check, Coverage, Finding, Severity
+from coderefine.core.checks import Case, Check, Coverage, Finding, Severity, Span
 from coderefine.core.patches import Offer, Patch
 
 
@@ -132,12 +132,41 @@ class Stop(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Executed:
+    """Changed lines of `path`, numbered as in the patched file, and the tests that ran them.
+
+    `tests`: the first few of them; `count`: how many there are. `imported`: the lines ran at import time.
+    """
+
+    path: str
+    span: Span
+    tests: tuple[str, ...] = ()
+    count: int = 0
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """A small mistake put into a patch: the expression `old` on a line of the patched file becomes `new`."""
+
+    path: str
+    line: int
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} `{self.old}` → `{self.new}`"
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What was proved about the best attempt, and what was not. Test ids throughout.
 
     `changed`: number of nearby answers that its repairs change, without calls of repaired tests, and of all compared.
     `doubts`: why it is only plausible although all tests pass; empty: it is proved.
     `ran`: number of tests that the proof ran, and of all tests; None if it ran all.
+    `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small mistakes in the patch
+    that no test noticed.
     """
 
     flipped: tuple[str, ...] = ()
@@ -152,6 +181,8 @@ class Evidence:
     changed: tuple[int, int] | None = None
     doubts: tuple[str, ...] = ()
     ran: tuple[int, int] | None = None
+    executed: tuple[Executed, ...] = ()
+    survived: tuple[Mutation, ...] = ()
 
     @property
     def word(self) -> str:

@@ -2,7 +2,7 @@
 
 from coderefine.judge.admit import admit
 from coderefine.judge.change import changes, digest, digests, normal, parse
-from coderefine.judge.diff import Hunk, diff_size, hunks, pieces
+from coderefine.judge.diff import Hunk, diff_size, hunks, line_after, pieces
 from coderefine.judge.evidence import changed_statements, evidence, running, unrequested_changes
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
@@ -20,6 +20,7 @@ __all__ = [
     "digests",
     "evidence",
     "hunks",
+    "line_after",
     "listed",
     "lost",
     "mutants",

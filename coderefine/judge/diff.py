@@ -29,6 +29,17 @@ def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
             yield tag, i + head, j + head, k + head, m + head
 
 
+def line_after(line: int, before: bytes | None, after: bytes | None) -> int:
+    """Return the number in `after` of line `line` of `before`; for a replaced line, of the one in its place."""
+    moved = line
+    for _, i, j, k, m in opcodes(before, after):
+        if j < line:
+            moved = line + m - j
+        elif i < line:
+            moved = max(min(k + line - i, m), 1)
+    return moved
+
+
 def lines_of(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     """Return the numbers of (added, removed) lines."""
     steps = list(opcodes(before, after))

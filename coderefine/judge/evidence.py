@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import groupby
 
-from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Finding, Status
+from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Executed, Finding, Span, Status
 from coderefine.judge.change import PYTHON, Function, parse
 from coderefine.judge.diff import opcodes
 from coderefine.judge.score import PASSING, TESTS, collected, flipped, gone, lost
+
+NAMED = 20
+"""Maximum number of tests that are named for each patched line."""
 
 
 def evidence(
@@ -33,13 +38,19 @@ def evidence(
         case.status in (*PASSING, Status.SKIPPED) and id not in flaky and id not in broken and id in ran
         for id, case in baseline.cases.items()
     )
-    return Evidence(
+    found = Evidence(
         flipped=flipped(candidate, baseline, flaky),
         kept=kept,
         lost=tuple(id for id in baseline.cases if id in broken),
         flaky=tuple(sorted(flaky)),
-        covered=None if coverage is None else covered(candidate, originals, coverage),
         ran=(len(ran), len(candidate.cases)) if candidate.carried else None,
+    )
+    if coverage is None:
+        return found
+    return replace(
+        found,
+        covered=covered(candidate, originals, coverage),
+        executed=tuple(executed(candidate, originals, coverage)),
     )
 
 
@@ -52,6 +63,30 @@ def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage:
             total += 1
             done += any(line in ran for line in span)
     return done, total
+
+
+def executed(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> Iterator[Executed]:
+    """Yield the changed executable lines with the tests that run them; neighbours with the same tests are joined."""
+    for path, after in sorted(candidate.patch.files.items()):
+        spans = list(dict.fromkeys(changed_statements(path, originals.get(path), after)))
+        lines = {line for span in spans for line in span}
+        ran = {test: hit for test, files in coverage.items() if (hit := lines & files.get(path, frozenset()))}
+        for span, tests in _joined((span, tuple(_running(span, ran))) for span in spans):
+            named = [test for test in tests if test]
+            yield Executed(path, Span(span.start, span.stop - 1), tuple(named[:NAMED]), len(named), "" in tests)
+
+
+def _running(span: range, ran: Mapping[str, set[int]]) -> Iterator[str]:
+    return (test for test, lines in ran.items() if not lines.isdisjoint(span))
+
+
+def _joined(found: Iterable[tuple[range, tuple[str, ...]]]) -> Iterator[tuple[range, tuple[str, ...]]]:
+    """Join neighbouring spans that the same tests run."""
+    for tests, group in groupby(found, key=lambda pair: pair[1]):
+        spans = [span for span, _ in group]
+        starts = [0, *(place for place in range(1, len(spans)) if spans[place - 1].stop != spans[place].start)]
+        for first, stop in zip(starts, [*starts[1:], len(spans)], strict=True):
+            yield range(spans[first].start, spans[stop - 1].stop), tests
 
 
 def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[str, ...]:

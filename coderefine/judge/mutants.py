@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate
 
-from coderefine.core import Patch
+from coderefine.core import Mutation, Patch
 from coderefine.judge.change import nodes, parse
 from coderefine.judge.evidence import changed_statements
 from coderefine.source import syntax
@@ -20,8 +21,13 @@ BINARY: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Mod: ast.Mult,
 }  # fmt: skip
 
-Mutant = Mapping[str, bytes]
-"""Whole new content of the one file that is mutated."""
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A patch with one small mistake. `files`: whole new content of the one file that is mutated."""
+
+    mutation: Mutation
+    files: Mapping[str, bytes]
 
 
 def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | None = None) -> Iterator[Mutant]:
@@ -37,7 +43,7 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
     for path, after, node, twin in found[::step]:
         text = _replaced(after, node, twin)
         if syntax(text) is not None:  # it does not parse where the offsets of `node` mislead
-            yield {path: text}
+            yield Mutant(Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin)), {path: text})
 
 
 def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:

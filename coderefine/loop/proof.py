@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Evidence, Patch, Verdict, View
+from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, Verdict, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
@@ -41,9 +41,15 @@ def prove(state: State) -> Attempt:
             found = state.show(proved)
             held = filter(None, (state.held.get(proved.number),))
             notes = (*found.notes, *held, *_unasked(state, proved))
-            measured = _strength(state, state.repair(proved), found)
-            changed = found.changed or measured.changed
-            found = replace(found, strength=measured.noticed, changed=changed, notes=notes)
+            repair = state.repair(proved)
+            measured = _strength(state, repair, found)
+            found = replace(
+                found,
+                strength=measured.noticed,
+                changed=found.changed or measured.changed,
+                notes=notes,
+                survived=tuple(_moved(one, repair.patch, proved.patch) for one in measured.survived),
+            )
             if why := "" if state.parts.accept_plausible else weak(state, found):
                 offer_whole(state, proved, why)
                 continue
@@ -51,6 +57,12 @@ def prove(state: State) -> Attempt:
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline
+
+
+def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
+    """Return `mutation` of the patch `before` with the number that its line has in the patch `after`."""
+    texts = (patch.files.get(mutation.path) for patch in (before, after))
+    return replace(mutation, line=judge.line_after(mutation.line, *texts))
 
 
 def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Attempt, Freedom, Views
+from coderefine.core import Attempt, Freedom, Mutation, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Plan
+from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 
 MOST = 12
@@ -24,14 +24,15 @@ OBSERVING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Two pairs of numbers (None: not measured).
+    """Two pairs of numbers (None: not measured), and what the tests did not notice.
 
     `noticed`: mutants that the tests kill, and all judged ones. `changed`: nearby answers that the patch changes, and
-    all compared ones, both without the calls of repaired tests.
+    all compared ones, both without the calls of repaired tests. `survived`: the mutants that no test kills.
     """
 
     noticed: tuple[int, int] | None = None
     changed: tuple[int, int] | None = None
+    survived: tuple[Mutation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,18 @@ class Strength:
             within=until - time.monotonic(),
         ) as pool:
             pool.observe((), running, OBSERVING * (until - time.monotonic()))
-            candidates = (Candidate(number, files) for number, files in enumerate(wrong) if time.monotonic() < until)
+            candidates = (Candidate(number, one.files) for number, one in enumerate(wrong) if time.monotonic() < until)
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit)))
             changed = _changed(pool, originals, running, repaired)
-        return Measured((sum(not one.plausible for one in judged), len(judged)) if judged else None, changed)
+        if not judged:
+            return Measured(changed=changed)
+        survived = _survived(wrong, judged)
+        return Measured((len(judged) - len(survived), len(judged)), changed, survived)
+
+
+def _survived(wrong: Sequence[judge.Mutant], judged: Iterable[Judged]) -> tuple[Mutation, ...]:
+    """Return the mutants that no test kills."""
+    return tuple(wrong[number].mutation for number in sorted(one.candidate.number for one in judged if one.plausible))
 
 
 def _changed(

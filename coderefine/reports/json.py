@@ -139,6 +139,18 @@ def _evidence(proof: Evidence) -> dict[str, object]:
         "changed": _fraction(proof.changed),
         "doubts": list(proof.doubts),
         "ran": _fraction(proof.ran),
+        "executed": [
+            {
+                "path": one.path,
+                "first": one.span.first,
+                "last": one.span.last,
+                "tests": list(one.tests),
+                "count": one.count,
+                "imported": one.imported,
+            }
+            for one in proof.executed
+        ],
+        "survived": [{"path": one.path, "line": one.line, "old": one.old, "new": one.new} for one in proof.survived],
     }
 
 

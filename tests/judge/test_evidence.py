@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from coderefine.core import Attempt, Check, Patch
 from coderefine.judge import changed_statements, diff_size, evidence
-from coderefine.judge.diff import lines_of
+from coderefine.judge.diff import line_after, lines_of
+from coderefine.judge.evidence import NAMED
 from tests.support.judging import attempt
 
 F, P, S, E, X = "failed", "passed", "skipped", "error", "xfailed"
@@ -44,6 +45,17 @@ def test_patched_lines_are_covered_by_statement() -> None:
     lines = {"t": {"app/core.py": frozenset({2, 6, 9})}, "": {"app/core.py": frozenset({1})}}
     shown = evidence(covering(lines, new), attempt({}, number=0), originals={"app/core.py": OLD})
     assert shown.covered == (5, 6)
+
+
+def test_patched_lines_name_the_tests_that_ran_them() -> None:
+    new = b"LIMIT = 9\n\n\ndef f(a):\n    b = a + 1\n    if b > LIMIT:\n        return 9\n    return b\n"
+    many = [f"t{number}" for number in range(NAMED + 3)]
+    lines = {name: {"app/core.py": frozenset({5, 6, 8})} for name in many}
+    lines[""] = {"app/core.py": frozenset({1, 4})}
+    found = evidence(covering(lines, new), attempt({}, number=0), originals={"app/core.py": OLD}).executed
+    shown = [(str(one.span), one.count, one.imported) for one in found]
+    assert shown == [("1", 0, True), ("5-6", len(many), False), ("7", 0, False)]
+    assert found[1].tests == tuple(many[:NAMED])
 
 
 def test_a_patch_that_only_deletes_has_no_lines_to_cover() -> None:
@@ -91,3 +103,18 @@ def test_size_is_symmetric_and_zero_only_for_equals(one: bytes, two: bytes) -> N
 
 
 LONG = "breaks " + "tests/a/very/long/path/test_module.py::test_with_a_name_that_does_not_end " * 4
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "expected"),
+    [
+        (b"a\nb\nc\n", b"b\nc\n", 3, 2),
+        (b"a\nb\n", b"x\ny\na\nb\n", 2, 4),
+        (b"a\nb\nc\n", b"a\nB\nc\n", 2, 2),
+        (b"a\nb\nc\n", b"a\nc\n", 2, 1),
+        (b"a\nb\n", b"a\nb\nc\n", 1, 1),
+    ],
+    ids=["line above deleted", "lines above inserted", "replaced", "deleted", "inserted below"],
+)
+def test_a_line_keeps_its_place_in_a_changed_file(before: bytes, after: bytes, line: int, expected: int) -> None:
+    assert line_after(line, before, after) == expected

@@ -13,7 +13,7 @@ OLD = b"def f(x, y):\n    a = x + 1\n    return a > y\n"
 
 
 def texts(new: bytes, old: bytes = OLD) -> list[str]:
-    return [one["m.py"].decode() for one in mutants(Patch({"m.py": new}), {"m.py": old})]
+    return [one.files["m.py"].decode() for one in mutants(Patch({"m.py": new}), {"m.py": old})]
 
 
 def test_only_changed_lines_are_mutated() -> None:

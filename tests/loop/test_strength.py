@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Ask, Attempt, Patch
+from coderefine.core import Ask, Attempt, Mutation, Patch
 from coderefine.critics.pytest import Pytest
 from coderefine.loop.critique import critique
 from coderefine.loop.strength import Measured, Strength
@@ -39,11 +39,13 @@ def measured(top: Path, repaired: tuple[str, ...] = ()) -> Measured:
 
 @pytest.mark.parametrize(("tests", "all_noticed"), [(STRONG, True), (WEAK, False)])
 def test_strong_tests_notice_every_wrong_version(tmp_path: Path, tests: str, *, all_noticed: bool) -> None:
-    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": tests})).noticed
-    assert found is not None
-    noticed, judged = found
+    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": tests}))
+    assert found.noticed is not None
+    noticed, judged = found.noticed
     assert judged >= 3
     assert (noticed == judged) is all_noticed
+    assert len(found.survived) == judged - noticed
+    assert (Mutation("bar.py", 2, "age >= 18", "age > 18") in found.survived) is not all_noticed
 
 
 def test_without_tests_nothing_is_claimed(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from coderefine.core import (
@@ -10,7 +12,9 @@ from coderefine.core import (
     Check,
     Cost,
     Evidence,
+    Executed,
     Finding,
+    Mutation,
     Outcome,
     Patch,
     Severity,
@@ -62,6 +66,8 @@ def outcome(checks: tuple[Check, ...]) -> Outcome:
     mended = Patch({"src/cart.py": b"x = 2\n", "src/odd.py": b"\xff"}, "search", "src/cart.py:41 `>` → `>=`")
     best = Attempt(3, mended, (tests(0, 44), lint(MUTABLE)), cost=Cost(seconds=1.9))
     proof = Evidence(("t1", "t2", "t3"), 41, (), (), (2, 2), (7, 8), "overlay", (Patch({}, "search", "`<` → `<=`"),))
+    ran, left = Executed("src/cart.py", Span(1, 1), ("t1", "t2"), 2), Mutation("src/cart.py", 1, "2", "3")
+    proof = replace(proof, executed=(ran,), survived=(left,))
     return Outcome(
         best,
         baseline,

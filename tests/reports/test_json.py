@@ -66,6 +66,8 @@ def test_an_outcome(valid: Validate, outcome: Outcome) -> None:
         {"path": "src/odd.py", "base64": "/w=="},
     ]
     assert loaded["evidence"]["covered"] == {"done": 2, "total": 2}
+    assert loaded["evidence"]["executed"][0]["tests"] == ["t1", "t2"]
+    assert loaded["evidence"]["survived"] == [{"path": "src/cart.py", "line": 1, "old": "2", "new": "3"}]
     assert [attempt["ok"] for attempt in loaded["attempts"]] == [True, True, False, True]
     assert loaded["attempts"][2]["reason"] == "protected"
     assert loaded["baseline"]["tests"] == {"failed": 3, "passed": 41}
