@@ -33,8 +33,8 @@ HOOKS = {
 """Slow hooks that format the patched file, stage that, and drop our trailers from the message."""
 HOOKS_TAKE = 1.2
 """Seconds, with what git does between them."""
-GRACE = 1.5
-"""Seconds after which no process of a killed run may be alive."""
+GRACE = 10.0
+"""Seconds after which no process of a killed run may be alive; git ends a commit with its hooks, also on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
