@@ -138,12 +138,16 @@ def _test_runs(state: State) -> End | None:
 
 def _only_default_gates(state: State) -> End | None:
     """Return a reason to stop if only findings are left that nobody asked to repair (see `State.aside`)."""
-    if not state.aside or state.wanted:
-        return None
+    return None if state.wanted else (Stop.NO_PROGRESS, _left_aside(state))
+
+
+def _left_aside(state: State) -> str:
+    """Say which findings are left because nobody asked for their gate; "" if there are none."""
     counts = Counter(finding.critic for finding in state.left(state.best))
-    left = " and ".join(f"{counts[name]} findings of {name}" for name in sorted(state.aside) if counts[name])
-    why = f"{left} are left, which this project does not configure; to repair them too, run `fix` once the tests pass"
-    return Stop.NO_PROGRESS, why
+    left = " and ".join(f"{counts[name]} of {name}" for name in sorted(state.aside) if counts[name])
+    return (
+        f"not repaired while tests fail, because it is not configured: {left}; `fix` again repairs them" if left else ""
+    )
 
 
 LIMITS: tuple[Callable[[State], End | None], ...] = (_only_default_gates, _iterations, _seconds, _test_runs)
@@ -156,7 +160,7 @@ def _gave_up(state: State, ladder: Ladder) -> End:
         return Stop.UNFIXABLE, _no_idea(state, ladder)
     if any("seen before" in attempt.verdict.reason for attempt in state.attempts[-2:]):
         return Stop.CYCLE, "the proposals repeat themselves"
-    return Stop.NO_PROGRESS, f"nothing further from {', '.join(ladder.names)}"
+    return Stop.NO_PROGRESS, _left_aside(state) or f"nothing further from {', '.join(ladder.names)}"
 
 
 def _no_idea(state: State, ladder: Ladder) -> str:

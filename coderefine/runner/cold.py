@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,8 @@ PASSED = 0
 NO_TESTS = 5
 USAGE = 4
 INTERNAL = 3
+INSIDE = "INTERNALERROR> "
+"""Prefix of the lines of such an error's traceback."""
 
 
 def run_tests(  # noqa: PLR0917
@@ -270,7 +273,7 @@ def _shorter(limits: ProcessLimits, results: RunResults, hung: str) -> ProcessLi
 def _check_exit_code(results: RunResults, ended: Ended) -> None:
     """Raise CriticError if pytest's exit code contradicts the received results."""
     if results.code == INTERNAL:
-        raise CriticError(f"pytest failed inside: {_line(ended.stdout + ended.stderr, 'INTERNALERROR>')}")
+        raise CriticError(f"pytest failed inside: {_exception(ended.stdout + ended.stderr)}")
     if not results.broken:
         _collected(results, ended)
     if results.left and not results.stopped:
@@ -328,6 +331,13 @@ def _line(text: str, mark: str) -> str:
         return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")
     line = found[-1]
     return line[line.index(mark) + len(mark) :].strip() or line.strip()
+
+
+def _exception(text: str) -> str:
+    """Return the line with the name of the exception in pytest's own traceback; its message may have more lines."""
+    lines = [line.partition(INSIDE)[2] for line in text.splitlines() if INSIDE in line]
+    named = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Warning)\b", line)]
+    return (named or lines or ["it printed nothing"])[-1]
 
 
 def _refusal(text: str) -> str:

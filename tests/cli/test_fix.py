@@ -246,7 +246,7 @@ def test_lint_that_nobody_asked_for_stays_out_of_the_repair_of_a_test(tmp_path: 
     first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
     assert first.code == 1, first
     assert git(top, "diff", "--name-only").split() == ["order.py"]
-    assert "24 findings of ruff are left" in first.out, first.out
+    assert "not configured: 24 of ruff; `fix` again" in first.out, first.out
     second = coderefine("fix", *OFFLINE, cwd=top)
     assert second.code == 0, second
     assert len(git(top, "diff", "--name-only").split()) == 13

@@ -432,6 +432,10 @@ def test_forged_results_are_refused(cold: Cold) -> None:
             ({"pytest.ini": "pytest\n"}, "pytest.ini"),
             ({"conftest.py": "import os; os._exit(0)\n"}, r"crashed before it had collected the tests \(exit code 0\)"),
             ({"conftest.py": "def pytest_collection_modifyitems(): 1 / 0\n"}, "ZeroDivisionError"),
+            (
+                {"conftest.py": "def pytest_collection_modifyitems(): raise ValueError('x\\nb')\n"},
+                "inside: ValueError: x",
+            ),
             ({"conftest.py": "def pytest_sessionstart(): import os; os._exit(0)\n"}, "crashed before"),
             ({"conftest.py": "def pytest_sessionfinish(): import os; os._exit(0)\n"}, "crashed after the last test"),
             ({"conftest.py": "import pytest\ndef pytest_collection_finish(): pytest.exit('x', returncode=0)\n"}, "x"),

@@ -34,7 +34,7 @@ HOOKS = {
 HOOKS_TAKE = 1.2
 """Seconds, with what git does between them."""
 GRACE = 10.0
-"""Seconds after which no process of a killed run may be alive; git ends a commit with its hooks, also on a busy machine."""
+"""Seconds after which no process of a killed run may be alive; git takes longer on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
