@@ -16,25 +16,28 @@ __all__ = [
     "Event",
     "Finding",
     "Outcome",
+    "Proof",
     "Severity",
     "Span",
     "Stop",
     "Task",
     "acheck",
+    "aprove",
     "arefine",
     "check",
+    "prove",
     "refine",
     "watch",
 ]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coderefine.api import acheck, arefine, check, refine, watch
-    from coderefine.core import Attempt, Check, Event, Finding, Outcome, Severity, Span, Stop, Task
+    from coderefine.api import acheck, aprove, arefine, check, prove, refine, watch
+    from coderefine.core import Attempt, Check, Event, Finding, Outcome, Proof, Severity, Span, Stop, Task
     from coderefine.errors import CoderefineError
 
 _HOMES = {
-    **dict.fromkeys(("acheck", "arefine", "check", "refine", "watch"), "coderefine.api"),
+    **dict.fromkeys(("acheck", "aprove", "arefine", "check", "prove", "refine", "watch"), "coderefine.api"),
     "CoderefineError": "coderefine.errors",
 }
 

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from coderefine.app import engine
 from coderefine.app.history import name_of
 from coderefine.app.project import Project, find_project
+from coderefine.app.prove import Source
+from coderefine.app.prove import prove as prove_patch
 from coderefine.app.request import Destination, Request
 from coderefine.app.run import UNRECORDED, run, run_unrecorded
 from coderefine.config import typed
-from coderefine.core import Check, Event, Listen, Outcome, Task
+from coderefine.core import Check, Event, Listen, Outcome, Proof, Task
 from coderefine.errors import ConfigError
 
 if sys.version_info >= (3, 11):
@@ -124,6 +126,34 @@ def refine(
     return run(project, request, lambda _result: None).outcome
 
 
+def prove(
+    patch: Where | bytes | None = None,
+    *,
+    staged: bool = False,
+    write: bool = False,
+    listen: Listen = _ignore,
+    cwd: Where = ".",
+    **settings: Unpack[Settings],
+) -> Proof:
+    """Judge a patch that somebody made by every rule that coderefine's own patches pass, and return the proof.
+
+    `patch`: a diff or mails of `git format-patch`, as bytes or as text of several lines; or the path of a file with
+    one, a commit, a range `A..B`, a branch (all that HEAD lacks of it). Without it what is `staged`, or else all
+    uncommitted changes. Nothing is written unless `write`, and unless `proof.verdict` is positive; every run is
+    recorded, and taken back by `coderefine undo`.
+    Raises UsageError where there is no patch or it does not apply, and what `refine` raises; KeyboardInterrupt where
+    the run was interrupted.
+    """
+    text = patch if patch is None or isinstance(patch, bytes) else str(patch)
+    recorded = {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
+    request = Request(("prove()",), recorded, Destination(diff=not write), model=False, again="prove()")
+    where = Path(cwd).absolute()
+    proof = prove_patch(Source(text, staged), request, listen, lambda _result: None, cwd=where).outcome.proof
+    if proof is None:
+        raise KeyboardInterrupt
+    return proof
+
+
 async def acheck(
     *paths: Where,
     task: Task | str | None = None,
@@ -146,6 +176,21 @@ async def arefine(
     """`refine` without blocking the event loop; `listen` is called in it. Cancelled, the run ends as if interrupted."""
     return await _in_thread(
         lambda tell: refine(*paths, task=task, write=write, listen=tell, cwd=cwd, **settings), listen
+    )
+
+
+async def aprove(
+    patch: Where | bytes | None = None,
+    *,
+    staged: bool = False,
+    write: bool = False,
+    listen: Listen = _ignore,
+    cwd: Where = ".",
+    **settings: Unpack[Settings],
+) -> Proof:
+    """`prove` without blocking the event loop; `listen` is called in it. Cancelled, the run ends as if interrupted."""
+    return await _in_thread(
+        lambda tell: prove(patch, staged=staged, write=write, listen=tell, cwd=cwd, **settings), listen
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 PREFIX = "coderefine-"
 DAY = 86_400.0
-AGES: Mapping[str, float] = {"view": 30.0, "git": DAY, "merge": DAY, "message": DAY, "replay": DAY}
+AGES: Mapping[str, float] = {"view": 30.0, "git": DAY, "merge": DAY, "message": DAY, "mail": DAY, "replay": DAY}
 """Age in seconds from which on a folder of this kind counts as abandoned if its lock is free.
 
 A new view may not have its lock yet; a commit with its hooks may outlive the run that started it and held the lock.

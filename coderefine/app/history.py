@@ -68,8 +68,8 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
     record = meta.config
     if stop := _stop(journal):
         raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")
-    if picked := record.get("picked"):
-        raise JournalError(f"run {journal.run} was to write a picked patch: pick it again (coderefine pick {picked} N)")
+    if again := record.get("again"):
+        raise JournalError(f"run {journal.run} was about a given patch, and cannot be resumed: run `{again}` again")
     if meta.head != repository.head().sha:
         raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
     settings = _settings(journal, record["flags"])

@@ -80,18 +80,18 @@ class Destination:
 class Request:
     """What the user asked for, in a form that can be recorded and resumed.
 
-    `settings`: configuration keys of the command line. `model`: whether one may be asked. `picked`: the run that
-    offered the patch.
+    `settings`: configuration keys of the command line. `model`: whether one may be asked. `again`: the command
+    that has to be given again, for a run that cannot be resumed.
     """
 
     argv: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     destination: Destination = field(default_factory=Destination)
     model: bool = True
-    picked: str = ""
+    again: str = ""
 
     @property
     def record(self) -> Mapping[str, object]:
         flags = {key: masked(value) if isinstance(value, str) else value for key, value in self.settings.items()}
-        picked = {"picked": self.picked} if self.picked else {}
-        return {"flags": flags, "delivery": asdict(self.destination), "model": self.model, **picked}
+        again = {"again": self.again} if self.again else {}
+        return {"flags": flags, "delivery": asdict(self.destination), "model": self.model, **again}

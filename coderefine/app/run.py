@@ -85,11 +85,13 @@ def run(
     proposers: Sequence[Proposer] | None = None,
     earlier: Journal | None = None,
     show: Show | None = None,
+    loop: Callable[[Parts], Outcome] = refine,
 ) -> RunResult:
     """Run the loop on `project`, publish its result, report it and return it.
 
     `publish` and `under` (where the tree to prove differs from the working tree) are those of the request's destination
     unless given; for `views`, `proposers` and `show` see `open_loop`. `earlier`: the run to resume.
+    `loop`: what makes the outcome.
     Raises PublishError, after the report, when the tree changed meanwhile.
     """
     place, destination = project.place, request.destination
@@ -106,7 +108,7 @@ def run(
                 raise PublishError(f"{recovered}, so the tree is not what was looked at: run again")
             project.listen(Event("note", recovered))
         journal = earlier or _new_journal(repository, project, request)
-        with _end_recorded(journal):
+        with _end_recorded(journal, request):
             originals = Originals(place.top)
             if under is None:
                 under = _committed(project, destination, repository)
@@ -116,11 +118,12 @@ def run(
             with open_loop(
                 project, journal, originals, under, model=request.model, show=show, views=views, proposers=proposers
             ) as parts:
-                outcome = refine(parts)
+                outcome = loop(parts)
                 journal.finish(outcome)
-                result = _published(outcome, parts, snapshot, publish or _publisher(project, destination))
+                go_on = _how_to_go_on(journal, request)
+                result = _published(outcome, parts, snapshot, publish or _publisher(project, destination), go_on)
             prune(repository)
-    with _end_recorded(journal):
+    with _end_recorded(journal, request):
         report(result)
     if result.published.refused:
         raise result.published.refused
@@ -150,7 +153,7 @@ def _new_journal(repository: Repository, project: Project, request: Request) -> 
 
 
 @contextmanager
-def _end_recorded(journal: Journal) -> Iterator[None]:
+def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
     """On an interrupt, say what became of the patch and how to go on; record an error as the end of the run."""
     try:
         yield
@@ -158,11 +161,15 @@ def _end_recorded(journal: Journal) -> Iterator[None]:
         if journal.publication():
             line = f"interrupted after the patch was written; undo: coderefine undo {journal.run}"
         else:
-            line = f"interrupted; nothing was written; coderefine resume {journal.run} goes on"
+            line = f"interrupted; nothing was written; {_how_to_go_on(journal, request)}"
         raise KeyboardInterrupt(line) from None
     except CoderefineError as error:
         journal.failed(str(error))
         raise
+
+
+def _how_to_go_on(journal: Journal, request: Request) -> str:
+    return f"run `{request.again}` again" if request.again else f"coderefine resume {journal.run} goes on"
 
 
 def _committed(project: Project, destination: Destination, repository: Repository) -> Contents:
@@ -184,8 +191,8 @@ def _note_protected_benchmarks(project: Project) -> None:
             project.listen(Event("note", f"{name} {why}"))
 
 
-def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish) -> RunResult:
-    """Publish the patch and return the end of the run.
+def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, go_on: str) -> RunResult:
+    """Publish the patch and return the end of the run; `go_on`: what to do after an interrupt.
 
     Nothing is published where no attempt is better than the start, or after an interrupt. Drafted tests are published
     with the patch, but not recorded as part of it, because they are not proved.
@@ -193,9 +200,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     journal, best = snapshot.journal, outcome.best
     interrupted = outcome.stop is Stop.INTERRUPTED
     if not best.number:
-        line = (
-            f"nothing; coderefine resume {journal.run} goes on" if interrupted else _how_to_pick(outcome, journal.run)
-        )
+        line = f"nothing; {go_on}" if interrupted else _how_to_pick(outcome, journal.run)
         return RunResult(outcome, journal.run, Published(line), snapshot=snapshot)
     files = dict(best.patch.files)
     before = {path: snapshot.judged(path) for path in files}
@@ -204,8 +209,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     whole = replace(outcome, best=replace(best, patch=replace(best.patch, files=files)))
     diff = Diff(snapshot).text(whole)
     if interrupted:
-        line = f"nothing; the best patch so far is kept: coderefine resume {journal.run} goes on with it"
-        published = Published(line)
+        published = Published(f"nothing; the best patch so far is kept: {go_on}")
     else:
         published = publish(Proved(whole, diff, parts, snapshot))
     written = journal.publication() is not None

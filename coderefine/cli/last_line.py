@@ -67,6 +67,13 @@ def suggested(outcome: Outcome, head: str) -> str:
     return f"{head[:10]}: {failed}; with the patch {ending(outcome)}"
 
 
+def proof_exit_code(outcome: Outcome) -> int:
+    """Return 0 when a given patch is proved."""
+    if outcome.stop in (Stop.ENVIRONMENT, Stop.INTERRUPTED):
+        return exit_code(outcome)
+    return 0 if outcome.proof and outcome.proof.verdict else 1
+
+
 def exit_code(outcome: Outcome) -> int:
     """Return 0 when no finding is left, in the tree or with the published patch."""
     return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)

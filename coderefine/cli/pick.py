@@ -44,8 +44,10 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
             raise UsageError(f"run {journal.run} offered {len(found)} patches: pick 1 to {len(found)}")
         why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
         argv = ("pick", run, str(number))
-        picked = Request(argv, settings, asked.destination, model=False, picked=journal.run)
-        return run_and_report(project, picked, display, proposers=(Given(chosen.alternative, why),))
+        picked = Request(
+            argv, settings, asked.destination, model=False, again=f"coderefine pick {journal.run} {number}"
+        )
+        return run_and_report(project, picked, display, proposers=(Given(chosen.alternative, "pick", why),))
 
 
 def _print_agreed(agreed: Sequence[Choice], that: str) -> None:

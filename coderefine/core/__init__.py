@@ -26,6 +26,7 @@ from coderefine.core.outcomes import (
     Listen,
     Mutation,
     Outcome,
+    Proof,
     Stop,
     Verdict,
 )
@@ -66,6 +67,7 @@ __all__ = [
     "Offer",
     "Outcome",
     "Patch",
+    "Proof",
     "Proposals",
     "Proposer",
     "Publisher",

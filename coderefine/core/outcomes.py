@@ -198,12 +198,37 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """The verdict on a given patch (`coderefine prove`), and what it rests on.
+
+    `patch`: the patch, tests and configuration included. `evidence`: what was measured, also where it is not proved;
+    without the patch's code, but with its tests, the `flipped` ones failed. `weakened`: tests that the patch deletes,
+    skips or changes instead of only adding to them, and how. `rests`: those of `flipped` that the patch adds or
+    changes. `added`: tests that it adds and that pass without its code, too. `findings`: new ones. `unjudged`: what
+    could not be judged, and why. `worse`: whether anything gets worse; False for a patch that nothing shows to help.
+    `needed`: the smallest part that is still proved (None: not asked for); `spare`: what the rest changes.
+    """
+
+    verdict: Verdict
+    patch: Patch
+    evidence: Evidence = Evidence()
+    weakened: tuple[str, ...] = ()
+    rests: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    unjudged: tuple[str, ...] = ()
+    worse: bool = True
+    needed: Patch | None = None
+    spare: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left.
 
     `suite_runs`: time of all cold test runs, in units of one run of the whole suite. `first_candidate`: seconds
     from the start of the offline search to its first judged candidate. `offers`: plausible patches that were not
-    applied.
+    applied. `proof`: the verdict on a given patch; None for a run that looked for one.
     """
 
     best: Attempt
@@ -217,6 +242,7 @@ class Outcome:
     suite_runs: float | None = None
     first_candidate: float | None = None
     offers: tuple[Offer, ...] = ()
+    proof: Proof | None = None
 
     @property
     def clean(self) -> bool:

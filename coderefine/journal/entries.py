@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from coderefine.core import Check, Cost, Evidence, Finding, Offer, Stop
+from coderefine.core import Check, Cost, Evidence, Finding, Offer, Proof, Stop
 from coderefine.errors import JournalError
 
 Json = Any
@@ -51,6 +51,7 @@ class Ending:
     remaining: tuple[Finding, ...] = ()
     cost: Cost = Cost()
     offers: tuple[Offer, ...] = ()
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,7 @@ class Journal:
             outcome.remaining,
             outcome.cost,
             outcome.offers,
+            outcome.proof,
         )
         self._add("outcome", encode(ending, self._blobs.keep))
 
@@ -190,6 +191,7 @@ class Journal:
             attempts,
             ending.cost,
             offers=ending.offers,
+            proof=ending.proof,
         )
 
     def publishing(self, publication: Publication) -> None:

@@ -2,23 +2,28 @@
 
 from coderefine.judge.admit import admit
 from coderefine.judge.change import changes, digest, digests, normal, parse
+from coderefine.judge.changed_tests import changed_tests, dodged_tests
 from coderefine.judge.diff import Hunk, diff_size, hunks, line_after, pieces
 from coderefine.judge.evidence import changed_statements, evidence, running, unrequested_changes
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
-from coderefine.judge.publishable import publishable
-from coderefine.judge.score import listed, lost, score, weigh
+from coderefine.judge.publishable import publishable, worse
+from coderefine.judge.score import collected, gone, listed, lost, remarks, score, weigh
 
 __all__ = [
     "Hunk",
     "Mutant",
     "admit",
     "changed_statements",
+    "changed_tests",
     "changes",
+    "collected",
     "diff_size",
     "digest",
     "digests",
+    "dodged_tests",
     "evidence",
+    "gone",
     "hunks",
     "line_after",
     "listed",
@@ -29,8 +34,10 @@ __all__ = [
     "parse",
     "pieces",
     "publishable",
+    "remarks",
     "running",
     "score",
     "unrequested_changes",
     "weigh",
+    "worse",
 ]

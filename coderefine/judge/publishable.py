@@ -43,6 +43,11 @@ def publishable(
     return Verdict(ok=True, reason=", ".join(better))
 
 
+def worse(candidate: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> str:
+    """Return the first reason against publication besides that nothing is better; "" if there is none."""
+    return next(_objections(candidate, baseline, flaky, ()), "")
+
+
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in {*before, *after} if before.get(path) != after.get(path)))
 

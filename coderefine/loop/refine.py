@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Cost, Freedom, Offer, Outcome, Patch, Stop
+from coderefine.core import Ask, Attempt, Check, Cost, Freedom, Offer, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
 from coderefine.loop.advice import content
 from coderefine.loop.critique import critique
@@ -32,8 +32,11 @@ def refine(parts: Parts) -> Outcome:
     Raises CriticError if the *baseline* cannot be judged. Ctrl-C ends the run with Stop.INTERRUPTED and the
     best attempt that passed every check so far.
     """
-    state = State(parts)
-    _judge_baseline(state)
+    return go_on(judge_start(parts))
+
+
+def go_on(state: State) -> Outcome:
+    """Refine from the judged baseline of `state` on; see `refine`."""
     try:
         stop, why = _climb(state)
         if stop is not Stop.INTERRUPTED:
@@ -48,31 +51,40 @@ def refine(parts: Parts) -> Outcome:
         state.confirmation.close()
 
 
-def _judge_baseline(state: State) -> None:
+def judge_start(parts: Parts) -> State:
+    """Judge the tree as it is, and return the state of a run that begins with it. Raises CriticError."""
+    state = State(parts)
     state.say("stage", "checks")
-    ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECTED)
-    checks = critique(state.parts.views, state.parts.critics, Patch(), ask, look=state.name_view)
-    state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
-    suite = tests(state.best)
-    if suite and (cost := announcement(suite.seconds, fast=state.parts.fast is not None)):
+    ask = Ask(parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECTED)
+    checks = critique(parts.views, parts.critics, Patch(), ask, look=state.name_view)
+    suite = next((check for check in checks if check.cases), None)
+    if suite and (cost := announcement(suite.seconds, fast=parts.fast is not None)):
         state.say("note", cost)
     state.freedom = Freedom(needs=suite.needs) if suite else state.freedom
-    if suite and suite.failing and state.parts.proposers:
+    begin(state, checks, ask)
+    return state
+
+
+def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
+    """Make `checks` the baseline of `state`, and run its failing tests again."""
+    state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
+    suite = tests(state.best)
+    if suite and suite.failing and (state.parts.proposers or state.parts.given):
         state.say("stage", f"failing tests once more, watched ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
         again = rerun_failing(state.parts.views, critic, suite, ask)
-        state.flaky, state.freedom = again.flaky, again.freedom
+        state.flaky, state.freedom = state.flaky | again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
         state.steady, state.absent = again.steady, again.absent
     state.keep(state.best)
-    if state.parts.proposers:
+    if state.parts.proposers and not state.parts.given:
         announce(state)
 
 
 def _climb(state: State) -> End:
     ladder = Ladder(state.parts.proposers, state.parts.views)
     try:
-        while not content(state):
+        while state.parts.given or not content(state):
             if limit := _limit(state):
                 return limit
             began = time.monotonic()

@@ -40,7 +40,7 @@ from coderefine.core import (
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Keeper
 from coderefine.loop.confirmation import Confirmation
-from coderefine.loop.fast_proof import WHOLE, ChosenTests, FastProof
+from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.strength import Strength
 
@@ -88,6 +88,7 @@ class Parts:
     `accept_plausible`: apply the first plausible repair; otherwise it is only offered.
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
     neither the user nor the project configures them.
+    `given`: the proposer gives one patch to judge, which is tried even if nothing is left to repair.
     """
 
     views: Views
@@ -110,8 +111,9 @@ class Parts:
     advice: Sequence[Critic] = ()
     task: Task = FIX
     accept_plausible: bool = False
-    fast: FastProof | None = None
+    fast: Selector | None = None
     default: frozenset[str] = frozenset()
+    given: bool = False
 
 
 @dataclass(slots=True)

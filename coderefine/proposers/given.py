@@ -1,4 +1,4 @@
-"""Proposes one patch that a person picked among the plausible ones of an earlier run."""
+"""Proposes one patch that is given: picked among the plausible ones of an earlier run, or made by somebody else."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Situatio
 
 
 class Given:
-    """`why`: how the patch came to be picked; its evidence says so, because tests alone did not decide."""
+    """`name`: the origin of the patch. `doubt`: why tests alone did not decide ("": they do); its evidence says so."""
 
-    name = "pick"
-
-    def __init__(self, alternative: Alternative, why: str) -> None:
-        self._patch = replace(alternative.patch, origin=self.name)
+    def __init__(self, alternative: Alternative, name: str, doubt: str = "") -> None:
+        self.name = name
+        self._patch = replace(alternative.patch, origin=name)
         self.changed = alternative.changed
-        self.offer: Offer | None = Offer((replace(alternative, patch=self._patch),), why=why)
+        self.offer = Offer((replace(alternative, patch=self._patch),), why=doubt) if doubt else None
         self.alternatives: tuple[Patch, ...] = ()
         self.proposed: Patch | None = None
         self.first_candidate: float | None = None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine import __version__
-from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding, Offer, Outcome, Patch
+from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding, Offer, Outcome, Patch, Proof
 
 VERSION = 1
 
@@ -46,6 +46,7 @@ def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str
         suite_runs=None if end.suite_runs is None else round(end.suite_runs, 2),
         first_candidate=None if end.first_candidate is None else round(end.first_candidate, 2),
         wrote=list(wrote),
+        proof=_proof(end.proof) if end.proof else None,
     )
 
 
@@ -151,6 +152,23 @@ def _evidence(proof: Evidence) -> dict[str, object]:
             for one in proof.executed
         ],
         "survived": [{"path": one.path, "line": one.line, "old": one.old, "new": one.new} for one in proof.survived],
+    }
+
+
+def _proof(proof: Proof) -> dict[str, object]:
+    return {
+        "proved": proof.verdict.ok,
+        "reason": proof.verdict.reason,
+        "worse": proof.worse,
+        "patch": _patch(proof.patch),
+        "evidence": _evidence(proof.evidence),
+        "weakened": list(proof.weakened),
+        "rests": list(proof.rests),
+        "added": list(proof.added),
+        "findings": [_finding(finding) for finding in proof.findings],
+        "unjudged": list(proof.unjudged),
+        "needed": None if proof.needed is None else _patch(proof.needed),
+        "spare": list(proof.spare),
     }
 
 

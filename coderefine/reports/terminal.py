@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from coderefine.core import EMPTY, Check, Finding, Outcome, Severity
+from coderefine.reports.proofs import proof_rows
 from coderefine.reports.rows import Row, advice, checks_row, headline, notes, outcome_rows
 
 SHOWN = 50
@@ -41,7 +42,8 @@ def outcome(
     `wrote` are the publishers' lines, `diff` is a unified diff to print first, `decided` replaces the last line.
     `before`: what the patched files held at the start.
     """
-    report = _drawn(list(outcome_rows(end, wrote, decided, before)), coloured=coloured, width=width)
+    rows = proof_rows(end, end.proof, wrote) if end.proof else outcome_rows(end, wrote, decided, before)
+    report = _drawn(list(rows), coloured=coloured, width=width)
     return _diff(diff, coloured=coloured, width=width) + report
 
 

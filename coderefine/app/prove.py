@@ -1,0 +1,179 @@
+"""Judge a patch that somebody made, as coderefine judges its own; write it only where that is asked."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from coderefine.app.engine import Show
+from coderefine.app.project import Project, find_project
+from coderefine.app.request import Request
+from coderefine.app.run import RunResult, run
+from coderefine.core import Alternative, Listen, Patch
+from coderefine.errors import SurroundingsError, UsageError
+from coderefine.git import Repository
+from coderefine.git.given_patch import (
+    GivenPatch,
+    diff_of_commits,
+    read_commits,
+    read_diff,
+    read_index,
+    read_worktree,
+)
+from coderefine.loop.given import GivenParts, judge_given
+from coderefine.project import Protection, locate
+from coderefine.project.protection import protected_name
+from coderefine.proposers.given import Given
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TEST, CONFIGURATION = "is a test or test data", "is lint or test configuration"
+UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
+"""Reasons of protection of files that no gate reads: they are not judged, and do not stand in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Which patch is meant.
+
+    `patch`: a diff or mails as bytes or as text of several lines, the path of a file with one, a commit, a range
+    `A..B`, or a branch. Without it what is `staged`, or else all uncommitted changes.
+    """
+
+    patch: str | bytes | None = None
+    staged: bool = False
+
+
+def prove(
+    source: Source,
+    request: Request,
+    listen: Listen,
+    report: Callable[[RunResult], None],
+    *,
+    cwd: Path | None = None,
+    show: Show | None = None,
+) -> RunResult:
+    """Judge the patch of `source` and report the result, whose `outcome.proof` holds the verdict.
+
+    Where `request` has a destination, the proved patch is written there. Raises UsageError where there is no patch, or
+    it does not apply.
+    """
+    cwd = cwd or Path.cwd()
+    place = locate([], cwd)
+    if place.git_dir is None:
+        raise SurroundingsError(f"{place.top} is not in a git repository, and what a patch changes is told by git")
+    repository = Repository.open(place.top)
+    given = _read(source, repository, request, cwd)
+    project = _find_project(given, request, listen, cwd)
+    parts = split(given, project)
+    proposers = (Given(Alternative(parts.code), "prove"),) if parts.code else ()
+    loop = partial(judge_given, parts)
+    return run(project, request, report, under=given.under, proposers=proposers, show=show, loop=loop)
+
+
+def _read(source: Source, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
+    """Read the patch. What is to be written is read as a diff, and applied to the tree that it is written to."""
+    destination = request.destination
+    if source.patch is None:
+        if not (destination.elsewhere or destination.commit):
+            raise UsageError("these changes are in the working tree already: leave out --apply")
+        return read_index(repository) if source.staged else read_worktree(repository)
+    name, text = _diff(source.patch, cwd)
+    if text is None and not destination.diff:
+        text = diff_of_commits(repository, name)
+    if text is not None:
+        return read_diff(repository, text, name, on_head=destination.commit or bool(destination.branch))
+    if (found := read_commits(repository, name)) is None:
+        raise UsageError(f"{name} is neither a file nor a commit, a range (A..B) or a branch")
+    return found
+
+
+def _diff(patch: str | bytes, cwd: Path) -> tuple[str, bytes | None]:
+    """Return the name of the patch, and its text where it is a diff and no commits."""
+    if isinstance(patch, bytes):
+        return "the patch", patch
+    if "\n" in patch:
+        return "the patch", patch.encode("utf-8", "surrogateescape")
+    file = cwd / patch
+    return patch, file.read_bytes() if file.is_file() else None
+
+
+def _find_project(given: GivenPatch, request: Request, listen: Listen, cwd: Path) -> Project:
+    """Find the project that the patched files are in; their findings are those that matter."""
+    top = locate([], cwd).top
+    nearest = [next(one for one in (top / path, *(top / path).parents) if one.exists()) for path in given.files]
+    project = find_project([str(path) for path in nearest] or [str(cwd)], request.settings, listen)
+    place = replace(project.place, scope=tuple(sorted(given.files)) or (".",))
+    return replace(project, place=place, protection=Protection.of(place, project.config))
+
+
+def split(given: GivenPatch, project: Project) -> GivenParts:
+    """Divide the patch into code, tests with configuration, and what no gate reads."""
+    why = {path: _protected(path, project.protection) for path in given.files}
+    settings = frozenset(_having(why, CONFIGURATION))
+    tests, beside = (_only(given, _having(why, *words)) for words in ((TEST, CONFIGURATION), UNREAD))
+    links = (f"{path} is a symbolic link or a submodule, which cannot be judged" for path in given.links)
+    modes = (f"{modes} (mode): neither judged nor written" for modes in given.modes)
+    return GivenParts(
+        Patch(_only(given, why.keys() - tests.keys() - beside.keys()), "prove", given.summary or given.name),
+        tests,
+        settings,
+        _files(tests, settings, project),
+        beside,
+        unjudged=(*modes, *(f"{path} {why[path]}: no gate reads it" for path in beside)),
+        against=(*links, *_own_settings(given, tests, project)),
+    )
+
+
+def _having(why: Mapping[str, str | None], *words: str) -> list[str]:
+    return [path for path, word in why.items() if word in words]
+
+
+def _only(given: GivenPatch, paths: Collection[str]) -> dict[str, bytes | None]:
+    return {path: given.files[path] for path in sorted(paths)}
+
+
+def _protected(path: str, protection: Protection) -> str | None:
+    """Return why no patch of coderefine's own may change `path`."""
+    if protection.hooks and path.startswith(f"{protection.hooks}/"):
+        return "is a hook"
+    return protected_name(path) or (TEST if protection.is_test(path) else None)
+
+
+def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project: Project) -> tuple[str, ...] | None:
+    """Return the changed test modules, as test ids name them; None where other tests may depend on what is changed."""
+    modules = [path for path in tests if _is_module(path)]
+    if settings or len(modules) < len(tests):
+        return None
+    return tuple(posixpath.relpath(path, project.place.prefix) for path in modules if tests[path] is not None)
+
+
+def _is_module(path: str) -> bool:
+    """Return whether `path` is named like a test module, which no other test imports."""
+    name = posixpath.basename(path)
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
+def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
+    """Yield a reason where the patch changes what configures this very proof."""
+    path = posixpath.normpath(posixpath.join(project.place.prefix, "pyproject.toml"))
+    if path in tests:
+        file = project.place.top / path
+        here = file.read_bytes() if file.is_file() else None
+        before = given.under.get(path, here)
+        if _table(before) != _table(tests[path]):
+            yield f"{path} changes [tool.coderefine], which says how patches are judged"
+
+
+def _table(data: bytes | None) -> object:
+    try:
+        return tomllib.loads((data or b"").decode("utf-8")).get("tool", {}).get("coderefine", {})
+    except (ValueError, AttributeError):
+        return data

@@ -1,0 +1,65 @@
+"""`coderefine prove`: judge a patch that somebody made."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+
+import click
+
+from coderefine.app.prove import Source
+from coderefine.app.prove import prove as judge
+from coderefine.app.request import Destination
+from coderefine.app.run import RunResult
+from coderefine.cli.last_line import proof_exit_code
+from coderefine.cli.options import DESTINATION, GATES, LOOP, OUTPUT, PROOF, options, request_of
+from coderefine.cli.screen import screen
+from coderefine.core import Stop
+from coderefine.errors import UsageError
+
+WHICH = (
+    click.option("--staged", is_flag=True, help="Judge what is staged."),
+    click.option("--worktree", is_flag=True, help="Judge all uncommitted changes (the default)."),
+    click.option("--apply", "apply", is_flag=True, help="Write the patch to the working tree if it is proved."),
+)
+
+
+@click.command()
+@click.argument("source", required=False, metavar="[PATCH]")
+@options(WHICH, GATES, LOOP, PROOF, DESTINATION, OUTPUT)
+def prove(
+    source: str | None,
+    *,
+    staged: bool,
+    worktree: bool,
+    apply: bool,
+    format_: str,
+    quiet: bool,
+    show_prompts: bool,
+    **given: object,
+) -> int:
+    """Judge PATCH by every rule that coderefine's own patches pass; write nothing unless asked.
+
+    PATCH is a diff or a mail of `git format-patch` (a file, or - for stdin), a commit (HEAD), a range (main..feature),
+    or a branch (all that HEAD lacks of it). Exit code 0 when it is proved, 1 when it is not.
+    """
+    if staged + worktree + (source is not None) > 1:
+        raise UsageError("a patch, --staged and --worktree exclude each other: choose one")
+    diff = bool(given["diff"])
+    asked = request_of(given)
+    if apply and asked.destination != Destination():
+        raise UsageError("--apply and --diff, --patch, --commit or --branch exclude each other: choose one")
+    writes = apply or asked.destination != Destination()
+    destination = asked.destination if writes else Destination(diff=True)
+    again = f"coderefine {shlex.join(sys.argv[1:])}"
+    request = replace(asked, destination=destination, model=False, again=again)
+    chosen = Source(sys.stdin.buffer.read() if source == "-" else source, staged)
+    with screen(quiet=quiet, format_=format_) as display:
+
+        def report(result: RunResult) -> None:
+            proved = bool(result.diff) and result.outcome.stop is not Stop.INTERRUPTED
+            display.result(result, pipe=diff and proved)
+
+        show = display.prompt if show_prompts else None
+        return proof_exit_code(judge(chosen, request, display.listen, report, show=show).outcome)

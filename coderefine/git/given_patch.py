@@ -1,0 +1,200 @@
+"""Patches that somebody made: a diff or mails, commits, what is staged, or the uncommitted changes of a working tree.
+
+Each is read as two trees, before and after. Nothing is checked out, and the user's index stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from coderefine import temporary
+from coderefine.core import EMPTY
+from coderefine.core.plurals import counted
+from coderefine.errors import UsageError
+from coderefine.git.changes import ABSENT, EMPTY_TREE, INDEX, LINK, MODULE, contents, hidden, untracked
+from coderefine.git.patch_format import diff
+from coderefine.git.repository import Repository
+from coderefine.git.scratch import scratch, snapshot
+
+MAIL = re.compile(rb"\A(?:From [0-9a-f]{40} |(?:From|Date|Subject|Message-I[Dd]|MIME-Version|Received|Return-Path): )")
+SUBJECT = re.compile(r"^Subject: (.*)$", re.MULTILINE)
+EXECUTABLE = "100755"
+COMMITS = ("HEAD", "@", "refs/tags/")
+"""Names that stand for one commit; any other ref is a branch, which stands for all that HEAD lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPatch:
+    """New content by path (None deletes), and where the tree it is for differs from the working tree (`under`).
+
+    `name`: how it was given; `summary`: what it says of itself. `modes`: changed modes of files, in words. `links`:
+    symbolic links and submodules that it changes: they have no content to judge.
+    """
+
+    name: str
+    files: Mapping[str, bytes | None]
+    under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
+    summary: str = ""
+    modes: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool = False) -> GivenPatch:
+    """Read a unified diff or mails of `git format-patch`, for the working tree or, with `on_head`, for HEAD.
+
+    Raises UsageError where it does not apply.
+    """
+    text, summary = _unpacked(repository, text) if MAIL.match(text) else (text, "")
+    start = repository.tree(repository.resolve("HEAD")) if on_head else None
+    with scratch(repository, start) as made:
+        before = start or snapshot(repository, made.index)
+        env = {"GIT_INDEX_FILE": str(made.index)}
+        apply = ("apply", "--cached", "--whitespace=nowarn")
+        usual = repository.run(*apply, "-p1", "-", stdin=text, env=env)
+        if usual.returncode and repository.run(*apply, "-p0", "-", stdin=text, env=env).returncode:
+            raise UsageError(_refusal(name, usual.complaint))
+        found = _between(repository, before, made.write(), name)
+    if start:
+        return replace(found, under=hidden(repository.top, start), summary=summary)
+    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
+        raise UsageError(f"{name} does not apply: {there} is there already, and git does not track it")
+    return replace(found, summary=summary)
+
+
+def _refusal(name: str, complaint: str) -> str:
+    if "No valid patches" in complaint or "unrecognized input" in complaint:
+        return f"{name} holds no patch: a unified diff or a mail of `git format-patch` is needed"
+    if "without full index line" in complaint:
+        return f"{name} leaves out the content of a binary file: make it with `git diff --binary`"
+    return f"{name} does not apply: {complaint}"
+
+
+def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
+    """Return the diffs in mails, decoded, and the subject of the first."""
+    with temporary.folder("mail") as folder:
+        mails = repository.git("mailsplit", f"-o{folder}", "--", stdin=text).decode().strip()
+        diffs, subjects = [], []
+        for number in range(1, int(mails or 0) + 1):
+            one, message, patch = (folder / f"{number:04}", folder / "message", folder / "patch")
+            info = repository.git("mailinfo", "-b", str(message), str(patch), stdin=one.read_bytes())
+            diffs.append(patch.read_bytes())
+            subjects += SUBJECT.findall(info.decode("utf-8", "replace"))
+    return b"".join(diffs), subjects[0].removeprefix("[PATCH] ") if subjects else ""
+
+
+def _is_untracked(repository: Repository, before: str, path: str) -> bool:
+    """Return whether `path` is in the working tree, and not in the tree `before`."""
+    if not os.path.lexists(repository.top / path):
+        return False
+    return not repository.git("ls-tree", before, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
+
+
+def read_commits(repository: Repository, name: str) -> GivenPatch | None:
+    """Read a commit (compared with its first parent), a range `A..B`, or a branch (all that HEAD lacks of it).
+
+    Return None where `name` is no such thing. Raises UsageError where it holds no change.
+    """
+    since, after = _ends(repository, name)
+    if not after:
+        return None
+    before = repository.tree(since) if since else EMPTY_TREE
+    subjects = repository.git("log", "--format=%s", after, *((f"^{since}",) if since else ()), "--").decode(
+        "utf-8", "replace"
+    )
+    first, *more = subjects.splitlines() or [""]
+    found = _between(repository, before, repository.tree(after), name)
+    summary = first if not more else f"{counted(len(more) + 1, 'commit')}: {first}"
+    return replace(found, under=hidden(repository.top, before), summary=summary)
+
+
+def diff_of_commits(repository: Repository, name: str) -> bytes | None:
+    """Return the diff of what `read_commits` reads, to apply it elsewhere; None where `name` is no such thing."""
+    since, after = _ends(repository, name)
+    return diff(repository, repository.tree(since) if since else EMPTY_TREE, after) if after else None
+
+
+def _ends(repository: Repository, name: str) -> tuple[str, str]:
+    """Return the commits before and after; "" where there is none."""
+    left, dots, right = name.partition("..")
+    if dots:
+        ends = [repository.resolve(one or "HEAD") for one in (left, right.removeprefix("."))]
+        return _base(repository, name, *ends) if all(ends) else ("", "")
+    after = None if name.startswith("-") else repository.resolve(name)
+    if after is None:
+        return "", ""
+    if _is_branch(repository, name):
+        return _base(repository, name, repository.resolve("HEAD"), after)
+    return repository.resolve(f"{after}^") or "", after
+
+
+def _is_branch(repository: Repository, name: str) -> bool:
+    full = repository.git("rev-parse", "--symbolic-full-name", name, fine=(0, 128)).decode().strip()
+    return name not in COMMITS and full.startswith("refs/") and not full.startswith(COMMITS)
+
+
+def _base(repository: Repository, name: str, left: str | None, right: str | None) -> tuple[str, str]:
+    """Return the commit at which two lines of history part, and `right`. Raises UsageError where nothing is new."""
+    base = repository.git("merge-base", left or "", right or "", fine=(0, 1)).decode().strip()
+    if not base:
+        raise UsageError(f"{name}: the two have no common history, so there is no patch between them")
+    if base == right:
+        hint = f"name a commit, or a range (main..{name})" if ".." not in name else "is it the wrong way round?"
+        raise UsageError(f"{name} holds no commit that {(left or '')[:10]} lacks: {hint}")
+    return base, right or ""
+
+
+def read_index(repository: Repository) -> GivenPatch:
+    """Read what is staged, as git's hooks see it."""
+    env = {name: os.environ[name] for name in INDEX if name in os.environ}
+    before = _head_tree(repository)
+    after = repository.git("write-tree", env=env).decode().strip()
+    return replace(_between(repository, before, after, "what is staged"), under=hidden(repository.top, before))
+
+
+def read_worktree(repository: Repository) -> GivenPatch:
+    """Read all uncommitted changes, staged or not, untracked files included."""
+    before, name = _head_tree(repository), "the working tree"
+    with scratch(repository) as made:
+        snapshot(repository, made.index)
+        paths = b"".join(os.fsencode(path) + b"\0" for path in untracked(repository.top))
+        env = {"GIT_INDEX_FILE": str(made.index)}
+        repository.git("update-index", "--add", "-z", "--stdin", stdin=paths, env=env)
+        found = _between(repository, before, made.write(), name)
+    here = {path: (repository.top / path).read_bytes() for path, data in found.files.items() if data is not None}
+    return replace(found, files={**found.files, **here}, under=hidden(repository.top, before))
+
+
+def _head_tree(repository: Repository) -> str:
+    head = repository.resolve("HEAD")
+    return repository.tree(head) if head else EMPTY_TREE
+
+
+def _between(repository: Repository, before: str, after: str, name: str) -> GivenPatch:
+    """Return the patch from one tree to another. Raises UsageError where they are the same."""
+    modes = dict(_modes(repository, before, after))
+    if not modes:
+        raise UsageError(f"{name} changes nothing: there is no patch to prove")
+    links = tuple(sorted(path for path, pair in modes.items() if not {LINK, MODULE}.isdisjoint(pair)))
+    plain = {path: pair for path, pair in modes.items() if path not in links}
+    there = contents(repository.top, after, [path for path, (_, new) in plain.items() if new != ABSENT])
+    words = tuple(filter(None, (_mode(path, *pair) for path, pair in plain.items())))
+    return GivenPatch(name, {path: there.get(path) for path in plain}, modes=words, links=links)
+
+
+def _mode(path: str, old: str, new: str) -> str:
+    """Return a change of mode in words: `run.sh: 644 → 755`, or `run.sh: 755` for a new program; "" for none."""
+    if ABSENT in (old, new):
+        return f"{path}: 755" if new == EXECUTABLE else ""
+    return f"{path}: {old[-3:]} → {new[-3:]}" if old != new else ""
+
+
+def _modes(repository: Repository, before: str, after: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the paths in which two trees differ, each with its modes before and after."""
+    fields = iter(repository.git("diff-tree", "-r", "-z", "--no-renames", "--raw", before, after).split(b"\0"))
+    for head in fields:
+        if head.startswith(b":"):
+            old, new, *_ = head[1:].decode().split(" ")
+            yield os.fsdecode(next(fields)), (old, new)

@@ -1,0 +1,308 @@
+"""Judge a patch that somebody made, its code apart from its tests and configuration.
+
+Four trees are compared: without the patch; with its tests only (what fails there and passes with all of it is evidence
+for its code); with its code only (the tests as they were still have to pass); and with all of it. The code is judged by
+every rule that coderefine's own patches have to pass, on the tree with the patch's tests. Tests of the patch never run
+unconfined, unlike the user's own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from coderefine import judge
+from coderefine.core import (
+    EMPTY,
+    PLAUSIBLE,
+    Ask,
+    Attempt,
+    Case,
+    Check,
+    Critic,
+    Evidence,
+    Finding,
+    Freedom,
+    Identity,
+    Outcome,
+    Patch,
+    Proof,
+    Status,
+    Stop,
+    TestRunner,
+    Verdict,
+    View,
+)
+from coderefine.core.plurals import counted
+from coderefine.errors import CriticError
+from coderefine.loop.confinement import confined
+from coderefine.loop.critique import critique
+from coderefine.loop.fast_proof import ChosenTests
+from coderefine.loop.proof import examined
+from coderefine.loop.refine import begin, go_on, judge_start
+from coderefine.loop.state import SEED, Parts, State, failing, forget, tests
+from coderefine.runner.suspect import KILLED
+from coderefine.workspace.snapshot_views import SnapshotViews
+
+NO_HELP = "nothing gets worse, but nothing shows that it helps: no failing test passes with it, no finding is cleared"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenParts:
+    """A patch in parts.
+
+    `code`: what is judged as coderefine's own patches are. `tests`: new content of tests and configuration (None: no
+    such file); `settings`: those of them that are configuration. `files`: the test files among them, named as in test
+    ids, where no other test can depend on `tests`; None: all tests may. `beside`: what no gate reads; it is part of the
+    patch, but not judged. `unjudged`: why, and what else cannot be judged. `against`: what rules it out already.
+    """
+
+    code: Patch
+    tests: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
+    settings: frozenset[str] = frozenset()
+    files: tuple[str, ...] | None = None
+    beside: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
+    unjudged: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> Patch:
+        return replace(self.code, files={**self.code.files, **self.tests, **self.beside})
+
+
+def judge_given(given: GivenParts, parts: Parts) -> Outcome:
+    """Judge `given`, the only patch that the proposers of `parts` propose; the outcome's `proof` is the verdict.
+
+    Raises CriticError if the tree without the patch cannot be judged.
+    """
+    before = {path: parts.original(path) for path in given.whole.files}
+    start = judge_start(replace(parts, given=True))
+    state = _with_tests(start, given) if given.tests else start
+    end = go_on(state)
+    end = replace(end, attempts=tuple(_whole(one, given) for one in end.attempts), best=_whole(end.best, given))
+    if end.stop is Stop.INTERRUPTED:
+        return end
+    proof = _Conclusion(given, start, state, end, before).proof()
+    if proof.verdict:
+        stop = Stop.CLEAN if end.clean else Stop.NO_PROGRESS
+        return replace(end, stop=stop, why="" if end.clean else proof.verdict.reason, proof=proof, offers=())
+    base, bare = end.baseline, Evidence(isolation=end.evidence.isolation, flaky=end.evidence.flaky)
+    why, left = proof.verdict.reason, state.left(base)
+    return replace(
+        end, best=base, stop=Stop.NO_PROGRESS, why=why, evidence=bare, remaining=left, proof=proof, offers=()
+    )
+
+
+def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
+    """Return `attempt` with the whole patch: what is recorded and published holds tests and configuration, too."""
+    if not attempt.number:
+        return attempt
+    files = {**attempt.patch.files, **given.tests, **given.beside}
+    return replace(attempt, patch=replace(attempt.patch, files=files))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """Runs tests of others with the permissions that the user's own tests need, and no more."""
+
+    critic: Critic
+    freedom: Freedom
+
+    @property
+    def name(self) -> str:
+        return self.critic.name
+
+    @property
+    def gate(self) -> bool:
+        return self.critic.gate
+
+    @property
+    def spent(self) -> float:
+        return self.critic.spent if isinstance(self.critic, TestRunner) else 0.0
+
+    def check(self, view: View, ask: Ask) -> Check:
+        return self.critic.check(view, replace(ask, freedom=self.freedom, record=False))
+
+
+def _with_tests(start: State, given: GivenParts) -> State:
+    """Return the state of a run that begins with the patch's tests, but without its code."""
+    parts, suite = start.parts, tests(start.baseline)
+    ask = Ask(parts.scope, files=given.files or None, seed=SEED, timeout=start.patience, computing=KILLED)
+
+    def run(ask: Ask) -> Attempt:
+        start.say("stage", "the patch's tests without its code")
+        checks = critique(parts.views, parts.critics, Patch(given.tests), ask)
+        return Attempt(0, Patch(), tuple(_completed(one, suite, given) for one in checks))
+
+    tested = confined(start, ask, run) if suite else run(replace(ask, freedom=start.freedom))
+    free = start.freedom
+    state = State(
+        replace(
+            parts,
+            views=SnapshotViews(parts.views, given.tests),
+            critics=tuple(_Bound(one, free) if isinstance(one, TestRunner) else one for one in parts.critics),
+            original=lambda path: given.tests[path] if path in given.tests else parts.original(path),
+            record=lambda attempt: parts.record(_whole(attempt, given)),
+        ),
+        began=start.began,
+        looked=start.looked,
+        flaky=start.flaky,
+        isolation=start.isolation,
+        freedom=free,
+    )
+    begin(state, tested.checks, Ask(parts.scope, seed=SEED, timeout=state.patience, computing=KILLED))
+    return state
+
+
+def _completed(check: Check, suite: Check | None, given: GivenParts) -> Check:
+    """Add the outcomes and findings of the tests that did not run, because the patch leaves them as they were."""
+    if suite is None or check.critic != suite.critic or not given.files:
+        return check
+    cases = {name: case for name, case in suite.cases.items() if case.path not in given.tests}
+    findings = (finding for finding in suite.findings if finding.symbol in cases)
+    return replace(check, cases={**cases, **check.cases}, findings=(*findings, *check.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Only:
+    """Selects these test files, whatever the patch is."""
+
+    files: tuple[str, ...]
+
+    def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests:  # noqa: ARG002
+        return ChosenTests(self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conclusion:
+    """Makes the proof of what the loop found. `start`: without the patch; `state`: with its tests; `end`: the loop's.
+
+    `before`: what the patched files held.
+    """
+
+    given: GivenParts
+    start: State
+    state: State
+    end: Outcome
+    before: Mapping[str, bytes | None]
+
+    def proof(self) -> Proof:
+        tried, known = self._tried, self.start.baseline.cases
+        evidence = self._evidence(tried) if tried.checks else Evidence()
+        weakened = tuple(dict.fromkeys(self._weakened(tried)))
+        against = next(filter(None, self._reasons(tried, weakened)), "")
+        helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
+        passing = {id_ for id_, case in tried.cases.items() if case.status is Status.PASSED}
+        return Proof(
+            Verdict(not against and bool(helps), against or (helps.reason if helps else NO_HELP)),
+            self.given.whole,
+            evidence,
+            weakened,
+            rests=tuple(id_ for id_ in evidence.flipped if id_ not in known or not known[id_].status.bad),
+            added=tuple(sorted(passing.difference(known, evidence.flipped))),
+            findings=_new_findings(tried, self.start.baseline),
+            unjudged=self.given.unjudged,
+            worse=bool(against),
+        )
+
+    @property
+    def _tried(self) -> Attempt:
+        """The attempt with the patch's code; for a patch without code the tree with its tests."""
+        if self.given.code:
+            return self.state.attempts[1] if len(self.state.attempts) > 1 else Attempt(1, self.given.code)
+        return replace(self.state.baseline, number=1, patch=self.given.whole)
+
+    def _reasons(self, tried: Attempt, weakened: tuple[str, ...]) -> Iterator[str]:
+        """Yield what is against the patch, "" for nothing; what costs a run of tests comes last."""
+        yield f"weakens tests: {judge.listed(weakened)}" if weakened else ""
+        yield "; ".join(self.given.against)
+        yield self._refusal(tried) if self.given.code and not self.end.best.number else ""
+        if tried.checks:
+            yield judge.worse(replace(tried, patch=self.given.whole), self.start.baseline, self._flaky)
+            yield self._by_old_tests(tried) if self.given.tests and self.given.code else ""
+
+    @property
+    def _flaky(self) -> frozenset[str]:
+        return self.start.flaky | self.state.flaky
+
+    def _refusal(self, tried: Attempt) -> str:
+        """Return why the loop did not prove the code; "" where only nothing shows that it helps."""
+        if len(self.state.attempts) < 2:
+            return self.end.why
+        if not tried.checks:
+            return tried.verdict.reason
+        if why := judge.worse(tried, self.state.baseline, self.state.flaky):
+            return why
+        helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
+        return tried.verdict.reason.removeprefix(f"{PLAUSIBLE}: ") if helps else ""
+
+    def _evidence(self, tried: Attempt) -> Evidence:
+        """Return the evidence; where a test file could not be collected without the code, name its tests instead."""
+        found = self.end.evidence if self.end.best.number else self.state.show(tried)
+        flipped = dict.fromkeys(id_ for name in found.flipped for id_ in self._behind(name, tried))
+        kept = judge.evidence(tried, self.start.baseline, self.state.flaky).kept
+        return replace(found, flipped=tuple(flipped), kept=kept, flaky=tuple(sorted(self._flaky)))
+
+    def _behind(self, name: str, tried: Attempt) -> list[str]:
+        """Return the repaired tests that `name` stands for: itself, or those of a file that was not collected."""
+        if name in tried.cases:
+            return [name]
+        was = self.start.baseline.cases
+        repaired = (id_ for id_ in tried.cases if id_ not in was or was[id_].status.bad)
+        inner = [id_ for id_ in repaired if judge.collected(id_, name)]
+        return [id_ for id_ in inner if tried.cases[id_].status is Status.PASSED] or [name]
+
+    def _weakened(self, tried: Attempt) -> Iterator[str]:
+        """Yield the tests that the patch deletes, skips or alters, and the findings that its configuration hides."""
+        was, alone, tests = self.start.baseline, self.state.baseline, self.given.tests
+        if tests:
+            # Without the code, a test file that imports it cannot be collected.
+            yield from judge.dodged_tests(was, alone, tried if tried.checks else alone, self.start.flaky)
+        for path in tests.keys() - self.given.settings:
+            yield from judge.changed_tests(path, self.before[path], tests[path])
+        gone = _identities(was) - _identities(alone) if self.given.settings else Counter()
+        if hidden := tuple(f"{rule} in {path}" for _, path, rule, _ in gone.elements() if path not in tests):
+            names = judge.listed(tuple(sorted(self.given.settings)))
+            yield f"{names} hides {counted(len(hidden), 'finding')}: {judge.listed(hidden)}"
+
+    def _by_old_tests(self, tried: Attempt) -> str:
+        """Return what the tests as they were say against the patch's code; "" for nothing."""
+        was = self.start.baseline
+        repaired = sorted(failing(was) - failing(tried) - self._flaky)
+        fast = self._old_files(repaired)
+        if fast is not None and not fast.files:
+            return ""
+        self.start.say("stage", "the patch's code with the tests as they were")
+        parts = replace(self.start.parts, fast=fast, record=forget)
+        state = State(parts, attempts=[was], flaky=self._flaky, freedom=self.start.freedom, began=self.start.began)
+        try:
+            old = examined(state, Attempt(1, self.given.code))
+        except CriticError as error:
+            return f"the tests as they were cannot judge it: {error}"
+        if why := judge.worse(old, was, state.flaky):
+            return f"with the tests as they were: {why}"
+        still = tuple(sorted(failing(old).intersection(repaired)))
+        return f"passes only with the patch's tests: {judge.listed(still)}" if still else ""
+
+    def _old_files(self, repaired: Sequence[str]) -> _Only | None:
+        """Return the test files that the patch changes, and those of repaired tests; None: all tests have to run."""
+        if self.given.files is None:
+            return None
+        changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
+        return _Only(tuple(dict.fromkeys(id_.partition("::")[0] for id_ in (*changed, *repaired))))
+
+
+def _new_findings(now: Attempt, was: Attempt) -> tuple[Finding, ...]:
+    """Return the findings of `now` that are not in `was`; those with the same identity are counted."""
+    known = _identities(was)
+    found = []
+    for finding in judge.remarks(now):
+        known[finding.identity] -= 1
+        if known[finding.identity] < 0:
+            found.append(finding)
+    return tuple(found)
+
+
+def _identities(attempt: Attempt) -> Counter[Identity]:
+    return Counter(finding.identity for finding in judge.remarks(attempt))
