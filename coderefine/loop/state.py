@@ -256,7 +256,8 @@ class State:
     def show(self, attempt: Attempt) -> Evidence:
         """The evidence of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
-        offered = tuple(other for one in self.searches() for other in one.alternatives)
+        applied = {id(one.patch) for one in self.attempts if one.verdict}
+        offered = tuple(other for one in self.searches() if id(one.proposed) in applied for other in one.alternatives)
         others = tuple(other for other in offered if other.files != attempt.patch.files)
         steps = [one.number for one in self.attempts[: attempt.number + 1] if one.verdict]
         doubts = tuple(self.doubts[number] for number in steps if number in self.doubts)

@@ -176,7 +176,7 @@ class Search:
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
             sites, spectrum = self._sites(situation, views, pool, failing, clock)
-            asked = _quick_first(failing, pool)
+            asked = _in_order(failing, pool, frozenset().union(*spectrum.failing.values()))
             if not asked and isinstance(pool, Pool):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
@@ -363,17 +363,24 @@ def _symptoms(situation: Situation) -> frozenset[Symptom]:
     )
 
 
-def _quick_first(failing: list[Case], pool: AnyPool) -> list[str]:
-    """Order the failing tests, fastest first, without those that the servers do not know or that end differently."""
-    known = [
-        case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)
-    ]
-    known.sort(key=lambda case: case.seconds)
-    chosen: dict[str, Case] = {}
-    for case in known:  # one parameter set of each test function first
-        chosen.setdefault(case.id.split("[")[0], case)
-    front = list(chosen.values())
-    return [case.id for case in (*front, *(case for case in known if case not in front))]
+def _in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
+    """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
+
+    Tests that no repair can influence are last: they execute no statement of the program, as where a fixture is
+    missing (`covering`: those that execute one). Tests that the servers do not know, or that end differently there, are
+    left out.
+    """
+    fit = [case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)]
+    fit.sort(key=lambda case: case.seconds)
+    symptoms: dict[object, str] = {}
+    functions: dict[str, str] = {}
+    for case in fit:
+        failure = case.failure
+        last = [(frame.path, frame.line) for frame in failure.frames[-1:]] if failure else []
+        symptoms.setdefault((failure and failure.exception, *last), case.id)
+        functions.setdefault(case.id.split("[")[0], case.id)
+    every = dict.fromkeys((*symptoms.values(), *functions.values(), *(case.id for case in fit)))
+    return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
 
 
 def _as_sites(

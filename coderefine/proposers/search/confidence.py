@@ -236,7 +236,8 @@ def doubts(group: Group) -> str:
     known = group.features
     reasons = (
         (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
-        (known.removes or known.removed, "it removes behaviour"),
+        (known.removes, "it removes behaviour"),
+        (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
         (known.crashes > 0, "it fails on calls that gave an answer before"),
         (
             known.noticed < known.wrong,

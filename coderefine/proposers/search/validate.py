@@ -85,7 +85,8 @@ class Trial:
         self._covering = covering
         self._seeds: list[Repair] = []
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
-        self._waiting: list[tuple[int, frozenset[str]]] = []
+        self._waiting: list[tuple[int, frozenset[str], bool]] = []
+        """Partial repairs: number, repaired tests, and whether all tests that reach the edit have run."""
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
@@ -136,15 +137,16 @@ class Trial:
         if self.first_judged is None:
             self.first_judged = self.clock.spent
         number = judged.candidate.number
-        if judged.plausible:
+        fixed = self._partly(judged)
+        if judged.plausible and len(fixed) == len(self._failing):
             proposed, files = self._given[number]
             if not any(repair.whole for repair in self.repairs):
                 self._prefer(proposed.scored.site)
             self.repairs.append(
                 Repair(proposed, frozenset(self._failing), whole=True, at=self.clock.spent, files=files)
             )
-        elif fixed := self._partly(judged):
-            self._waiting.append((number, fixed))
+        elif fixed:
+            self._waiting.append((number, fixed, judged.plausible))
         else:
             self._given.pop(number, None)
         if self.clock.spent - self._shown > 0.2:
@@ -165,9 +167,12 @@ class Trial:
     def _confirm(self) -> None:
         """Run all tests on partial repairs of tests that no confirmed one repairs yet, and on a few rivals."""
         waiting, self._waiting = self._waiting, []
-        for number, fixed in waiting:
+        for number, fixed, confirmed in waiting:
             proposed, files = self._given.pop(number)
             if self.clock.left <= 0 or not self._wanted(fixed):
+                continue
+            if confirmed:
+                self._seed(Repair(proposed, fixed, whole=False, at=self.clock.spent, files=files))
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed)
             for judged in self.pool.judge([Candidate(number, files)], plan):
@@ -188,6 +193,8 @@ class Trial:
                 self._compose(other, seed)
             self._seeds.append(seed)
         if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
+            if not self.repairs:
+                self._prefer(seed.proposed.scored.site)
             self.repairs.append(seed)
 
     def _compose(self, one: Repair, two: Repair) -> None:

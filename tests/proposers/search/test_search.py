@@ -104,6 +104,16 @@ def test_what_is_exchanged_is_named_on_both_sides(repair: Repair) -> None:
     assert patches[0].summary == "names.py:2 `'name'` ↔ `value`"
 
 
+def test_tests_without_their_fixture_do_not_hide_the_one_that_can_be_repaired(repair: Repair) -> None:
+    """Three tests that fail in their set-up were run first on each of 1,000 candidates; the others never were."""
+    tests = (
+        "from shop import most\n\ndef test_most():\n    assert [most(n) for n in (1, 2, 3)] == [3, 3, 4]\n\n"
+        + "".join(f"def test_speed{number}(benchmark):\n    benchmark(most, 1)\n\n" for number in range(4))
+    )
+    patches, _, _ = repair({"shop.py": "def most(n):\n    return max(n - 1, 3)\n", "test_shop.py": tests})
+    assert patches[0].files == {"shop.py": b"def most(n):\n    return max(n + 1, 3)\n"}
+
+
 def test_code_that_runs_at_import(repair: Repair) -> None:
     faulty = (
         "RATES = {'a': 3}\nTABLE = {name: rate + 1 for name, rate in RATES.items()}\n\n"
