@@ -1,4 +1,4 @@
-"""The gates: one module each, a literal registry, nothing imported before it is used."""
+"""The gates: one module each. `GATES` names them; a module is imported only when its gate is used."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ GATES = {
 
 
 def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> tuple[Critic, ...]:
-    """The critics of `config.gates`, in that order; every [[tool.coderefine.commands]] named there is one.
+    """Return the critics of `config.gates`, in that order.
 
-    With the default gates, every configured command is a gate without being repeated in `gates`.
+    A [[tool.coderefine.commands]] entry that is named there is one of them; with the default gates, all of them are.
     """
     return tuple(_one(name, place, interpreter, config, listen) for name in names(config))
 
@@ -33,7 +33,7 @@ def preload(config: Config) -> None:
 
 
 def names(config: Config) -> tuple[str, ...]:
-    """Which gates run: the chosen ones; with the default choice, every configured command too."""
+    """Return the names of the gates that run: the configured ones; by default also every configured command."""
     commands = tuple(command.name for command in config.commands)
     if set(config.gates) == set(GATES):
         return tuple(dict.fromkeys((*config.gates, *commands)))

@@ -63,7 +63,7 @@ SOFT = frozenset({"note", "information", "info", "hint", "none"})
 
 
 class CommandGate:
-    """Runs one configured program over the whole project, in its root, and reads what it reports."""
+    """Runs one configured program over the whole project, in the project's root, and reads the findings it prints."""
 
     gate = True
 
@@ -84,10 +84,10 @@ class CommandGate:
         return self._command.name
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Always looks at the whole project: a type checker's verdict on one file depends on the others.
+        """Run the program on the whole project, because a type checker's findings in one file depend on the others.
 
-        Raises CriticError when the program cannot start, runs out of time, ends with a code that is neither 0 nor
-        one of `findings-exit`, or reports findings that cannot be read.
+        Raises CriticError if the program cannot start, times out, ends with an exit code other than 0 and those of
+        `findings-exit`, or prints findings that cannot be parsed.
         """
         began = time.monotonic()
         self._listen(Event("critic", self.name))

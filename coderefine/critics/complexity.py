@@ -119,7 +119,7 @@ class _Part:
 
     @property
     def string(self) -> bool:
-        """Whether it is a docstring or another string as a statement."""
+        """Return whether it is a docstring or another string as a statement."""
         return isinstance(self.node, ast.Expr) and isinstance(self.node.value, ast.Constant | ast.JoinedStr)
 
     @property
@@ -132,16 +132,17 @@ class _Part:
 
     @property
     def logical(self) -> int:
-        """Number of logical lines that the node itself begins, without those due to colons and semicolons."""
+        """Return how many logical lines the node itself begins, without those due to colons and semicolons."""
         blocks = [bool(getattr(self.node, name, 0)) for name in ("orelse", "finalbody")]
         return 1 + len(getattr(self.node, "decorator_list", ())) + sum(blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class _Anatomy:
-    """Bounds of a file. `code`: the text without certain strings and comments. `logical`: upper bound of logical lines.
+    """The measurements of a file from which the bounds are computed.
 
-    `sine`: lower bound of the comments' sine term. `longest`: rows of the longest statement other than a string.
+    `code`: the text without certain strings and comments. `logical`: upper bound of the logical lines. `sine`: lower
+    bound of the sine term for comments. `longest`: lines of the longest statement other than a string.
     """
 
     code: str
@@ -161,7 +162,7 @@ class _Anatomy:
 
 
 def _comment_rows(parts: list[_Part], lines: list[str]) -> set[int]:
-    """Return the rows that radon certainly counts as a multi-line string, and comments outside statements."""
+    """Return the lines that radon certainly counts as comments: multi-line strings, and comments outside statements."""
     inside = {row for part in parts for row in part.rows}
     found = {row for row, line in enumerate(lines, 1) if line.lstrip().startswith("#") and row not in inside}
     for part in parts:
@@ -179,7 +180,7 @@ def _colons(parts: list[_Part], kept: dict[int, str]) -> int:
 
 
 def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
-    """Return the minimum of the sine over all possible shares of comments."""
+    """Return the minimum of the sine term over all shares of comments that are possible."""
     # The least share: comments that are surely there, among as much code as possible.
     written = {row for row, line in enumerate(lines, 1) if line.strip()}
     low = _angle(len(remarks & written), len(written - remarks))

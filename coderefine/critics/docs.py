@@ -1,4 +1,4 @@
-"""The docs gate: public definitions without a docstring, docstrings that name arguments which are not there."""
+"""The docs gate: public definitions without a docstring, and docstrings that describe arguments which do not exist."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY = re.compile(r"^( +)\*{0,2}(\w+)(?: \([^)]*\))?:", re.MULTILINE)
 
 
 class Docs:
-    """Reads every file in scope that is not a test. Names with a leading underscore are private."""
+    """Checks every file in scope that is not a test. Names with a leading underscore are private."""
 
     name = "docs"
     gate = True
@@ -74,7 +74,7 @@ def _of(path: str, name: str, node: Definition) -> Iterator[Finding]:
 
 
 def described(text: str) -> set[str]:
-    """The arguments that a docstring describes, in the style of Sphinx or Google."""
+    """Return the arguments that a docstring describes, in the style of Sphinx or Google."""
     found = set(PARAMETER.findall(text))
     for section in SECTION.finditer(f"{text}\n"):
         entries = ENTRY.findall(section[2])

@@ -1,6 +1,6 @@
-"""Tests that the model drafted, as advice: they guide what is written and prove nothing.
+"""Tests drafted by the model, as an adviser: they guide what is written, but prove nothing.
 
-They stay out of the tree unless the task names a file for them; then those that pass are delivered with the patch,
+They are not in the tree unless the task names a file for them; then those that pass are delivered with the patch,
 marked as drafts.
 """
 
@@ -39,7 +39,7 @@ INSTRUCTION = "a drafted test may be wrong: change the code only if the test hol
 
 
 class Drafted:
-    """Drafts once, from the files as they were before the patch, and runs the tests in each view it is given."""
+    """Requests the drafted tests once, for the files without a patch, and runs them in each view."""
 
     name = "drafted"
     gate = False
@@ -54,7 +54,7 @@ class Drafted:
         listen: Listen,
         original: Callable[[str], bytes | None],
     ) -> None:
-        """`original`: what a path held when the run began."""
+        """Create the adviser. `original` returns the content of a path when the run began."""
         self._place = place
         self._interpreter = interpreter
         self._client = client
@@ -67,7 +67,10 @@ class Drafted:
         self._text: str | None = None
 
     def check(self, view: View, ask: Ask) -> Check:
-        """`total` is the share that passes, of 5. Raises CriticError when pytest gave no verdict."""
+        """Run the drafted tests; `total` is the share that passes, times 5.
+
+        Raises CriticError if pytest gives no result.
+        """
         began = time.monotonic()
         if self._text is None:
             # From the user's files: the draft must not be derived from the answer.
@@ -88,7 +91,7 @@ class Drafted:
         )
 
     def beside(self, attempt: Attempt) -> Mapping[str, bytes]:
-        """The file that goes with `attempt`, when the task names one and any drafted test passes."""
+        """Return the file of drafted tests to deliver with `attempt`, with those that pass; {} if none is named."""
         check = attempt.check(self.name)
         if not self._task.drafted or not self._text or check is None:
             return {}
@@ -96,8 +99,8 @@ class Drafted:
         text = without(self._text, failing)
         if not tests_in(text):
             return {}
-        head = f"{MARK}{self._model} for coderefine write, checked by nobody. Does each test say what you mean?\n"
-        head += "# Then delete this head: until that is gone, these tests judge nothing that is written.\n"
+        head = f"{MARK}{self._model} for coderefine write, not reviewed. Check that each test expects what you want.\n"
+        head += "# Then delete these comment lines: until then, coderefine does not use these tests.\n"
         head += f"# Left out, because they fail: {', '.join(sorted(failing))}.\n" if failing else ""
         return {self._task.drafted: f"{head}\n{text}".encode()}
 
@@ -129,7 +132,7 @@ class Drafted:
         return f"{ran - bad} of {drafts} drafted by the model pass, which proves nothing{where}{put}"
 
     def _kept(self) -> str:
-        """Write the draft to a file in the git directory, named by its content; return its path from the top."""
+        """Write the draft to a file in the git directory, named by its content; return its path relative to the top."""
         if self._place.git_dir is None or not self._text:
             return ""
         digest = hashlib.sha256(self._text.encode()).hexdigest()[:12]
@@ -141,12 +144,12 @@ class Drafted:
 
 
 def inner(path: str, place: Place) -> str:
-    """`path` relative to the project's root."""
+    """Return `path` relative to the project's root."""
     return path.removeprefix(f"{place.prefix}/")
 
 
 def is_draft(file: Path) -> bool:
-    """Whether `file` holds drafted tests that no person has reviewed."""
+    """Return whether `file` contains drafted tests that no person has reviewed: their first line says so."""
     try:
         with file.open("rb") as opened:
             return opened.readline().startswith(MARK.encode())

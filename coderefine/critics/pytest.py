@@ -79,7 +79,7 @@ class Pytest:
         return replace(check, findings=findings, notes=(*check.notes, *_denied(check, view, self._config)))
 
     def _with_canary(self, view: View, ask: Ask) -> Check:
-        """Run the tests. Where the canary tests do not work even at the start, go on without them and note why."""
+        """Run the tests with the canary tests; if these do not work on the unchanged tree, omit them and add a note."""
         try:
             check = self._run(view, ask)
         except VoidError as error:
@@ -161,7 +161,7 @@ def _frames(frames: tuple[Frame, ...], texts: Texts, room: int) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Head and tail of `text` when it is longer than `limit`."""
+    """Return `text`, reduced to its head and tail if it is longer than `limit`."""
     if len(text) <= limit:
         return text
     gap = "\n…\n" if "\n" in text else " … "

@@ -22,7 +22,7 @@ SHORTEN = "move a part of the file into a module of its own, or shorten its long
 
 
 class Radon:
-    """Measures every Python file of the project; a text measured before costs nothing."""
+    """Measures every Python file of the project; the result for a text is stored and used again."""
 
     name = "radon"
     gate = True
@@ -38,7 +38,10 @@ class Radon:
         self._known: dict[bytes, FileComplexity] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Findings in tests are soft: tests are protected, so they cannot be split. Never raises for a source."""
+        """Return the findings. In tests they are soft, because tests are protected and cannot be split.
+
+        A file that cannot be parsed has none.
+        """
         from radon import __version__
 
         began = time.monotonic()

@@ -35,7 +35,7 @@ BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast
 
 
 class Reading:
-    """Reads the files in scope that are no tests and not protected."""
+    """Checks the files in scope that are neither tests nor protected."""
 
     name = "reading"
     gate = False

@@ -8,7 +8,7 @@ from coderefine.core import Ask, Attempt, Check, Comparer, Critic, Verdict, View
 
 
 def with_records(critic: Critic, attempts: Sequence[Attempt]) -> Critic:
-    """Reuse recorded results; call the critic only for patches that `attempts` hold no result for."""
+    """Return a critic that takes its results from `attempts` and calls `critic` only for other patches."""
     if not attempts:
         return critic
     return RecordedComparer(critic, attempts) if isinstance(critic, Comparer) else RecordedCritic(critic, attempts)
@@ -35,7 +35,7 @@ class RecordedCritic:
 
 
 class RecordedComparer(RecordedCritic):
-    """The same for an adviser that compares; if it refused an attempt, the recorded verdict is returned."""
+    """A RecordedCritic for an adviser that compares; if it refused an attempt, the recorded verdict is returned."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
         """Return the recorded check or verdict, else that of the adviser. Raises the errors of the adviser."""

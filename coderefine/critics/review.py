@@ -1,4 +1,4 @@
-"""The model's review: advice by criteria in plain language. It never outvotes a gate and never declares success."""
+"""The model's review: advice by criteria in plain language. It never overrules a gate, nor declares success."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ cannot read so many, down to `LEAST`."""
 
 
 class Review:
-    """Asks the critic model about the files in scope. All reviews of a run read the same files first, so that they can
-    be compared."""
+    """Asks the critic model for a review of the files in scope.
+
+    All reviews of a run are about the same files first, so that their scores can be compared.
+    """
 
     name = "review"
     gate = False
@@ -44,9 +46,9 @@ class Review:
         self._most = MOST
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Soft findings, a score by criterion and their total.
+        """Return soft findings, a score for each criterion, and their weighted mean as `total`.
 
-        Raises CriticError when the answer is no review, and what `Client.ask` raises.
+        Raises CriticError if the answer is not a review, and the errors of `Client.ask`.
         """
         try:
             return self._checked(view, ask)
@@ -85,7 +87,10 @@ class Review:
         return config.critic_model or (config.models[-1] if config.models else config.model) or ""
 
     def _texts(self, view: View, ask: Ask) -> tuple[Mapping[str, str], int]:
-        """The files to read, and how many there was no room for: those of the first review, then changed ones."""
+        """Return the texts to review by path, and the number of files that do not fit into the request.
+
+        The files of the first review come first, then changed ones.
+        """
         known = dict.fromkeys((*python_files(view, self._place), *_artefacts(view, self._task)))
         paths = [path for path in known if self._wanted(path, ask)]
         first = {path: place for place, path in enumerate((*self._read, *sorted(ask.changed or ())))}
@@ -115,7 +120,7 @@ class Review:
         return Request("review", messages, 0.0, self._model, SCHEMA, reply_tokens=4096, parts=sizes)
 
     def _notes(self, found: Opinion, criteria: Sequence[Criterion], left_out: int) -> Iterator[str]:
-        """For the audit: which criteria decided, the score, and what was not counted."""
+        """Yield notes for the record of the run: the criteria, the score, and what was left out."""
         whose = dict.fromkeys(f"{one.name.split('/')[0]} ({one.source})" for one in criteria)
         total = found.total(criteria)
         score = f"{total:.1f} of {HIGHEST:g}" if total is not None else "no score"
@@ -129,7 +134,7 @@ class Review:
 
 
 def _artefacts(view: View, task: Task) -> list[str]:
-    """The files a task is about that are not Python."""
+    """Return the files that the task is about and that are not Python."""
     found = (path for pattern in task.files for path in view.host_path.glob(pattern) if path.is_file())
     return sorted(path.relative_to(view.host_path).as_posix() for path in found)
 

@@ -42,7 +42,7 @@ class Sandboxed:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Names of the mechanisms that confine the programs, and of additional permissions."""
+        """Return the names of the mechanisms that confine the programs, and of additional permissions."""
         bounds = self._steps[0]
         if bounds is None:
             return ()
@@ -55,10 +55,10 @@ class Sandboxed:
         return result
 
     def fitting(self, attempt: Callable[[Run], T], *, loosen: bool) -> T:
-        """Return `attempt(run)`; with `loosen` (unchanged tree), retry under looser bounds if it raises CriticError.
+        """Return `attempt(run)`; with `loosen` (unchanged tree), retry with more permissions if it raises CriticError.
 
-        Temporary folders, its own Unix sockets and caches may be granted. If it fails under all bounds, the tightest
-        ones remain and the first error is raised.
+        The permissions are: temporary folders, Unix sockets of its own, caches. If it fails with all of them, none is
+        granted and the first error is raised.
         """
         every = self._steps
         try:
@@ -76,6 +76,6 @@ class Sandboxed:
 
 
 def last_line_of(result: Finished) -> str:
-    """The last line that a program printed, to be quoted in a message."""
+    """Return the last line that a program printed, to be quoted in a message."""
     text = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
     return text.splitlines()[-1][:300] if text else "it printed nothing"

@@ -53,7 +53,10 @@ SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 
 
 def suppressions(side: Side) -> Iterator[Violation]:
-    """Yield a violation per silenced rule; a comment for all rules may become one for some rules, not vice versa."""
+    """Yield a violation for each silenced rule.
+
+    A comment that silences all rules may be replaced by one for some rules, but not the other way round.
+    """
     for line, comment in _comments(side.text) if side.path.endswith(PYTHON) else ():
         for name, pattern in WITH_CODES.items():
             for match in pattern.finditer(comment):
@@ -79,7 +82,7 @@ def _comments(source: str) -> list[tuple[int, str]]:
 
 
 def test_detection(side: Side) -> Iterator[Violation]:
-    """Yield strings that name a test tool, test file or variable of a test runner in decisions; uses of sys.modules."""
+    """Yield uses of sys.modules, and strings in conditions that name a test tool, test file or runner's variable."""
     if side.tree is None:
         return
     names, guarded, common = bindings(side.tree), main_guard(side.tree), _common_lookups(side.tree)

@@ -72,7 +72,10 @@ def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
 
 
 def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[FixedAnswer, ...]) -> bool:
-    """Return whether the old function has similar cases, or this is an old case with another input or result."""
+    """Return whether `branch` is legitimate.
+
+    It is if the old function has similar cases, or if this is an old case with another input or result.
+    """
     kept = {other.case for other in new if other.function == branch.function}
     alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))
     return any(
@@ -83,7 +86,10 @@ def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[Fixed
 
 
 def _constants(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    """Yield functions with parameters that now always return the same ordinary literal of the tests."""
+    """Yield a reason for each function that now always returns the same literal, although it has parameters.
+
+    Only literals that the tests contain count, and no boundary values.
+    """
     was = functions(change.old)
     every = frozenset().union(*cases) - TRIVIAL
     for name, function in functions(change.new).items():

@@ -65,12 +65,12 @@ class Hunk:
 
     @property
     def last(self) -> int:
-        """The last old line; `first - 1` for an insertion."""
+        """Return the last old line; `first - 1` for an insertion."""
         return self.first + len(self.old) - 1
 
     @property
     def textual(self) -> bool:
-        """Whether all lines are valid UTF-8, so that they can be shown as text."""
+        """Return whether all lines are valid UTF-8, so that they can be shown as text."""
         try:
             b"".join((*self.old, *self.new)).decode("utf-8")
         except UnicodeDecodeError:

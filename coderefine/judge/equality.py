@@ -34,7 +34,7 @@ def equality(side: Side) -> Iterator[Violation]:
 
 
 def _named(items: Sequence[ast.expr | None]) -> list[str]:
-    """Return the names of comparison methods among the string constants in `items`."""
+    """Return the names of comparison methods (such as `__eq__`) among the string constants in `items`."""
     return sorted({str(item.value) for item in items if isinstance(item, ast.Constant)} & COMPARISONS)
 
 

@@ -36,12 +36,12 @@ class FixedAnswer:
 
     @property
     def case(self) -> tuple[frozenset[Key], Key]:
-        """The input and output literals."""
+        """Return the input and output literals."""
         return self.given, self.out
 
     @property
     def kinds(self) -> tuple[frozenset[str], str]:
-        """The types of the input and output literals."""
+        """Return the types of the input and output literals."""
         return frozenset(literal.partition(":")[0] for literal in self.given), self.out.partition(":")[0]
 
 
@@ -132,7 +132,7 @@ def _patterns(pattern: ast.pattern) -> Iterator[Key]:
 
 
 def _ways(test: ast.expr) -> tuple[Inputs, ...]:
-    """Return the alternatives under which `test` holds, as checks; () if it contains no check."""
+    """Return the alternatives under which `test` is true, each a set of checks of inputs; () if there are none."""
     match test:
         case ast.BoolOp(op=ast.Or(), values=parts):
             return tuple(way for part in parts for way in _ways(part))
@@ -151,7 +151,7 @@ def _equal(subject: ast.expr, other: ast.expr) -> tuple[Inputs, ...]:
 
 
 def _all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]:
-    """Return the alternatives under which all `conditions` hold, at most MOST (their number is a product)."""
+    """Return the alternatives under which all `conditions` are true: their combinations, at most MOST."""
     ways = product(*(ways or ((),) for ways in conditions))
     return tuple(tuple(chain.from_iterable(way)) for way in islice(ways, MOST))
 

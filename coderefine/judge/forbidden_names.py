@@ -88,7 +88,10 @@ Found = Iterator[tuple[str, Exemption]]
 
 
 def forbidden_names(side: Side) -> Iterator[Violation]:
-    """Yield names that end, skip, observe or manipulate the run; under a main guard only the worst of them."""
+    """Yield uses of names that end, skip, observe or manipulate the test run.
+
+    Under a main guard, where code does not run at import, only the most dangerous ones count.
+    """
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)

@@ -47,7 +47,7 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
 
 
 def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the expressions on changed lines with each of their mutations."""
+    """Yield (expression on a changed line, its mutant) for each possible mutation."""
     tree = parse(after)
     lines = {line for span in changed_statements(path, before, after) for line in span}
     for node in nodes(tree) if tree else ():

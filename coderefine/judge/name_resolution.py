@@ -26,8 +26,11 @@ GETTERS = ("operator.attrgetter", "operator.methodcaller")
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """`origins`: local name -> dotted origin for imports and aliases of them; names that the file binds itself map to
-    `<own>.name`. `constants`: expressions of names that are bound once."""
+    """What the names of a file refer to.
+
+    `origins`: local name -> dotted origin, for imports and aliases of them; a name that the file defines itself is
+    mapped to `<own>.name`. `constants`: the expressions of names that are bound once.
+    """
 
     origins: Mapping[str, str]
     constants: Names
@@ -119,10 +122,10 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 
 def canonical(name: str) -> str:
-    """Shorten `name` to begin with its last module: `os.sys.modules` is `sys.modules`, `print.__self__` is `builtins`.
+    """Return `name` beginning with its last module: `os.sys.modules` becomes `sys.modules`.
 
-    In names that the file itself binds (`<own>`), only POWERFUL modules are recognised, and only if an attribute
-    follows: an attribute may have the name of a module (`self.os`).
+    `print.__self__` becomes `builtins`. In names that the file itself binds (`<own>`), only POWERFUL modules are
+    recognised, and only if an attribute follows: an attribute may have the name of a module (`self.os`).
     """
     parts = name.split(".")
     unknown = parts[0] in (OWN, ANY)
@@ -178,7 +181,10 @@ def _called(node: ast.Call, names: Bindings) -> str:
 
 
 def attribute_lookup(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:
-    """Return (object, name) of a lookup by `getattr` or a similar function; object None if it is passed later."""
+    """Return (object, attribute name) of a lookup by `getattr` or a similar function; None for any other call.
+
+    The object is None if the call creates a function that gets it later (`operator.attrgetter`).
+    """
     function = dotted(node.func, names).removeprefix("builtins.")
     match node:
         case ast.Call(args=[base, name, *_]) if function == "getattr":

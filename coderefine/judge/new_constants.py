@@ -25,7 +25,10 @@ BOUNDS = 2
 
 
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:
-    """Return the lines of constants in new kinds of expressions; of new bounds only if a function has two or more."""
+    """Return the lines of new constants in expressions of a kind that the function did not have.
+
+    A new bound counts only if the function gets two or more of them.
+    """
     return tuple(line for change in changed if change.new is not None for line in _fresh(change.old, change.new))
 
 
@@ -78,7 +81,10 @@ def _ordinary(node: ast.AST) -> bool:
 
 
 def _shape(above: list[ast.AST]) -> str:
-    """Return the innermost expression that uses the constant (not only to build a constant), without constants."""
+    """Return the innermost expression that uses the constant, as text without the values of constants.
+
+    Expressions that only build a constant (such as a tuple of constants) are skipped.
+    """
     outer = (node for node in reversed(above) if isinstance(node, ast.expr | ast.stmt | ast.match_case))
     builders = ast.BinOp | ast.UnaryOp | ast.Starred | DISPLAYS
     node = next(filterfalse(lambda node: isinstance(node, builders), outer), ast.Pass())

@@ -47,7 +47,7 @@ def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
 
 
 def _public(change: Change, new: ast.Module) -> set[str]:
-    """Return the removed public names; if the old text does not parse, they are found line by line."""
+    """Return the removed public names; if the old text does not parse, find them line by line."""
     now = set(_all_bound(new))
     if change.old is None:
         return set(TOP.findall(change.old_text or "")) - now
@@ -175,10 +175,11 @@ def _renamed(old: Function, new: Function, evidence: str) -> bool:
 
 
 def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Sequence[str]) -> bool:
-    """Whether the failing tests need the signature of `new`.
+    """Return whether the failing tests need the signature of `new`.
 
-    Either a call missed an argument that `old` requires and `new` does not; or a callback was called that takes as many
-    arguments as `new` and was given as many as `old` takes; or all calls in the tests fit `new`, and some not `old`.
+    They do in three cases: a call missed an argument that `old` requires and `new` does not; a callback was called with
+    as many arguments as `new` takes, while `old` takes another number; or all calls in the tests fit `new`, and some do
+    not fit `old`.
     """
     arities = (str(len(_positional(new))), str(len(_positional(old))))
     if _missed(name, old, new, evidence) or arities in ARITY.findall(evidence):
@@ -190,7 +191,7 @@ def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Seq
 
 
 def _missed(name: str, old: Function, new: Function, evidence: str) -> bool:
-    """Whether a call of `name` missed an argument that `old` requires and `new` does not."""
+    """Return whether a call of `name` missed an argument that `old` requires and `new` does not."""
     return any(
         _last(called) == _last(name) and not _dropped(old, new).isdisjoint(re.findall(r"'(\w+)'", names))
         for called, names in MISSED.findall(evidence)
@@ -218,7 +219,7 @@ def _calls(source: str, name: str) -> Iterator[ast.Call]:
 
 
 def _fits(call: ast.Call, function: Function, *, bound: bool) -> bool:
-    """Whether the arguments of `call` match the parameters; calls with `*` or `**` are taken to."""
+    """Return whether the arguments of `call` match the parameters of `function`; with `*` or `**` they always do."""
     named = {item.arg for item in call.keywords}
     if None in named or any(isinstance(item, ast.Starred) for item in call.args):
         return True
@@ -231,5 +232,5 @@ def _fits(call: ast.Call, function: Function, *, bound: bool) -> bool:
 
 
 def _required_names(args: ast.arguments) -> set[str]:
-    """The keyword-only parameters without a default."""
+    """Return the keyword-only parameters without a default."""
     return {item.arg for item, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None}

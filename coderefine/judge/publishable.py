@@ -107,7 +107,7 @@ def _fails_anew(id: str, candidate: Attempt, baseline: Attempt) -> bool:
 
 
 def _dodged(was: Status, now: Status) -> bool:
-    """Return whether a failing test got another status than passed, or a skipped one now fails."""
+    """Return whether a failing test is now neither failing nor passing, or a skipped one now fails."""
     if was is Status.FAILED:
         return now not in (Status.FAILED, Status.PASSED)
     if was is Status.ERROR:
@@ -126,7 +126,7 @@ def _worse_findings(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
 
 
 def _grown(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
-    """Yield functions above the limit whose complexity increased; changes of a file's index are not reported."""
+    """Yield functions above the limit whose complexity increased; changes of the maintainability index are ignored."""
     heavy = _complexities(baseline)
     for identity, weights in sorted(_complexities(candidate).items()):
         for old, new in zip(heavy.get(identity, []), weights, strict=False):

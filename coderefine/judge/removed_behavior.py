@@ -103,7 +103,7 @@ def _swallows(function: Function) -> bool:
 
 
 def _between_constants(function: Function) -> list[ast.stmt]:
-    """Return the body without constant assignments at its start and a constant return at its end."""
+    """Return the body without assignments of constants at its start and a `return` of a constant at its end."""
     body = [node for node in function.body if _counts(node)]
     while body and isinstance(body[-1], ast.Return) and _empty(body[-1]):
         body.pop()

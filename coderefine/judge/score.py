@@ -38,12 +38,12 @@ LABELS = {
 class Score:
     """Score of an attempt, compared field by field in this order; smaller is better.
 
-    `silent`: number of the baseline's gates without result. `lost`: tests that passed and no longer do, including
-    vanished ones. `asked`: requested code that is not written yet; it precedes the failing tests, because a module that
-    cannot be imported fails once, and a partly correct one once per test. For the same reason `blocked`: test modules
-    that cannot be collected. `bad`: failing tests and errors, and failing ones that vanished. `command`, `ruff`: hard
-    findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers' totals. `remarks`:
-    the advisers' findings. `size`: lines of the diff.
+    `silent`: number of the baseline's gates without a result. `lost`: tests that passed and no longer do, including
+    vanished ones. `asked`: requested functions and files that are not written yet. `blocked`: test modules that cannot
+    be collected. These two precede the failing tests, because a module that cannot be imported fails once, but a partly
+    correct one fails once per test. `bad`: failing tests and errors, and failing tests that vanished. `command`,
+    `ruff`: hard findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers' totals.
+    `remarks`: the advisers' findings. `size`: lines of the diff.
     """
 
     silent: int
@@ -126,7 +126,7 @@ def weigh(
 
 
 def _moved(candidate: Attempt, best: Attempt) -> Verdict | None:
-    """Return the verdict if the same tests fail as in `best`, but all changes are to later (or to earlier) lines."""
+    """Return a verdict if the same tests fail as in `best`, but all that changed fail later (or all earlier)."""
     now, was = _depths(candidate), _depths(best)
     if now.keys() != was.keys():
         return None
@@ -142,7 +142,7 @@ def _depths(attempt: Attempt) -> dict[str, tuple[int, bool]]:
 
 
 def _depth(case: Case) -> tuple[int, bool]:
-    """Return how far a failing test came: the failing line, and whether the names used there exist."""
+    """Return how far a failing test got: the failing line, and whether the names used there exist."""
     failure = case.failure
     frames = failure.frames if failure else ()
     lines = [frame.line for frame in frames if frame.path == case.path]

@@ -23,7 +23,7 @@ def key(node: ast.expr) -> Key:
 
 
 def key_of(item: object) -> Key:
-    """Return the key of a value."""
+    """Return the key of a value, which is equal only for values of the same type."""
     if item is None:
         return "none"
     if isinstance(item, bool):
@@ -97,7 +97,7 @@ def _asserts(node: ast.stmt) -> bool:
 
 
 def _keys(*parents: ast.AST) -> TestCase:
-    """Return the keys of all literals below `parents`, of their texts, and of the names of expected exceptions."""
+    """Return the keys of all literals below `parents`, of their source texts, and of names of expected exceptions."""
     every = (node for outer in parents for node in ast.walk(outer) if isinstance(node, ast.expr))
     return frozenset(found for node in every for found in _spellings(node))
 

@@ -1,4 +1,4 @@
-"""Violations: code that a rule forbids; find those that a patch adds without an exemption."""
+"""Violations: pieces of code that a rule forbids. Find those that a patch adds without an exemption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Exemption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A violation. `what` completes "the patch …". `wider`: `what` of a more general violation it may replace."""
+    """A violation. `what` completes the sentence "the patch …".
+
+    `wider`: the `what` of a more general violation that it may replace.
+    """
 
     what: str
     line: int
@@ -38,7 +41,7 @@ Scan = Callable[[Side], Iterable[Violation]]
 
 @dataclass(slots=True)
 class _Known:
-    """Violations of the old files: `kept` by place, and those of removed functions, which may have been moved."""
+    """The violations in the old files: `kept` by place, and those of removed functions, which may have been moved."""
 
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     freed: Counter[str] = field(default_factory=Counter)
@@ -103,9 +106,10 @@ def _scanned(scan: Scan, side: Side | None) -> tuple[Violation, ...]:
 
 
 def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
-    """Return the function that contains `line`, also for a comment after its last statement with its indentation.
+    """Return the function that contains `line`.
 
-    This lets a linter remove the last statement before such a comment.
+    A comment after a function's last statement, with the same indentation, belongs to it, so that a linter may remove
+    the statement before such a comment.
     """
     text = lines[line - 1] if line <= len(lines) else ""
     if text.lstrip().startswith("#"):
@@ -122,10 +126,10 @@ def _indent(line: str) -> int:
 
 
 def _exempt(violation: Violation, change: Change, tests: Sequence[str], used_before: set[str]) -> bool:
-    """Return whether the file had such violations before, or is a command-line program.
+    """Return whether the violation is allowed: the file had such violations before, or is a command-line program.
 
-    A file is one if it is `__main__.py`, was one before (parses arguments, has a main guard, ends the process), or is
-    new and is one. It also counts as one if a test expects SystemExit.
+    A file is such a program if it is `__main__.py`; if it parsed arguments, had a main guard or ended the process
+    before the patch; if it is new and does one of these; or if a test expects SystemExit.
     """
     if violation.exemption is not Exemption.CLI:
         return violation.exemption is Exemption.USED_BEFORE and violation.what in used_before

@@ -20,12 +20,12 @@ Example = tuple[str, str]
 
 
 def no_helpers(_path: str, _data: bytes | None) -> frozenset[str]:
-    """Return no helpers: for trees without tests."""
+    """Return no helpers; used for trees without tests."""
     return frozenset()
 
 
 def weakened(change: Change, helpers: frozenset[str]) -> Iterator[str]:
-    """Yield a reason for each helper that is changed, or that reads a name with a changed binding."""
+    """Yield a reason for each assertion helper that is changed, or that reads a name whose binding is changed."""
     if not helpers:
         return
     was, now = (list(_statements(tree.body if tree else [], "")) for tree in (change.old, change.new))

@@ -1,1 +1,1 @@
-"""Where patches come from, cheapest first: one module per proposer."""
+"""The sources of patches, cheapest first: one module per proposer."""

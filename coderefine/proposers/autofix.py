@@ -56,7 +56,10 @@ class Autofix:
     def _halved(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, Situation]:
-        """Propose the fixes of `rules` in `paths` (empty: all), then halves until they are accepted or single."""
+        """Propose the fixes of `rules` in `paths` (empty: all of them) together.
+
+        A refused set is split into halves, until they are accepted or consist of a single rule in a single file.
+        """
         if self._used_up(situation):
             return situation
         situation, accepted = yield from self._offer(situation, views, rules, paths)
@@ -185,7 +188,10 @@ class Autofix:
         return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
-        """Fix only the diagnostics in `paths` that were not refused; ruff itself would fix all of a rule."""
+        """Return the files after fixing only the diagnostics in `paths` that were not refused.
+
+        ruff itself can only fix all diagnostics of a rule.
+        """
         files: dict[str, bytes | None] = {}
         for _ in range(ROUNDS if paths else 0):
             changed = {}

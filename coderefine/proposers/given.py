@@ -1,4 +1,4 @@
-"""Proposes one patch that is given: picked among the plausible ones of an earlier run, or made by somebody else."""
+"""Propose one given patch: a plausible one of an earlier run that the user picked, or one made outside coderefine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Situatio
 
 
 class Given:
-    """`name`: the origin of the patch. `doubt`: why tests alone did not decide ("": they do); its evidence says so."""
+    """Proposes the patch.
+
+    `name`: its origin. `doubt`: why tests alone do not prove it, for the report; "" if they do.
+    """
 
     def __init__(self, alternative: Alternative, name: str, doubt: str = "") -> None:
         self.name = name
@@ -25,6 +28,6 @@ class Given:
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:  # noqa: ARG002 - as Proposer.propose
-        """The patch, once."""
+        """Yield the patch, once."""
         self.proposed = self._patch
         yield self._patch

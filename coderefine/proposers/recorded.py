@@ -1,4 +1,4 @@
-"""Proposes what a recorded run tried: its patches as they were, its model's answers read once more."""
+"""Propose the patches of a recorded run again: the search's as recorded, the model's from its recorded answers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from coderefine.errors import ReplayMissError
 
 
 class RecordedProposer:
-    """Offline rungs race against the clock, so their patches are taken from the record; what a model wrote is made
-    again from its recorded answers, in the order of the run, and has to come out the same."""
+    """Proposes the patches of a recorded run, in their order.
+
+    A patch of an offline proposer is taken from the record, because its search depends on time. A patch of the model is
+    made again from the recorded answers and must equal the recorded one.
+    """
 
     name = "replay"
 
@@ -42,7 +45,10 @@ class RecordedProposer:
         return self._model.spent
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """One patch per recorded attempt. Raises ReplayMissError when the model's answers lead elsewhere."""
+        """Yield the patch of each recorded attempt.
+
+        Raises ReplayMissError if the model's answers lead to another patch.
+        """
         with contextlib.ExitStack() as closing:
             asking: Proposals | None = None
             for attempt in self._attempts:
@@ -61,7 +67,7 @@ class RecordedProposer:
 
 
 def _confirmed(made: Patch | None, attempt: Attempt) -> Patch:
-    """`made`, if it is what was recorded."""
+    """Return `made` if it equals the recorded patch of `attempt`. Raises ReplayMissError if not."""
     if made is None or made.files != attempt.patch.files:
         raise ReplayMissError(
             f"the replay came to another attempt {attempt.number} than the recorded run: "

@@ -46,11 +46,12 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """Results of two versions, each run twice, for the tests' calls and for variants of these calls.
+    """Results of two versions of the program, each run twice, for the tests' calls and for variants of these calls.
 
-    `around`: recorded call -> its variants. By call, see Pool.answers: `own`: results of the version that the tests
-    ran; `other`: of the second version; `within`: of the first version with inner calls to the second.
-    `values`: return values of the first and the second version, without effects on the arguments.
+    `around`: the variants of each recorded call. The other fields have two codes for each call: `own`: results of the
+    version that the tests ran; `other`: results of the second version; `within`: results of the first version when the
+    functions that it calls are those of the second. `values`: pairs of the values that the first and the second version
+    return, ignoring changes of the arguments.
     """
 
     around: Mapping[str, tuple[str, ...]]
@@ -62,7 +63,7 @@ class Nearby:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An edit to judge: repo-relative path -> whole new content (None deletes), laid over the pool's tree."""
+    """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree."""
 
     number: int
     files: Mapping[str, bytes | None]

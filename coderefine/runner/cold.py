@@ -59,8 +59,8 @@ def run_tests(  # noqa: PLR0917
 
     A test that crashes the process or hangs is an ERROR case, and the others run in a new process. `limit`: wall
     seconds for one test (None: `test_limit`). `slowest`: known duration of the slowest test in seconds. `doubted`:
-    tests whose names the canary tests use, see agent/canary.py; `canary`: whether canary tests run.
-    Raises VoidError if not the patched code was tested, or if its tests could not fail; CriticError if pytest itself
+    tests whose names the canary tests use, see agent/canary.py; `canary`: whether canary tests run. Raises VoidError if
+    the code that was tested is not the patched code, or if its tests could not fail; CriticError if pytest itself
     failed.
     """
     secret = os.urandom(16).hex() if canary else ""
@@ -144,7 +144,7 @@ class _Cold:
 
     @property
     def _may_wait(self) -> bool:
-        """Whether a test that may hang can continue in parallel: only one, and only on the unchanged tree."""
+        """Return whether a test that may hang can continue in parallel: only one, and only on the unchanged tree."""
         return self.suspect is None and not self.view.patch.files
 
     def _finished(self, run: ProcessRun, results: RunResults, hung: str) -> bool:
@@ -214,9 +214,9 @@ class _Cold:
         return bounds(self.config, self.ask.freedom)
 
     def _over(self, results: RunResults, ended: Ended) -> bool:
-        """Return whether the check is finished; otherwise record the failure of the responsible test.
+        """Return whether the check is finished; otherwise record a failure of the test during which the process ended.
 
-        Raises CriticError if no test is responsible.
+        Raises CriticError if no test was running.
         """
         if results.code is not None and not results.running and not results.importing:
             _check_exit_code(results, ended)

@@ -35,9 +35,9 @@ def recorded(view: View) -> Needs:
 
 
 def _narrow(path: str) -> str:
-    """Return the smallest path to allow for writing `path`: its folder, or the file if the folder contains HOME.
+    """Return the path to make writable so that `path` can be written: its folder, or "" if none may be.
 
-    "" if there is none.
+    Where that folder contains the home folder, return only the file itself, if it exists.
     """
     home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
     if folder in TEMPORARY or not (f"{home}/".startswith(folder.rstrip("/") + "/")):

@@ -1,4 +1,4 @@
-"""One process that runs tests, watched until it ends, hangs, or dies, and where it was then."""
+"""One process that runs tests: watch it until it ends, hangs or dies, and find out which code it was running."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where and how a process starts: see sandbox.start."""
+    """Where and how a process is started; the fields are parameters of sandbox.start."""
 
     view: View
     python: str
@@ -82,9 +82,10 @@ class Start:
 
 
 class ProcessRun:
-    """One process that runs `job`, killed at the end of the block; what it reports goes into `results`, then `listen`.
+    """A process that runs the tests of `job`; a context manager, which kills it at the end of the block.
 
-    Raises SandboxError where it could not be confined and had to be.
+    Its messages are added to `results`, and `listen` is called after each. Raises SandboxError if the process must be
+    confined and cannot be.
     """
 
     def __init__(

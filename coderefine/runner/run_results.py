@@ -94,7 +94,7 @@ class RunResults:
         return {**self.broken, **{name: self.cases[name] for name in names}}
 
     def blame(self, failure: Failure) -> str:
-        """Record `failure` for the running test or the module being imported; return its id, "" if there is none."""
+        """Record `failure` for the running test or the module being imported; return its id, or "" if there is none."""
         name = self.running or (self.latest if self.left else "") or self.importing
         if not name:
             return ""

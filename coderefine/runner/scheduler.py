@@ -27,7 +27,7 @@ class Scheduler:
         self._retried, self._began = 0.0, time.monotonic()
 
     def run(self, candidates: Iterable[Candidate]) -> Iterator[Judged]:
-        """See `Pool.judge`."""
+        """Judge `candidates` and yield their verdicts as they are ready; see `Pool.judge`."""
         source = iter(candidates)
         try:
             more = True
@@ -177,7 +177,10 @@ class Scheduler:
         return next((f"{name} {found[name].value}" for name in bad), "")
 
     def _gone(self, task: CandidateRun, answer: Message, found: Mapping[str, Status]) -> str:
-        """Describe a requested test without a status; "" for none. Tests never collected are not required."""
+        """Return a description of a requested test that has no status, "" if there is none.
+
+        Tests that were not collected at the baseline are not required.
+        """
         asked = [self._state.tests[place] for place in answer["asked"]] if "asked" in answer else task.asked
         wanted = (*answer.get("missing", ()), *asked)
         gone = (name for name in wanted if name not in found and name not in self._state.broken)

@@ -1,4 +1,4 @@
-"""A test that may hang: its process continues in parallel with that of the other tests until it is certain."""
+"""A test that may hang: until that is certain, a second process runs the other tests at the same time."""
 
 from __future__ import annotations
 

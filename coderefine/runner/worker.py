@@ -57,7 +57,7 @@ class CandidateRun:
 
     @property
     def late(self) -> bool:
-        """Whether even a hanging child should have been killed by now."""
+        """Return whether so much time has passed that the server must have killed even a hanging child."""
         return time.monotonic() - self.sent > self.limit * PATIENCE + ANSWER
 
 
@@ -191,7 +191,7 @@ class WorkerProcess:
 
     @property
     def confined(self) -> tuple[str, ...]:
-        """Names of the mechanisms that confine it. Raises SandboxError if a strict sandbox is not possible."""
+        """Return the names of the mechanisms that confine it. Raises SandboxError if a strict sandbox is impossible."""
         return self._process.report().words
 
 

@@ -1,7 +1,7 @@
-"""The launcher: confine this process as the job says, report what worked, and become the program to confine.
+"""The launcher: confine this process according to the job, report what worked, and become the program.
 
 Started as `python -I -S -c BOOT FOLDER JOB PROGRAM…` (see launch.py) by our own interpreter, before any file of the
-project could be imported: the project's interpreter itself starts confined.
+project can be imported, so that the project's interpreter starts confined.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CAPABILITIES = {
 
 
 def main() -> None:
-    """Confine, report, run; does not return."""
+    """Confine this process, report, and become the program; does not return."""
     job = marshal.loads(bytes.fromhex(sys.argv[2]))
     program = sys.argv[3:]
     done, missing = confined(job) if job["bounds"] is not None else unconfined(job)
@@ -46,14 +46,14 @@ def main() -> None:
 
 
 def unconfined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Apply only the limits that hold for everything in the view."""
+    """Set only the resource limits that apply to everything in the view; return what `confined` returns."""
     powers(job["capabilities"])
     limits(job)
     return [], []
 
 
 def confined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Confine this process; return what was applied, and what is missing, in words."""
+    """Confine this process; return (what was applied, what is missing), as texts for the report."""
     bounds = job["bounds"]
     home = os.path.realpath(os.path.expanduser("~"))
     write = _writable(job, home)
@@ -77,7 +77,7 @@ def confined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _writable(job: dict[str, Any], home: str) -> list[str]:
-    """Return the existing paths that may be written, links resolved."""
+    """Return the existing paths that may be written, with links resolved."""
     bounds = job["bounds"]
     allowed = [*job["own"], *bounds["write"], *([home] if bounds["home"] else [])]
     return [path for path in dict.fromkeys(map(os.path.realpath, allowed)) if os.path.exists(path)]
@@ -101,7 +101,7 @@ MISSING = {
 
 
 def powers(names: list[str] | None) -> None:
-    """Keep only the capabilities `names`; None: all, as outside of any namespaces."""
+    """Drop all capabilities except `names`; None keeps all, as outside of namespaces."""
     if names is not None:
         kernel.drop_capabilities([CAPABILITIES[name] for name in names])
 

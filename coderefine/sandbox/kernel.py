@@ -1,9 +1,9 @@
-"""Take powers away from this process and its future children: namespaces, Landlock, seccomp, capabilities, limits.
+"""Restrict this process and its future children: namespaces, Landlock, seccomp, capabilities, resource limits.
 
-Only Linux system calls, by ctypes, and only the standard library: the launcher (inside.py) imports this file by its
-path, in an interpreter that has no access to site-packages. Each import costs every process that is started some
-milliseconds, so there are few: `_socket` and no `socket`, `re`, `contextlib` or `typing`. Nothing here raises for what
-the system refuses; each function answers whether it worked, so that the caller can name what is missing.
+Only Linux system calls by ctypes, and only the standard library: the launcher (inside.py) imports this file by its
+path, in an interpreter without access to site-packages. Each import adds some milliseconds to the start of every
+process, so there are few: `_socket`, but no `socket`, `re`, `contextlib` or `typing`. No function raises if the system
+refuses something; each returns whether it worked, so that the caller can report what is missing.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def _loopback() -> None:
 
 
 def freeze(write: Sequence[str]) -> bool:
-    """Make all mounts read-only but those at and below `write`; needs mounts of our own.
+    """Make all mounts read-only except those at and below `write`; needs a mount namespace of our own.
 
-    Landlock does not know of changes to modes, times and extended attributes; a read-only mount refuses them too.
+    Landlock does not restrict changes of modes, times and extended attributes; a read-only mount does.
     """
     kept = [os.fsencode(path) for path in write]
     if not _mounted(kept):
@@ -161,7 +161,10 @@ def _mounted(paths: Sequence[bytes]) -> bool:
 
 
 def hide(paths: Sequence[str]) -> None:
-    """Put an empty device over each of `paths`; needs mounts of our own. Nobody can connect to such a socket."""
+    """Mount an empty device over each of the sockets `paths`, so that nothing can connect to it.
+
+    Needs a mount namespace of our own.
+    """
     for path in paths:
         if os.path.lexists(path):
             _bound(b"/dev/null", os.fsencode(os.path.realpath(path)), 0)

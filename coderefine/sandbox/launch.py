@@ -1,8 +1,8 @@
-"""The one way in which a process that runs the project's or a patch's code is started.
+"""The only launcher of processes that run the project's or a patch's code.
 
-`start` and `run` put our launcher (inside.py) in front of the program, inside the view. It confines itself, reports on
-a pipe what worked, and becomes the program: the project's interpreter starts confined, so that no file of a patch
-(`sitecustomize.py`, a `pytest.py` at the root) is ever imported by a process that is not.
+`start` and `run` put inside.py in front of the program, inside the view. It confines itself, reports on a pipe what
+worked, and becomes the program. The project's interpreter thus starts confined: no file of a patch (`sitecustomize.py`,
+a `pytest.py` at the root) is ever imported by an unconfined process.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ USUAL_SOCKETS = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a launcher did: guards that work, and what is missing, in words."""
+    """What a launcher did: the guards that work, and those that are missing, as texts."""
 
     done: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the report for the evidence."""
+        """Return the report as texts for the evidence."""
         return (*self.done, *(f"lacking {one.partition(' (')[0]}" for one in self.missing))
 
 
 class Confined:
-    """A process that was started here, and what its launcher reports."""
+    """A process that was started by `start`, and the report of its launcher."""
 
     def __init__(self, child: subprocess.Popen[bytes], pipe: int, *, strict: bool) -> None:
         self.child = child
@@ -55,13 +55,13 @@ class Confined:
         self._report: Report | None = None
 
     def report(self) -> Report:
-        """Wait until the launcher has reported. Raises SandboxError where a `strict` job could not be confined."""
+        """Wait for the launcher's report. Raises SandboxError if a `strict` job could not be confined."""
         if self._report is None:
             self._report = read(self._pipe, strict=self._strict)
         return self._report
 
     def close(self) -> None:
-        """Kill what still runs."""
+        """Kill the process if it is still running."""
         if self.child.returncode is None:
             proc.kill(self.child)
         for stream in (self.child.stdout, self.child.stderr):
@@ -74,9 +74,9 @@ class Confined:
 
 @contextmanager
 def report_pipe() -> Iterator[tuple[int, int]]:
-    """Open the pipe of a launcher's report: the end to read, for `read`, and the end that the launcher inherits.
+    """Open the pipe for a launcher's report: the end to read from, and the end that the launcher inherits.
 
-    The latter is closed at the end of the block, the former only where the block fails.
+    The latter is closed at the end of the block; the former only if the block raises, because `read` closes it.
     """
     reading, writing = os.pipe()
     try:
@@ -101,9 +101,10 @@ def start(
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
 ) -> Iterator[Confined]:
-    """Start `argv` in `view` under `bounds` (None: with the view's own limits only); killed at the end of the block.
+    """Start `argv` in `view` under `bounds` (None: with the view's own limits only); kill it at the end of the block.
 
-    `strict`: refuse to run what cannot be confined as `bounds` say. Raises ProcessError.
+    `strict`: raise SandboxError (from `Confined.report`) if it cannot be confined as `bounds` require. Raises
+    ProcessError.
     """
     with report_pipe() as (reading, writing):
         line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)
@@ -152,7 +153,7 @@ def command(
 
 
 def _packed(job: Mapping[str, Any]) -> str:
-    """Return `job` as text for inside.py, which runs in this very version of Python."""
+    """Return `job` as text for inside.py, which runs in the same version of Python."""
     return marshal.dumps(dict(job), 2).hex()
 
 
@@ -166,7 +167,7 @@ def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
 
 
 def _tasks() -> int:
-    """Count processes and threads of this machine: the kernel counts a user's, wherever they came from."""
+    """Return the number of processes and threads on this machine; the kernel's limit counts a user's everywhere."""
     try:
         return int(Path("/proc/loadavg").read_text("ascii").split()[3].partition("/")[2])
     except (OSError, ValueError, IndexError):
@@ -174,7 +175,7 @@ def _tasks() -> int:
 
 
 def _hidden(bounds: Bounds) -> Sequence[str]:
-    """Return the paths of Unix sockets that listen outside."""
+    """Return the paths of Unix sockets, outside the view, on which a program listens."""
     try:
         lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
     except OSError:
@@ -193,7 +194,7 @@ def _is_socket(path: str) -> bool:
 
 
 def read(pipe: int, *, strict: bool) -> Report:
-    """Read what the launcher wrote on `pipe`, and close it."""
+    """Return the launcher's report from `pipe`, and close the pipe."""
     with os.fdopen(pipe, "rb") as stream:
         line = stream.readline()
     try:
@@ -215,7 +216,7 @@ def refusal(report: Report) -> str:
 
 
 def tried() -> Report:
-    """Confine one process that does nothing, outside of any view."""
+    """Return the report of confining a process that does nothing, outside of any view."""
     with report_pipe() as (reading, writing):
         argv = command(Entry((), ()), ("true",), TIGHT, cwd=os.sep, pipe=writing)
         proc.run(argv, cwd=os.sep, env=proc.clean_env(), pass_fds=(writing,))

@@ -27,11 +27,11 @@ FREE = "may write /tmp and HOME, read what is there, and use the network"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What confined processes may do beyond reading files and writing the view and its temporary folders.
+    """What confined processes may do, besides reading files and writing to the view and its temporary folders.
 
-    `write`: files and folders. `read`: secrets. `home`: write HOME, but no secrets. `secrets`: read and write those.
-    `sockets`: create Unix sockets; those outside stay hidden but `reach`. `memory`: bytes of a process's data.
-    `name` says in the evidence what was loosened; "" for nothing.
+    `write`: files and folders. `read`: secret files. `home`: write to HOME, but not to secrets. `secrets`: read and
+    write all secrets. `sockets`: create Unix sockets; existing ones outside stay hidden, except `reach`. `memory`:
+    bytes of data per process. `name`: what was loosened, for the evidence; "" for nothing.
     """
 
     name: str = ""
@@ -49,7 +49,7 @@ class Bounds:
 
     @property
     def limits(self) -> Mapping[str, int]:
-        """Resource limits by their name in the module `resource`."""
+        """Return the resource limits by their name in the module `resource`."""
         limits = {"CORE": 0, "FSIZE": LARGEST_FILE}
         return {**limits, "DATA": self.memory} if self.memory else limits
 
@@ -82,7 +82,7 @@ def _ladder(needs: Needs) -> Sequence[Bounds]:
 
 
 def _named(needs: Needs) -> str:
-    """Describe what `needs` allow."""
+    """Describe the permissions in `needs`."""
     parts = [f"may write {_listed(needs.write)}"] if needs.write else []
     parts += [f"may read {_listed(needs.read)}"] if needs.read else []
     parts += [f"may reach {_listed(needs.sockets)}"] if needs.sockets else []

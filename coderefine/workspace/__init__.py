@@ -1,4 +1,4 @@
-"""Private views of the tree: whatever runs in one cannot reach the user's files."""
+"""Private views of the tree: a process that runs in one cannot change the user's files."""
 
 from coderefine.workspace.environment import Grants
 from coderefine.workspace.isolation import Isolation, describe, open_views

@@ -1,4 +1,4 @@
-"""Views that start with the bytecode which an earlier run of the untouched tree compiled."""
+"""Views that contain the bytecode compiled by an earlier run of the unchanged tree."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MOST = 32 << 20
 
 @dataclass(slots=True)
 class BytecodeViews:
-    """Give the bytecode that the first view of the untouched tree compiled to all later ones.
+    """Adds the bytecode that the first view of the unchanged tree compiled to all later views.
 
-    A fresh clone has no bytecode, and pytest rewrites the assertions of every test module before it compiles it,
-    which can take longer than the tests. Only code of the untouched tree is kept: what runs with a patch could change
-    it, and a patched file gets none (Python compares time and size of a source with those noted in its bytecode).
-    `top`: the tree's own path. Views at other paths are left alone: pytest does not correct the path in bytecode.
+    A fresh clone has no bytecode, and pytest rewrites the assertions of every test module before compiling it, which
+    can take longer than the tests. Only bytecode of the unchanged tree is used, because code of a patch could
+    manipulate it; a patched file gets none (Python compares time and size of a source with those in its bytecode).
+    `top`: the tree's own path. Views at other paths get none, because pytest does not correct the path in bytecode.
     """
 
     views: Views

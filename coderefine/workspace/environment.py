@@ -1,4 +1,4 @@
-"""What surrounds the processes of a private view: a temporary folder, environment variables, and their end."""
+"""The environment of the processes in a private view: temporary folder, variables, and how processes are ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SITE = Path(__file__).with_name("site")
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What the project's tests are allowed beyond the usual: the network, variables that look like secrets."""
+    """What the project's tests are additionally allowed: the network, variables that look like secrets."""
 
     network: bool = False
     variables: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ NOTHING = Grants()
 
 
 def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grants = NOTHING) -> dict[str, str]:
-    """Return our environment without `GIT_*` and without secrets (but those granted), temporary files in `temp`."""
+    """Return our environment variables without `GIT_*` and ungranted secrets; temporary files go to `temp`."""
     env = proc.clean_env(passed=grants.variables)
     for name in DROPPED:
         env.pop(name, None)
@@ -71,12 +71,18 @@ def scratch() -> Iterator[Path]:
 
 
 def sweep() -> int:
-    """Remove the folders that killed runs of this user left, and end what still runs in them; return how many."""
+    """Remove the temporary folders of runs of this user that were killed, and kill processes still running in them.
+
+    Return how many folders.
+    """
     return temporary.sweep(lambda path: kill_strays(str(path)))
 
 
 def kill_strays(mark: str) -> None:
-    """Kill until no process carries a mark that starts with `mark`; Linux only: elsewhere only groups are ended."""
+    """Kill processes until none has a mark that starts with `mark`.
+
+    Linux only; elsewhere only process groups are killed.
+    """
     if not sys.platform.startswith("linux"):
         return
     needle = os.fsencode(f"{MARK}={mark}")

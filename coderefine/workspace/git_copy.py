@@ -1,4 +1,4 @@
-"""A git directory for a copy: the original's refs, index and settings, its objects by reference, nothing that runs."""
+"""A git directory for a copied tree: same refs, index and settings; shared objects; nothing that starts programs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 
 
 def copy_git_folder(place: Place, copy: Path) -> None:
-    """Write `copy/.git` anew. The original stays unchanged: objects are only read from there.
+    """Write `copy/.git` anew, which reads objects from the original git directory.
 
-    git may touch the time of a borrowed object (it "freshens" what it was about to write); content never changes.
+    git may update the time of an original object file (it "freshens" an object instead of writing it again); their
+    content is never changed.
     """
     target = copy / ".git"
     remove(target)
@@ -54,7 +55,7 @@ def _copied(item: Path, target: Path) -> None:
 
 
 def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield the git directories of submodules; a submodule's name may hold slashes."""
+    """Yield the git directories of submodules; a submodule's name may contain slashes."""
     for item in folder.iterdir():
         if (item / "HEAD").is_file():
             yield item, target / item.name
@@ -63,7 +64,7 @@ def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _remove_unsafe_settings(config: Path) -> None:
-    """Remove the settings that lead elsewhere or start programs."""
+    """Remove the settings that refer to other repositories or paths, or that start programs."""
     with contextlib.suppress(FileNotFoundError):
         lines = config.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
         away = re.compile(r"\s*(worktree|hookspath|fsmonitor|sshcommand|editor|pager)\s*=", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Choose how views are made: overlay where the system allows it, else a copy; say what is missing."""
+"""Choose how views are made: overlay if the system allows it, else a copy; report what is missing."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ UNCONFINED = (
 def open_views(
     place: Place, *, kind: str = "auto", grants: Grants = NOTHING, tell: Callable[[str], object] = str
 ) -> Iterator[Views]:
-    """Yield a source of private views of `place`. `kind` is auto, overlay or copy; every view has `grants`.
+    """Yield a factory of private views of `place`. `kind` is auto, overlay or copy; every view has `grants`.
 
-    The first view decides for auto; `tell` gets a sentence when that is not the best kind, or another one is taken
-    later. `open` raises WorkspaceError when the kind asked for is refused.
+    For auto, the first view decides. `tell` is called with a sentence if copies are used instead of overlays, or if the
+    kind changes later. `open` raises WorkspaceError if the requested kind is not possible.
     """
     if kind not in KINDS:
         raise WorkspaceError(f"view must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -79,10 +79,10 @@ def describe(place: Place) -> Isolation:
 
 @dataclass(slots=True)
 class _FirstDecides:
-    """Open overlay views, unless the first one is refused: then copies, which keep the reason.
+    """Opens overlay views; if the first one is refused, opens copies instead, with the reason.
 
-    `strict`: the refusal is an error instead. A refusal may be temporary (no memory, a busy machine), so the
-    overlay is tried `TRIES` times.
+    `strict`: a refusal is an error instead. A refusal may be temporary (no memory, a busy machine), so the overlay is
+    tried `TRIES` times.
     """
 
     place: Place
@@ -105,7 +105,10 @@ class _FirstDecides:
             yield view
 
     def instead(self, why: str) -> bool:
-        """Change to copies instead of overlays, or to overlays if they are no longer refused; once."""
+        """Change to copies instead of overlays, or to overlays if they are no longer refused; at most once.
+
+        Return whether it changed.
+        """
         with self.turn:
             if self.strict or self.switched:
                 return False

@@ -55,7 +55,10 @@ class Mirror:
         self.known = fresh
 
     def _check_folder(self) -> None:
-        """Make sure that the copy's folder exists, and is no link that a child has put in its place."""
+        """Recreate the copy's folder if it is missing, or if a child process has replaced it by a link.
+
+        Raises OSError if a parent folder is a link.
+        """
         for folder in (self.copy.parent, self.copy):
             if folder.is_symlink() or not folder.is_dir():
                 remove(folder)
@@ -88,7 +91,7 @@ class Mirror:
         return (_print(facts), _print(target.lstat()))
 
     def _link(self, name: str) -> str:
-        """Return a link's target: in the copy when it pointed into the tree, else where it pointed."""
+        """Return the target of a link in the copy: if it points into the tree, the corresponding path in the copy."""
         link = self.origin / name
         target = link.readlink()
         full = Path(os.path.normpath(link.parent / target))
@@ -104,7 +107,7 @@ class Mirror:
 
 
 def _walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield folders before their content; only files, folders and links. `every`: also what is never copied."""
+    """Yield files, folders (before their content) and links below `top`. `every`: also those never copied."""
     with os.scandir(top / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:

@@ -36,7 +36,7 @@ ENTER = 'cd -- "$1" && shift && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class Namespaces:
-    """Live namespaces. `pid` is their first process as seen from outside."""
+    """Existing namespaces. `pid`: their first process, as seen from outside."""
 
     pid: int
     privileged: bool
@@ -49,7 +49,10 @@ class Namespaces:
 
     @property
     def entered(self) -> tuple[str, ...]:
-        """Return what to put before a command to run it inside; it must itself drop what is not in `capabilities`."""
+        """Return the command prefix that enters the namespaces.
+
+        The command that follows must itself drop all capabilities except `capabilities`.
+        """
         net = () if self.network else ("-n",)
         return ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
 
@@ -60,14 +63,14 @@ class Namespaces:
 
     @property
     def shared_memory(self) -> tuple[Path, ...]:
-        """Return the folder of POSIX shared memory, when the one inside is not the system's."""
+        """Return the folder of POSIX shared memory, if the namespaces have one of their own."""
         outside, inside = Path("/dev/shm"), self.host_path / "dev/shm"
         with contextlib.suppress(OSError):
             return (outside,) if inside.stat().st_dev != outside.stat().st_dev else ()
         return ()
 
     def argv(self, argv: Sequence[str], cwd: Path) -> tuple[str, ...]:
-        """Return the command that runs `argv` inside, in `cwd`, without the power to change mounts."""
+        """Return the command that runs `argv` inside, in `cwd`, without the capability to change mounts."""
         return (*self.entered, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
 
     def enter(self) -> None:
@@ -81,7 +84,10 @@ _SAME_USER = ("-U", "--preserve-credentials")
 
 
 def _dropped(*, privileged: bool) -> tuple[str, ...]:
-    """Return the command that drops capabilities: a user loses them at exec anyway, root only by the bounding set."""
+    """Return the command prefix that drops capabilities.
+
+    A user loses them at exec anyway; root loses them only if they are removed from the bounding set.
+    """
     if privileged:
         kept = ",".join(f"+{name}" for name in KEPT.split(","))
         return ("setpriv", "--bounding-set", f"-all,{kept}", "--inh-caps", "-all", "--")
@@ -114,7 +120,7 @@ class NamespaceSpec:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """The command of the first process inside."""
+        """Return the command of the first process inside."""
         network = "on" if self.network else "off"
         python = (sys.executable, "-I", "-S", str(INSIDE))
         return (*python, self.shield, network, str(self.scratch), SIZE, *map(str, self.targets))
@@ -167,7 +173,10 @@ def _hold(order: NamespaceSpec, *, privileged: bool) -> tuple[subprocess.Popen[b
 
 
 def _mapped(targets: Sequence[Path]) -> None:
-    """Refuse folders of other users: a user namespace with one uid and gid could not write them (EOVERFLOW)."""
+    """Raise WorkspaceError for folders of other users.
+
+    A user namespace with one uid and gid could not write them (EOVERFLOW).
+    """
     for folder in (inner for target in targets for inner in (target, *filter(Path.is_dir, target.iterdir()))):
         facts = folder.lstat()
         if (facts.st_uid, facts.st_gid) != (os.getuid(), os.getgid()) and folder.name not in SKIPPED:
@@ -201,9 +210,9 @@ def _complaint(holder: subprocess.Popen[bytes]) -> str:
 
 
 def _end(holder: subprocess.Popen[bytes]) -> None:
-    """Close stdin: that ends process 1, and with it every process inside; unshare follows.
+    """Close stdin of process 1, which ends it and thereby every process inside; then unshare ends.
 
-    Orphans outside are reaped by the system's init, which may take a second; they are dead by then.
+    Orphans outside are reaped by the system's init process, possibly a second later; they are dead by then.
     """
     for stream in (holder.stdin, holder.stdout, holder.stderr):
         if stream is not None:
@@ -222,8 +231,9 @@ def _reap(holder: subprocess.Popen[bytes]) -> None:
 
 
 def covered(place: Place) -> tuple[Path, ...]:
-    """Return the folders of the user that no child may write: the tree, git directories outside of it, and mounts
-    below those, outermost first.
+    """Return the folders of the user that no child may write, outermost first.
+
+    These are the tree, git directories outside of it, and mounts below them.
     """
     roots = [place.top]
     for folder in (place.git_dir, place.worktree_dir):

@@ -1,8 +1,8 @@
-"""Runs first inside the new namespaces: shields folders, brings `lo` up, and holds it all until stdin ends.
+"""The first process inside new namespaces: protect folders, enable the loopback interface, wait until stdin is closed.
 
-Started by `unshare … python -I -S namespaces_inside.py SHIELD NET SCRATCH SIZE TARGET…`; standard library only,
-few imports, because its start is most of what opening a view costs. Says one line on stdout: `ready PID` (as seen from
-outside) or `error TEXT`. It is process 1 of the PID namespace: when it ends, the kernel ends all the others.
+Started by `unshare … python -I -S namespaces_inside.py SHIELD NET SCRATCH SIZE TARGET…`. Standard library only and few
+imports, because its start takes most of the time of opening a view. Prints one line: `ready PID` (as seen from outside)
+or `error TEXT`. It is process 1 of the PID namespace: when it ends, the kernel kills all others.
 """
 
 # ruff: noqa: PTH101, PTH102, PTH115, PTH118, SIM105, UP031
@@ -26,7 +26,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: bytes, target: bytes, kind: bytes, flags: int, options: bytes | None) -> None:
-    """mount(2) with raw bytes: no option parser of a mount program stands between."""
+    """Call mount(2) with raw bytes, so that no mount program parses the options."""
     if libc.mount(source, target, kind, ctypes.c_ulong(flags), options) != 0:
         code = ctypes.get_errno()
         raise OSError(code, "%s on %s: %s" % (kind.decode(), os.fsdecode(target), os.strerror(code)))
@@ -49,7 +49,7 @@ def cover(number: int, target: bytes, handle: int) -> None:
 
 
 def freeze(target: bytes) -> None:
-    """`target` read-only. Flags that came with the mount must be repeated: a user namespace may not drop them."""
+    """Make `target` read-only, keeping the other flags of the mount, which a user namespace may not drop."""
     mount(target, target, b"", MS_BIND | MS_REC, None)
     flags = os.statvfs(target).f_flag
     kept = flags & ST_KEPT | (MS_RELATIME if flags & ST_RELATIME else 0)
@@ -57,7 +57,7 @@ def freeze(target: bytes) -> None:
 
 
 def stage(scratch: bytes, size: bytes) -> None:
-    """Prepare the storage for writes: a tmpfs, or a folder on disk before Linux 6.6, whose tmpfs lacks user xattrs."""
+    """Mount a tmpfs for written files. Before Linux 6.6, where tmpfs lacks user xattrs, use a folder on disk."""
     store, temp = os.path.join(scratch, b"store"), os.path.join(scratch, b"children")
     mount(b"tmpfs", temp, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
     mount(b"tmpfs", store, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
@@ -71,9 +71,9 @@ def stage(scratch: bytes, size: bytes) -> None:
 
 
 def seclude(size: bytes) -> None:
-    """Give the view shared memory and terminals of its own: those of the user's session stay out of reach.
+    """Give the view its own shared memory and terminals, so that those of the user's session cannot be reached.
 
-    What the system refuses is left as it is; the sandbox then denies access to it.
+    What the system refuses is left unchanged; the sandbox then denies access to it.
     """
     try:
         mount(b"tmpfs", b"/dev/shm", b"tmpfs", MS_NOSUID_NODEV, b"mode=1777,size=" + size)
@@ -87,7 +87,10 @@ def seclude(size: bytes) -> None:
 
 
 def count_processes() -> None:
-    """Limit the processes and threads of the view. Before Linux 6.14 the number is the whole machine's: not ours."""
+    """Limit the processes and threads of the view.
+
+    Not before Linux 6.14, where this limit would apply to the whole machine.
+    """
     release = os.uname().release.split(".")
     if (int(release[0]), int(release[1].split("-")[0])) < (6, 14):
         return
@@ -100,7 +103,7 @@ def count_processes() -> None:
 
 
 def loopback() -> None:
-    """`lo` up, so that tests may talk to servers of their own."""
+    """Enable the interface `lo`, so that tests can connect to servers that they start."""
     request = ctypes.create_string_buffer(b"lo".ljust(16, b"\0") + IFF_UP_RUNNING, 40)
     handle = libc.socket(2, 2, 0)
     libc.ioctl(handle, ctypes.c_ulong(SIOCSIFFLAGS), request)

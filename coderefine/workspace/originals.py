@@ -14,9 +14,9 @@ from coderefine.workspace.patched_tree import plain
 
 
 class Originals(Mapping[str, "bytes | None"]):
-    """Content by repo-relative path, None where there is no file; each is read once, when first asked for.
+    """The content of the user's files by repo-relative path (None: no file), read when first requested and then kept.
 
-    A file that was written after the run began is refused (PublishError): it is not what was judged.
+    Raises PublishError for a file that was written after the run began, because that content was not judged.
     """
 
     def __init__(self, top: Path) -> None:
@@ -43,7 +43,7 @@ class Originals(Mapping[str, "bytes | None"]):
         return not self._top.joinpath(*plain(path)).resolve().is_relative_to(self._top.resolve())
 
     def edited(self, since: int) -> tuple[str, ...]:
-        """Return files that were written after `since` (`time.time_ns`), as far as git does not ignore them."""
+        """Return the files written after `since` (`time.time_ns`), without those that git ignores."""
         argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
         names = run(argv, cwd=self._top).stdout.decode("utf-8", "surrogateescape").split("\0")
         return tuple(dict.fromkeys(name for name in names if name and _written(self._top / name) > since))
@@ -62,7 +62,7 @@ class Originals(Mapping[str, "bytes | None"]):
 
 
 def _written(file: Path) -> int:
-    """Return when a file or its metadata was changed last; 0 for a folder (a submodule) or nothing."""
+    """Return when a file or its metadata was last changed; 0 for a folder (a submodule) or if there is no file."""
     try:
         facts = file.lstat()
     except OSError:

@@ -25,7 +25,7 @@ def lay(host_path: Path, patch: Patch) -> None:
 
 
 def add(host_path: Path, files: Mapping[str, bytes]) -> None:
-    """Write those of `files` that are not there; what cannot be written is left out."""
+    """Write those of `files` that do not exist yet; skip those that cannot be written."""
     for path, content in files.items():
         with contextlib.suppress(OSError), _parent(host_path, path, make=True) as (folder, name):
             if _facts(folder, name) is None:
@@ -33,7 +33,7 @@ def add(host_path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def prune(host_path: Path, gone: Iterable[str]) -> None:
-    """Remove the folders of files that are `gone` where nothing but stale bytecode is left in them."""
+    """Remove the folders of the removed files `gone` if they contain only stale bytecode."""
     folders = {parent for path in gone for parent in PurePosixPath(path).parents if parent.parts}
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
         with contextlib.suppress(OSError), _parent(host_path, f"{folder}/x", make=False) as (handle, _):
@@ -65,7 +65,7 @@ def _lay(host_path: Path, path: str, content: bytes | None) -> None:
 
 
 def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) -> None:
-    """Create a new inode: read-only files can be replaced, hard links elsewhere keep their content."""
+    """Create a new inode, so that a read-only file can be replaced, and its hard links elsewhere keep their content."""
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o666, dir_fd=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
@@ -77,7 +77,10 @@ def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) 
 
 
 def _drop_bytecode(folder: int, stem: str = "") -> None:
-    """Delete the bytecode of module `stem` ("": all), pytest's too: unchecked .pyc files (PEP 552) hide a patch."""
+    """Delete the bytecode of module `stem` ("": all), including pytest's.
+
+    An unchecked .pyc file (PEP 552) would be used instead of the patched source.
+    """
     with contextlib.suppress(OSError):
         cache = os.open("__pycache__", os.O_RDONLY | os.O_DIRECTORY | NOFOLLOW, dir_fd=folder)
         try:
@@ -97,7 +100,7 @@ def _facts(folder: int, name: str) -> os.stat_result | None:
 
 @contextlib.contextmanager
 def _parent(host_path: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
-    """Yield the opened folder of `path`, reached step by step so that no step is a link, and the file's name."""
+    """Yield the opened folder of `path` and the file's name; no link is followed on the way to the folder."""
     *folders, name = plain(path)
     handle = os.open(host_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -135,7 +138,7 @@ def read(top: Path, host_path: Path, path: str) -> bytes | None:
 
 
 def _resolved(top: Path, host_path: Path, steps: list[str]) -> Path | None:
-    """Return `steps` below `host_path`, links resolved as seen from `top`; None when they lead out or in circles."""
+    """Return `steps` below `host_path`, links resolved as seen from `top`; None if they lead outside or in circles."""
     here: list[str] = []
     for _ in range(400):
         if not steps:

@@ -1,4 +1,4 @@
-"""Private views: overlay mounts at the project's own path or, where systems refuse that, copies beside the project."""
+"""Private views: overlay mounts at the project's own path or, where the system refuses that, copies at another path."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from coderefine.workspace.patched_tree import lay, read
 
 @dataclass(frozen=True, slots=True)
 class PrivateView:
-    """See core.View. `temp` is a plain folder; inside of namespaces children get a tmpfs of limited size as TMPDIR.
+    """A view; see core.View. `temp`: a plain folder; in namespaces, children get a tmpfs of limited size as TMPDIR.
 
-    `inside`: the namespaces in which children run; None where the system has none. `original`: what this is a copy of
-    at another path, None for an overlay, and `why` it is no overlay.
+    `inside`: the namespaces in which children run; None if the system has none. `original`: for a copy, the path of the
+    tree that it copies, and `why` it is no overlay; None for an overlay.
     """
 
     top: Path
@@ -61,7 +61,7 @@ class PrivateView:
         return f"{kind}{offline} ({self.why})" if self.why else f"{kind}{offline}"
 
     def outside(self, path: Path) -> Path:
-        """Return where we find what children call `path`."""
+        """Return the path, outside the namespaces, of what children see at `path`."""
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def enter(self) -> None:
@@ -105,7 +105,7 @@ class PrivateView:
 
 @dataclass(frozen=True, slots=True)
 class OverlayViews:
-    """Open overlay views: each has namespaces and layers of its own, so nothing is left over."""
+    """Opens overlay views; each has its own namespaces and layers, so that nothing remains of it."""
 
     place: Place
     grants: Grants = NOTHING
@@ -124,7 +124,10 @@ class OverlayViews:
 
 @dataclass(slots=True)
 class CopyViews:
-    """Open copied views; a copy that is free again is restored and used for the next view. Views may overlap."""
+    """Opens copied views.
+
+    A copy that is not in use is restored and used for the next view; several can be open at a time.
+    """
 
     place: Place
     folder: Path
@@ -154,7 +157,7 @@ class CopyViews:
         return False
 
     def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
-        """Create namespaces in which the original is read-only; return None from the first refusal on."""
+        """Create namespaces in which the original tree is read-only; return None if they are, or once were, refused."""
         _make_folders(temp)
         if not self.confined:
             return None
@@ -188,7 +191,7 @@ class CopyViews:
 
 @contextlib.contextmanager
 def copy_views(place: Place, why: str = "", grants: Grants = NOTHING) -> Iterator[CopyViews]:
-    """Yield copied views in a temporary folder that is removed with them. `why`: why they are no overlays."""
+    """Yield a factory of copied views, which are removed at the end. `why`: the reason for not using overlays."""
     with scratch() as folder:
         yield CopyViews(place, folder, why, grants)
 

@@ -1,4 +1,4 @@
-"""Views of another state of the tree than the working tree: every patch is applied to the same files."""
+"""Views of another state of the tree than the working tree: the same files are written into each, under its patch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from coderefine.workspace.patched_tree import prune
 
 @dataclass(frozen=True, slots=True)
 class SnapshotViews:
-    """Write `then` (path -> content, None: no file) into every view, under its patch.
+    """Opens views into which the files `then` (path -> content, None: no file) are written before the patch.
 
-    Folders that become empty are removed, too: git has no empty folders, and Python would import one as a namespace
+    Folders that become empty are removed too: git has no empty folders, and Python would import one as a namespace
     package.
     """
 

@@ -160,8 +160,8 @@ def test_signs(number):
     assert len(roman(number)) == 2
 """
 KEPT = """\
-# Drafted by scripted for coderefine write, checked by nobody. Does each test say what you mean?
-# Then delete this head: until that is gone, these tests judge nothing that is written.
+# Drafted by scripted for coderefine write, not reviewed. Check that each test expects what you want.
+# Then delete these comment lines: until then, coderefine does not use these tests.
 # Left out, because they fail: test_signs.
 
 """

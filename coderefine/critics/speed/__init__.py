@@ -1,4 +1,4 @@
-"""Speed as an adviser: a patch is measured against the tree it has to beat."""
+"""The speed adviser: it measures a patched tree against the tree that it has to beat."""
 
 from coderefine.critics.speed.critic import Speed
 from coderefine.critics.speed.speedup import MeasureOptions, SpeedComparison, measure

@@ -1,4 +1,4 @@
-"""What is timed: a command of the project, or its pytest-benchmark tests; and where a profiler says the time goes."""
+"""Benchmarks: a command of the project, or its pytest-benchmark tests; and which functions take most of the time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class BenchmarkContext:
     box: Sandboxed
 
     def run(self, view: View, argv: Sequence[str], timeout: float, *, seed: int = 0) -> Finished:
-        """Run `argv`; its exit code is for the caller to judge. Raises CriticError if it does not start or end."""
+        """Run `argv`; the caller checks its exit code.
+
+        Raises CriticError if it does not start, or does not end in time.
+        """
         path = os.pathsep.join((str(self.python.parent), os.environ.get("PATH", "")))
         environment = {"PATH": path, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": ""}
         try:
@@ -80,7 +83,7 @@ class CommandBenchmark:
         return f"{shlex.join(self._command)} ({self._clock} time)"
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """The seconds of one run, by the name of its clock."""
+        """Return the seconds of one run, by the name of the clock."""
         program, *rest = self._command
         command = (str(self._context.python) if program in PYTHONS else program, *rest)
         argv = (str(self._context.python), str(PROGRAM), "time", *command)
@@ -91,7 +94,10 @@ class CommandBenchmark:
         return {self._clock: max(float(times[self._clock]), LEAST)}
 
     def hotspots(self, view: View, timeout: float) -> tuple[Hotspot, ...] | None:
-        """Where a Python command spends its time; None for other programs. Raises CriticError."""
+        """Return the functions in which a Python command spends its time; None for other programs.
+
+        Raises CriticError.
+        """
         if Path(self._command[0]).name not in (*PYTHONS, self._context.python.name):
             return None
         report = view.temp / "hotspots.json"
@@ -103,7 +109,7 @@ class CommandBenchmark:
 
 
 class PytestBenchmarks:
-    """The median of every pytest-benchmark test of the project."""
+    """Times the pytest-benchmark tests of the project: the median of each."""
 
     def __init__(self, place: Place, interpreter: Interpreter, box: Sandboxed) -> None:
         self._context = BenchmarkContext(place, interpreter.path, box)
@@ -113,12 +119,12 @@ class PytestBenchmarks:
         return "the pytest-benchmark tests"
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """Seconds by test."""
+        """Return the seconds by test."""
         table = self._report(view, seed, timeout)
         return {one["fullname"]: max(float(one["stats"]["median"]), LEAST) for one in table}
 
     def hotspots(self, view: View, timeout: float) -> tuple[Hotspot, ...] | None:
-        """The functions whose calls take longest, of all benchmarks together."""
+        """Return the functions whose calls take longest, in all benchmarks together."""
         table = self._report(view, 0, timeout, "--benchmark-cprofile=cumtime")
         return profiled([row for one in table for row in one.get("cprofile", ())], view)
 
@@ -141,7 +147,10 @@ class PytestBenchmarks:
         return [one for one in benchmarks if one.get("stats")]
 
     def _without_workers(self, view: View) -> tuple[str, ...]:
-        """The option for xdist, which switches benchmarks off. Raises CriticError without pytest-benchmark."""
+        """Return the option that disables xdist, because xdist disables benchmarks.
+
+        Raises CriticError without pytest-benchmark.
+        """
         if self._alone is None:
             found = self._context.run(view, (str(self._context.python), "-c", PROBE), 60.0).text.split()
             if "pytest_benchmark" not in found:
@@ -177,7 +186,10 @@ def _relative(file: str, view: View) -> str | None:
 
 
 def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
-    """What pytest-benchmark's profiles show, calls of one function added up, shares of the longest one."""
+    """Return the functions in pytest-benchmark's profiles, the calls of each added up.
+
+    The share of a function is relative to the one that takes longest.
+    """
     seconds: dict[tuple[str, int], float] = defaultdict(float)
     calls: Counter[tuple[str, int]] = Counter()
     files = sorted(path.relative_to(view.host_path).as_posix() for path in view.host_path.rglob("*.py"))
@@ -191,7 +203,7 @@ def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
 
 
 def _function(row: Mapping[str, Any], files: Sequence[str], top: str) -> tuple[str, int] | None:
-    """Path and line of a function of the project; None for others."""
+    """Return path and line of a function of the project; None for others."""
     shown = SHOWN.fullmatch(row.get("function_name") or row.get("function") or "")
     if shown is None:
         return None

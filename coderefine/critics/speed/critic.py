@@ -1,5 +1,4 @@
-"""Speed as an adviser: it measures a tree against the one it has to beat, and decides where the gates see no
-difference."""
+"""The speed adviser: measure a tree against the one that it has to beat, and decide if the gates find no difference."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ ELSEWHERE = "the rest of the time is not spent in code that may be changed"
 
 
 class Speed:
-    """`total` is the speed-up that is sure: the lower end of its interval, 1 for the start."""
+    """The adviser. `total` is the certain speed-up: the lower end of its confidence interval, 1 for the start."""
 
     name = "speed"
     gate = False
@@ -44,7 +43,10 @@ class Speed:
         )
 
     def check(self, view: View, ask: Ask) -> Check:
-        """The start: what takes long in it. Raises SurroundingsError when it cannot be measured."""
+        """Measure the unchanged tree and report its slowest functions.
+
+        Raises SurroundingsError if it cannot be measured.
+        """
         began = time.monotonic()
         try:
             reading = self._box.fitting(lambda _: self._benchmark.read(view, 0, self._seconds(ask)), loosen=True)
@@ -54,7 +56,10 @@ class Speed:
         return self._result(view, ask, 1.0, notes, began)
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
-        """No, unless `view` is surely faster than the start by more than the target, and than the best at all."""
+        """Return the check of `view` if it is faster, else a refusal.
+
+        It must certainly be faster than the start by the target factor, and certainly faster than the best so far.
+        """
         began = time.monotonic()
         options = MeasureOptions(self._benchmark, self._wanted.target, self._seconds(ask))
         (start, _), *better = rivals
@@ -74,7 +79,10 @@ class Speed:
         return min(self._wanted.seconds, ask.timeout)
 
     def _result(self, view: View, ask: Ask, total: float, notes: tuple[str, ...], began: float) -> Check:
-        """The check, with remarks until it is fast enough, or the time is spent elsewhere."""
+        """Return the check, with findings as long as the tree is not fast enough.
+
+        There are none if most of the time is spent in code that may not be changed.
+        """
         fast = total >= self._wanted.enough
         findings = () if fast else self._remarks(view, ask)
         notes = notes if fast or findings else (*notes, ELSEWHERE)
@@ -83,7 +91,7 @@ class Speed:
         return replace(check, tool=str(self._benchmark))
 
     def _remarks(self, view: View, ask: Ask) -> tuple[Finding, ...]:
-        """One for each of the slowest functions that may be changed; where they are not known, one for the whole."""
+        """Return a finding for each of the slowest functions that may be changed; one for all if they are not known."""
         try:
             found = self._benchmark.hotspots(view, self._seconds(ask))
         except CriticError:  # a program that cannot be profiled can still be measured
@@ -115,7 +123,7 @@ def _cache_note(start: View, view: View, ask: Ask) -> tuple[str, ...]:
 
 
 def _against(found: SpeedComparison, target: float, rival: str) -> str:
-    """What speaks against a tree measured against `rival`; nothing when it is surely faster."""
+    """Return why a tree measured against `rival` is not accepted; "" if it is certainly faster."""
     speed = found.speedup
     if found.slower:
         named = f" in {', '.join(found.slower[:3])}" if found.several else ""

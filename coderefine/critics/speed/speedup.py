@@ -1,12 +1,12 @@
-"""Whether one tree is faster than another: paired readings, and from them a speed-up with a confidence interval.
+"""Decide whether one tree is faster than another: paired readings, and from them a speed-up with a confidence interval.
 
-Readings are taken in pairs, one of each version, back to back. The ratio of each pair counts; its logarithm is
-tested by the signed-rank test (Wilcoxon 1945), whose only assumption is that the two readings of a pair could as well
-be exchanged when both versions are the same. The estimate is the median of the pairwise means (Hodges and Lehmann
-1963), the interval the one that belongs to the test.
+Readings are taken in pairs, one of each version, one directly after the other. The logarithms of the ratios of the
+pairs are tested by the signed-rank test (Wilcoxon 1945). It only assumes that, if both versions are the same, the two
+readings of a pair are exchangeable. The estimate is the median of the pairwise means (Hodges and Lehmann 1963), with
+the confidence interval that belongs to the test.
 
-The pairs are evaluated several times, so as to stop early. The error that is allowed in all is divided equally
-between these looks (Bonferroni): whenever one stops, the interval holds with `CONFIDENCE`.
+The pairs are evaluated several times, so that measuring can stop early. The total error probability is divided equally
+between these evaluations (Bonferroni), so that the interval has the confidence `CONFIDENCE` whenever measuring stops.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Pair = tuple[Reading, Reading]
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """How many times faster, with the ends of its interval. `enough`: the lower end is above the target."""
+    """How many times as fast, with the ends of the confidence interval. `enough`: the lower end is above the target."""
 
     ratio: float
     low: float
@@ -52,16 +52,19 @@ class Speedup:
 
 
 class Benchmark(Protocol):
-    """Reads how long the benchmarks of a tree take."""
+    """Measures how long the benchmarks of a tree take."""
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """Seconds by benchmark of one run, PYTHONHASHSEED being `seed`. Raises CriticError when it fails."""
+        """Return the seconds of one run, by benchmark; PYTHONHASHSEED is `seed`. Raises CriticError if it fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """`target`: what the lower end of the interval has to be above. `seconds`: time for measuring in all."""
+    """Options of `measure`.
+
+    `target`: what the interval's lower end must exceed. `seconds`: time for all measurements.
+    """
 
     benchmark: Benchmark
     target: float = 1.05
@@ -70,7 +73,7 @@ class MeasureOptions:
 
 @dataclass(frozen=True, slots=True)
 class SpeedComparison:
-    """The speed-up over all benchmarks, and those of them that became slower. `several`: there is more than one."""
+    """The speed-up of all benchmarks together, and those that became slower. `several`: there is more than one."""
 
     speedup: Speedup
     slower: tuple[str, ...] = ()
@@ -78,11 +81,11 @@ class SpeedComparison:
 
 
 def measure(before: View, after: View, options: MeasureOptions) -> SpeedComparison:
-    """How many times faster `after` is than `before`.
+    """Measure how many times as fast `after` is as `before`.
 
-    One run of each is dropped: it compiles and fills caches. Then pairs in the order AB BA AB BA, so that neither a
-    drift of the machine nor being the second favours one; both runs of a pair share a hash seed, no two pairs do.
-    Raises CriticError when a run fails.
+    One run of each is not counted: it compiles and fills caches. Then the pairs are run in the order AB BA AB BA, so
+    that neither a drift of the machine's speed nor the position in the pair favours one version. Both runs of a pair
+    have the same hash seed, different pairs have different ones. Raises CriticError if a run fails.
     """
     began = time.monotonic()
     pairs: list[Pair] = []
@@ -108,7 +111,10 @@ def _pair(before: View, after: View, options: MeasureOptions, number: int) -> Pa
 
 
 def speedup(ratios: Sequence[float], target: float = 1.0) -> Speedup:
-    """The speed-up that `ratios` (seconds before / seconds after, one a pair) show. Raises ValueError without any."""
+    """Return the speed-up for `ratios`: seconds before / seconds after, one for each pair.
+
+    Raises ValueError if empty.
+    """
     if not ratios:
         raise ValueError("no pair was measured")
     means = sorted(fmean(two) for two in combinations_with_replacement(map(math.log, ratios), 2))
@@ -121,42 +127,46 @@ def speedup(ratios: Sequence[float], target: float = 1.0) -> Speedup:
 
 
 def settled(found: Speedup, target: float) -> bool:
-    """Whether more pairs would be wasted: it is faster, it is not, or it looks like nothing at all.
+    """Return whether to stop measuring: the speed-up is certain, certainly below the target, or apparently too small.
 
-    To give up early costs power, never a false yes.
+    Stopping for the last reason may miss a speed-up, but never reports one that is not there.
     """
     return found.enough or found.high < target or found.ratio < math.sqrt(target)
 
 
 def ratios(pairs: Sequence[Pair]) -> list[float]:
-    """Before / after by pair; of several benchmarks their geometric mean, so that each counts the same."""
+    """Return before / after by pair; of several benchmarks the geometric mean, so that each has the same weight."""
     return [math.exp(fmean(math.log(before[name] / after[name]) for name in before)) for before, after in pairs]
 
 
 def slower(pairs: Sequence[Pair], target: float) -> tuple[str, ...]:
-    """The benchmarks that surely take longer than before, by as much as the whole has to gain."""
+    """Return the benchmarks that certainly became slower, by at least the factor `target`."""
     names = pairs[0][0] if len(pairs) > 0 else {}
     each = {name: speedup([before[name] / after[name] for before, after in pairs]) for name in names}
     return tuple(name for name, found in each.items() if found.high < 1 / target)
 
 
 def caches(before: str, after: str) -> bool:
-    """Whether `after` keeps results between calls more often than `before`: repeated calls then cost nothing."""
+    """Return whether `after` caches results between calls in more places than `before`.
+
+    Repeated calls, as in a benchmark, then cost nothing.
+    """
     return len(CACHE.findall(after)) > len(CACHE.findall(before))
 
 
 @lru_cache(maxsize=64)
 def _rank(pairs: int, error: float) -> int:
-    """Which of the sorted means, from either end, bounds the interval; 0: so few pairs bound none.
+    """Return which of the sorted pairwise means, counted from either end, bounds the interval; 0 if no one does.
 
-    The largest k for which a sum of signed ranks below k is as rare as `error` / 2 when there is no difference.
+    It is the largest k such that, without a difference, a sum of signed ranks below k has at most probability `error` /
+    2. With too few pairs there is none.
     """
     most = 2**pairs * error / 2
     return sum(1 for _ in takewhile(lambda count: count <= most, accumulate(_ways(pairs))))
 
 
 def _ways(pairs: int) -> list[int]:
-    """In how many of the 2**pairs ways to give signs to the ranks 1 … pairs the positive ones sum to 0, 1, 2 …"""
+    """Return in how many of the 2**pairs sign assignments the positive ones of the ranks 1 … pairs sum to 0, 1, 2 …"""
     ways = [1]
     for rank in range(1, pairs + 1):
         with_it = [0] * rank + ways

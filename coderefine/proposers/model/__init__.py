@@ -1,4 +1,4 @@
-"""The model as a proposer."""
+"""The proposer that asks a language model."""
 
 from coderefine.proposers.model.proposer import Model
 

@@ -1,4 +1,4 @@
-"""One conversation with a model: requests, their answers as patches, and one chance to correct each."""
+"""A conversation with a model: requests, the patches in its answers, and one correction of each unusable answer."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Conversation:
                 return
 
     def _together(self, move: Move) -> int:
-        """Return the number of repairs per answer: several if the server cannot give several answers."""
+        """Return how many repairs to request in one answer: more than one if the server cannot give several answers."""
         single = self._client.gives_one(self._builder.model(move))
         return move.samples if single and not self._config.samples else 1
 
@@ -167,7 +167,10 @@ class Conversation:
     def _corrected(
         self, request: Request, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
     ) -> Iterator[Patch]:
-        """Tell the model once why its reply is unusable, and yield the result; not for a reply without edits."""
+        """Tell the model once why its reply is unusable, and yield the patch in its next reply.
+
+        Nothing is sent if the reply contained no edits.
+        """
         if isinstance(fault, NothingToApplyError):
             return
         correction = _continued(request, "again", answer.text, render("again", problem=str(fault)))
@@ -181,7 +184,10 @@ class Conversation:
     def _read(
         self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
     ) -> Patch | ReplyError:
-        """Return the patch in `answer`, with the blocks `kept` of the previous one, or the error; count failures."""
+        """Return the patch in `answer`, or the error in it; count unusable answers.
+
+        `kept`: the valid blocks of the previous answer, which this one corrects.
+        """
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
         try:
@@ -242,7 +248,7 @@ class Conversation:
         return "\n".join(f"{name}: {cut(str(found[name]), 600)}" for name in ("cause", "mistake", "plan"))
 
     def _retell(self, situation: Situation) -> None:
-        """Add all attempts since the last request in full, with the model's own feedback on each."""
+        """Add to the history each attempt since the last request, in full, with feedback on those of the model."""
         new = [attempt for attempt in situation.attempts[self._retold :] if attempt.patch.origin == ORIGIN]
         self._retold = len(situation.attempts)
         for attempt in new:

@@ -15,9 +15,10 @@ STEP = 0.2
 
 
 class Base(Enum):
-    """The tree that a move edits.
+    """Which tree a move edits.
 
-    The best so far, a partly successful attempt, the start (with what was proved since), or the last answer's result.
+    One of: the best tree so far; that of a partly successful attempt; the tree at the start, with the patches that were
+    accepted since; the result of the last answer.
     """
 
     BEST = "best"
@@ -27,7 +28,7 @@ class Base(Enum):
 
 
 class History(Enum):
-    """The history in a request: none, a line per failed attempt, or every attempt in full."""
+    """How the earlier attempts are described in a request: not at all, in one line each, or in full."""
 
     NONE = "none"
     LEDGER = "ledger"

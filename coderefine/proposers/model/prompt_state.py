@@ -1,4 +1,4 @@
-"""The subject of a request: a tree, the reports of the tools on it, and the question."""
+"""What a request is about: a tree, the findings on it, and the question."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class PromptState:
-    """The patch that edits are based on, the reports of the tools on that tree, and the question."""
+    """The patch that the model edits, the findings on the tree with that patch, and the question."""
 
     patch: Patch
     findings: tuple[Finding, ...]
@@ -118,9 +118,9 @@ def initial_state(situation: Situation) -> PromptState:
 
 
 def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], prompt: str) -> PromptState:
-    """Return the state after `attempt`, without files that it may not write.
+    """Return the state after `attempt`, without files that the model may not write.
 
-    For an attempt that was refused before tests ran, it has the results of the best tree.
+    If the attempt was refused before tests ran, it has the test results of the best tree.
     """
     files = {path: data for path, data in attempt.patch.files.items() if writable(path)}
     state = replace(best_state(situation, prompt), patch=replace(attempt.patch, files=files))
@@ -134,7 +134,7 @@ def hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
 
 
 def failed(situation: Situation) -> tuple[Attempt, ...]:
-    """Return the model's attempts that were refused or no improvement, oldest first.
+    """Return the model's attempts that were refused or are no improvement, oldest first.
 
     Failed attempts of other proposers are left out: there are many, and a model cannot learn from them.
     """

@@ -19,7 +19,10 @@ from coderefine.proposers.model.tracing import cold_tracer, traced
 
 
 class Model:
-    """The proposer that costs money. `client` carries budget, memory and transport, and is closed by its owner."""
+    """The proposer that costs money.
+
+    `client` contains the budget, the stored answers and the connection; the code that created it closes it.
+    """
 
     name = "model"
 

@@ -62,9 +62,10 @@ COLUMNS = 88
 
 @dataclass(frozen=True, slots=True)
 class PromptHistory:
-    """History in a request: `fault` of the last unusable reply, `advice` of the critic, `versions` in full.
+    """The history in a request.
 
-    `size`: number of characters of the previous request.
+    `fault`: of the last unusable reply. `advice`: the explanation by the critic model. `versions`: earlier attempts in
+    full. `size`: number of characters of the previous request.
     """
 
     history: History
@@ -78,9 +79,9 @@ class PromptHistory:
 class RequestBuilder:
     """Builds the requests about one project.
 
-    `under`: files whose content at the run's start differs from the user's tree now. `room`: the share of the usual
-    size that the model can read. `trace` returns what the failing tests execute. `needed`: (path, name) of code that
-    the model has requested.
+    `under`: files whose content at the run's start differs from the user's tree now. `room`: the size of the context,
+    as a share of the usual size, that the model can read. `trace` returns what the failing tests execute. `needed`:
+    (path, name) of code that the model has requested.
     """
 
     place: Place

@@ -71,19 +71,19 @@ def traced(
 
 
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
-    """Choose the failing tests to trace, without those that end the process."""
+    """Return the failing tests to trace, without those that end the process."""
     bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
     return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
 
 
 def _paths(coverage: Coverage, failing: Sequence[Case]) -> set[str]:
-    """Collect the files that were executed or that are in a traceback."""
+    """Return the files that were executed or that are in a traceback."""
     paths = {path for lines in coverage.values() for path in lines}
     return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
 
 
 def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[int, float]]:
-    """Give the weight of each suspicious line by file, files without any left out."""
+    """Return by file the weight of each suspicious line; files without such lines are left out."""
     weights: dict[str, dict[int, float]] = {}
     for path, module in modules.items():
         weighed = {stmt.lineno: found.weights[stmt] for stmt in module.statements if stmt in found.weights}
@@ -93,7 +93,7 @@ def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[i
 
 
 def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Module]) -> dict[str, frozenset[int]]:
-    """Join the lines of the modules that the failing tests executed."""
+    """Return by file the lines that any of the failing tests executed."""
     ran = _together(coverage[case.id] for case in failing if case.id in coverage)
     return {path: ran[path] for path in ran if path in modules}
 

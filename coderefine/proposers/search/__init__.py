@@ -61,9 +61,10 @@ class Search:
         fork: bool = sys.platform != "win32",
         under: Mapping[str, bytes | None] = MappingProxyType({}),
     ) -> None:
-        """Create the proposer. `alone`: no model follows, so that more time is used. `fork` False: cold processes.
+        """Create the proposer.
 
-        `under`: files whose content in the views differs from that in the user's tree (staged ones).
+        `alone`: no model is configured to follow, so the search may take longer. `fork` False: judge candidates in cold
+        processes. `under`: files whose content in the views differs from that in the user's tree (staged ones).
         """
         self._fork = fork
         self._under = under
@@ -141,7 +142,10 @@ class Search:
         return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
-        """Report if the cold run contradicts the fork that judged `patch`; then use the warm server from now on."""
+        """Report if the cold run of `patch` contradicts the fork that judged it.
+
+        If so, use the slower warm server from now on.
+        """
         tried = situation.attempts[-1] if situation.attempts else situation.best
         wrong = [name for name, case in tried.cases.items() if case.status.bad and name in self._promised]
         if tried.patch.files == patch.files and wrong:
@@ -218,7 +222,7 @@ class Search:
         )
 
     def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """Return the repairs among `proposals`; search a little longer if there is evidence against the best one."""
+        """Judge `proposals` and return the repairs; search a little longer if there is evidence against the best."""
         try:
             trial.run(proposals)
             chosen = self._chosen(trial, failing, spectrum)

@@ -48,10 +48,10 @@ Behaviour = Mapping[int, Codes]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Repairs, best first. `doubtful`: there is evidence against the first.
+    """The repairs found, best first. `doubtful`: there is evidence against the first.
 
-    `ways`: number of different behaviours of the `compared` complete repairs. `sets`: the compared repairs, by the
-    tests that they repair.
+    `sets`: the repairs whose behaviour was compared, by the tests that they repair. `compared`: how many of these
+    repair all tests; `ways`: in how many different ways these behave.
     """
 
     repairs: list[Repair]
@@ -61,15 +61,18 @@ class Chosen:
     sets: tuple[Rivals, ...] = ()
 
     def changed(self, repair: Repair) -> tuple[int, int] | None:
-        """Return the numbers of nearby answers that `repair` changes and of all compared ones; None if not compared."""
+        """Return (number of calls near the tests whose result `repair` changes, number of compared calls).
+
+        None if the repair was not compared.
+        """
         groups = (group for rivals in self.sets for group in rivals.groups if repair in group.repairs)
         return next((group.changed for group in groups), None)
 
 
 def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Repair], float] = lambda _: 0.0) -> Chosen:
-    """Whole repairs first, best first; partial ones by the number of tests they pass.
+    """Order the repairs: those of all failing tests, best first; then partial ones by the number of tests they repair.
 
-    `bonus`: what speaks for a repair beside its worth, in units of the score.
+    `bonus`: an amount to add to the score of a repair.
     """
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
@@ -83,7 +86,10 @@ def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Rep
 
 
 def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """Return the common score of repairs that behave alike; those that remove behaviour count only if alone."""
+    """Return the common score of repairs that behave alike, which grows with their number.
+
+    Repairs that remove behaviour count only if there are no others in the group.
+    """
     best = max(worth(repairs[place]) for place in group)
     voices = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
     return best + TEMPER * math.log(sum(math.exp((voice - best) / TEMPER) for voice in voices))
@@ -118,7 +124,7 @@ def _kind(token: str) -> int:
 
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
-    """Return the penalty of repairs that behave alike, in units of the score; 0 for none."""
+    """Return the penalty for repairs that behave alike, in units of the score; 0 for none."""
     slips = crashes(group[0], behaviour)
     empty = len(group) > 1 and any(_emptying(repairs[place]) for place in group)
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty

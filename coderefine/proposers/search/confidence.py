@@ -1,4 +1,4 @@
-"""Estimate the confidence in a plausible repair from its rivals, its other effects, and the mutants the tests kill."""
+"""Estimate how likely a plausible repair is right: from rivals, side effects, and the mutants that tests kill."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ def _said(repair: Repair) -> int:
 
 
 def _negations(text: str) -> list[str]:
-    """Return the positive phrases of negated ones: `no less than` counts as upper, `no more than` as lower."""
+    """Return the phrases of UPPER and LOWER that occur negated.
+
+    `no less than` counts as upper, `no more than` as lower.
+    """
     words = {"less": "less than", "fewer": "less than", "more": "more than", "greater": "more than"}
     return [words[found.group(1).lower()] for found in NEGATED.finditer(text)]
 
@@ -144,15 +147,16 @@ LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 class Features:
     """Features of a group of repairs that behave alike.
 
-    `share`: of the weight of all plausible repairs. `ways`: number of different behaviours. `voices`: number of repairs
-    in this group. `passing`: share of changed results among calls of passing tests and variants of these; `near`:
-    among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of calls
-    that fail now and did not before. `removes`: it removes behaviour; `removed`: one in the group does. `tokens`:
-    number of changed tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the
-    missing name, which the repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its
-    comparison, -1 if they contradict it, else 0. `worth`: the best score of the group; `margin`: its distance to the
-    best untried candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that execute
-    the patched statement. `noticed`: number of killed mutants among `wrong` judged ones.
+    `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours. `voices`:
+    number of repairs in this group. `passing`: share of changed results among calls of passing tests and variants of
+    these; `near`: among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`:
+    share of calls that fail with the repair and did not before. `removes`: the first repair removes behaviour;
+    `removed`: one in the group does. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
+    `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
+    docstring or comments agree with its comparison, -1 if they contradict it, else 0. `worth`: the best score of the
+    group; `margin`: its distance to the best untried candidate. `tests`: number of repaired tests. `reached`: number of
+    traced passing tests that execute the patched statement. `noticed`: number of killed mutants among `wrong` judged
+    ones.
     """
 
     share: float = 1.0
@@ -178,7 +182,10 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Repairs that behave alike, simplest first. `changed`: number of changed nearby answers, and of all compared."""
+    """Repairs that behave alike, simplest first.
+
+    `changed`: (number of calls near the tests whose result they change, number of compared calls).
+    """
 
     repairs: tuple[Repair, ...]
     places: tuple[int, ...]
@@ -199,7 +206,7 @@ class Rivals:
 
     @property
     def doubt(self) -> str:
-        """Why the confidence in the first is too low for applying it; "" if it is not."""
+        """Return why the confidence in the first group is too low for applying its repair; "" if it is high enough."""
         return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
 
 

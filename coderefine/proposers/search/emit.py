@@ -65,7 +65,7 @@ def _rank_of(text: str) -> int:
 
 
 def _bracketed(text: str) -> bool:
-    """Whether `text` is one parenthesised expression."""
+    """Return whether `text` is one parenthesised expression."""
     if not (text.startswith("(") and text.endswith(")")):
         return False
     try:
@@ -76,7 +76,7 @@ def _bracketed(text: str) -> bool:
 
 
 def _asked(module: Module, old: ast.AST) -> int:
-    """The binding strength that the place of `old` asks of what stands there."""
+    """Return the lowest precedence that an expression in place of `old` may have without parentheses."""
     parent, field = module.parents.get(old), module.fields.get(old, "")
     if isinstance(parent, ast.Attribute | ast.Await) or (
         isinstance(parent, ast.Call | ast.Subscript) and field in ("func", "value")
@@ -118,19 +118,19 @@ def _asked_by_place(parent: ast.AST | None, field: str) -> int:
 
 
 def apply(text: str, edit: Edit) -> str:
-    """`text` with the edit's replacements made."""
+    """Return `text` with the replacements of `edit`."""
     for part in sorted(edit.parts, key=lambda part: part.start, reverse=True):
         text = text[: part.start] + part.text + text[part.end :]
     return text
 
 
 def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Edit:
-    """Replace an expression."""
+    """Return an edit that replaces an expression by `text`."""
     return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight, boost)
 
 
 def exchanged(module: Module, one: ast.AST, two: ast.AST, weight: float) -> Edit:
-    """Two expressions that change places."""
+    """Return an edit that swaps two expressions."""
     parts = (*expression(module, one, module.code(two)).parts, *expression(module, two, module.code(one)).parts)
     return Edit(parts, weight)
 
@@ -138,7 +138,7 @@ def exchanged(module: Module, one: ast.AST, two: ast.AST, weight: float) -> Edit
 def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
     module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float
 ) -> Edit | None:
-    """Replace the operator `old` that stands between two sibling expressions."""
+    """Return an edit that replaces the operator `old` between two sibling expressions; None if it is not there."""
     start, end = module.end(left), module.start(right)
     gap = module.text[start:end]
     at = _find(gap, old)
@@ -148,7 +148,7 @@ def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
 
 
 def _find(gap: str, old: str) -> int:
-    """Where the operator starts in the text between two operands, comments and parentheses skipped."""
+    """Return the offset of the operator `old` in the text between two operands, skipping comments and parentheses."""
     at = 0
     while at < len(gap):
         if gap[at] == "#":
@@ -162,7 +162,7 @@ def _find(gap: str, old: str) -> int:
 
 
 def _spelled(text: str, old: str) -> str:
-    """`old` as written at the head of `text` (`not   in` may be spaced); empty when it is not there."""
+    """Return `old` as written at the start of `text` (`not   in` may have more spaces); "" if it is not there."""
     words = old.split()
     if len(words) == 1:
         return old if text.startswith(old) else ""
@@ -174,12 +174,12 @@ def _spelled(text: str, old: str) -> str:
 
 
 def lines_of(module: Module, stmt: ast.stmt) -> tuple[int, int]:
-    """Offsets of the whole lines of a statement."""
+    """Return the offsets (start, end) of the lines that a statement occupies."""
     return module.line_start(first_line(stmt)), module.line_end(stmt.end_lineno or stmt.lineno)
 
 
 def block_text(module: Module, stmt: ast.stmt) -> str:
-    """The statement's whole lines with a line end at their end."""
+    """Return the lines that a statement occupies; the last one has a line end even at the end of the file."""
     start, end = lines_of(module, stmt)
     text = module.text[start:end]
     return text if text.endswith("\n") else text + "\n"
@@ -188,7 +188,7 @@ def block_text(module: Module, stmt: ast.stmt) -> str:
 def insertion(
     module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, indent: str | None = None
 ) -> Edit | None:
-    """Put the lines `code` before or after a statement, at its depth or at `indent`."""
+    """Return an edit that inserts `code` (lines) before or after a statement, with its indentation or with `indent`."""
     if not module.alone(stmt):
         return None
     start, end = lines_of(module, stmt)
@@ -202,7 +202,7 @@ def insertion(
 
 
 def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Edit | None:
-    """Take a statement out; `pass` stays where a block would be empty."""
+    """Return an edit that removes a statement; a block that would be empty gets `pass`."""
     if not module.alone(stmt):
         return None
     if len(module.block(stmt)) == 1:
@@ -212,21 +212,21 @@ def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Edit | None:
 
 
 def statement(module: Module, stmt: ast.stmt, code: str, weight: float = 1.0) -> Edit:
-    """Replace a statement by other lines at the same depth."""
+    """Return an edit that replaces a statement by the lines `code` with the same indentation."""
     lead = module.indent(stmt)
     text = ("\n" + lead).join(code.rstrip("\n").split("\n"))
     return Edit((Replacement(module.start(stmt), module.end(stmt), text),), weight)
 
 
 def reindented(module: Module, stmt: ast.stmt, indent: str) -> str:
-    """The statement's lines at another depth; the text inside multi-line strings moves with them."""
+    """Return the lines of a statement with another indentation, which is changed inside multi-line strings too."""
     old = module.indent(stmt)
     rows = block_text(module, stmt).splitlines(keepends=True)
     return "".join(indent + row[len(old) :] if row.startswith(old) and row.strip() else row for row in rows)
 
 
 def enclosing(module: Module, stmt: ast.stmt) -> ast.stmt:
-    """The outermost function around a statement, else its top-level statement: what must be recompiled."""
+    """Return the outermost function around a statement, or else its top-level statement: what must be recompiled."""
     chain = [stmt, *(up for up in module.ancestors(stmt) if isinstance(up, ast.stmt))]
     functions = [node for node in chain if isinstance(node, Function)]
     return functions[-1] if functions else chain[-1]

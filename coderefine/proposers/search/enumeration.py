@@ -116,7 +116,7 @@ def _echo(site: Site, edit: Edit) -> float:
 
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:
-    """Return the change in naturalness of the touched lines: in log probability, scaled by CALM."""
+    """Return how much more natural the edit makes its lines: difference of log probabilities, scaled by CALM."""
     first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
     start = module.text.rfind("\n", 0, first) + 1
     end = module.text.find("\n", last)
@@ -134,7 +134,7 @@ def _calm(model: Trigrams, old: Sequence[str], new: Sequence[str]) -> float:
 
 
 def _side(model: Trigrams, words: Sequence[str], head: int, tail: int) -> float:
-    """Return the log probability, scaled by CALM, of the different part and the two tokens after it."""
+    """Return the log probability, scaled by CALM, of the tokens from `head` to `tail` and of the next two tokens."""
     until = min(len(words) - tail + 2, len(words) + 1)
     chain = ("", "", *words, "\n")
     total = sum(model.logp(*chain[at : at + 3]) for at in range(head, until))
@@ -167,7 +167,7 @@ class Proposed:
 
 
 class Enumeration:
-    """Iterate for proposals, best first. `made` counts the edits looked at."""
+    """An iterator over proposals, best first. `made`: number of edits generated so far."""
 
     def __init__(self, sites: Sequence[Site]) -> None:
         self._order = itertools.count()
@@ -311,7 +311,7 @@ def _code(text: str) -> Code | None:
 
 
 def essence(code: CodeType) -> Code:
-    """Return a code object without line numbers, so that it does not depend on the layout."""
+    """Return a key of a code object without line numbers, so that it does not depend on the layout."""
     constants = tuple(
         essence(item) if isinstance(item, CodeType) else (type(item).__name__, repr(item)) for item in code.co_consts
     )

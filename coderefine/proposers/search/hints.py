@@ -148,9 +148,9 @@ UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced 
 class Hints:
     """Log odds by operator name; 0 for others.
 
-    `undefined`: undefined local or global names in failing tests. `none`: a test failed because of a None.
-    `lacking`: attributes that were looked up on None. `slips`: names that were not found, each with the most similar
-    existing ones.
+    `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
+    attributes that were looked up on None. `slips`: names that were not found, each with the most similar existing
+    ones.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)

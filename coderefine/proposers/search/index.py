@@ -179,7 +179,7 @@ class Index:
 
     @cached_property
     def collections(self) -> list[str]:
-        """Constant collections of the file: upper-case names bound to a display at module level."""
+        """Return the constant collections of the file: upper-case names bound to a literal list, set, dict or tuple."""
         return [
             target.id
             for stmt in self.module.tree.body
@@ -190,7 +190,10 @@ class Index:
 
     @cached_property
     def idle(self) -> frozenset[str]:
-        """Imports, private functions and private attributes that this file never reads: a use may be missing."""
+        """Return the imports, private functions and private attributes that this file never reads.
+
+        A use of one of them may be what is missing.
+        """
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
             return frozenset()  # it re-exports its imports
         nodes = list(ast.walk(self.module.tree))
@@ -209,7 +212,7 @@ def _read(node: ast.AST) -> tuple[str, ...]:
 
 
 def _bound_for_itself(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a node binds and that only this file should use."""
+    """Yield the names that a node binds and that are meant for use in this file only: imports and private names."""
     match node:
         case ast.ImportFrom(module="__future__"):
             return
@@ -222,7 +225,7 @@ def _bound_for_itself(node: ast.AST) -> Iterator[str]:
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[str]:
-    """Return the names assigned by the statements themselves."""
+    """Return the names that the statements assign, without those in nested blocks."""
     targets = (target for stmt in body if isinstance(stmt, ast.Assign) for target in stmt.targets)
     return (target.id for target in targets if isinstance(target, ast.Name))
 

@@ -41,12 +41,12 @@ class ProjectContext:
 
     @cached_property
     def texts(self) -> Mapping[str, float]:
-        """Short strings and identifiers of all files, with lower weights than those of the file itself."""
+        """Return short strings and identifiers of all files, with lower weights than those of the file itself."""
         return {text: 0.6 * boost for module in self.modules.values() for text, boost in module.index.texts.items()}
 
     @cached_property
     def signatures(self) -> Mapping[str, list[ast.arguments]]:
-        """Parameters by unqualified name of a function; for a class those of `__init__`."""
+        """Return the parameters of functions by unqualified name; for a class those of `__init__`."""
         found: dict[str, list[ast.arguments]] = defaultdict(list)
         for module in self.modules.values():
             for node in module.statements:
@@ -59,7 +59,7 @@ class ProjectContext:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """Names of the methods in classes of the first files, without special methods."""
+        """Return the names of the methods in classes of the first files, without special methods."""
         found = {
             stmt.name: None
             for module in self.modules.values()
@@ -72,7 +72,7 @@ class ProjectContext:
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """`name()` -> kind, for functions whose kind follows from the annotation or the return statements."""
+        """Return the kind of value by call (`name()`), for functions where annotation or return statements show it."""
         found = {}
         for module in self.modules.values():
             for node in module.statements:
@@ -134,7 +134,7 @@ class FunctionContext:
 
     @cached_property
     def bound(self) -> dict[str, int]:
-        """Local names and the first line that binds them, parameters first."""
+        """Return the local names and the first line that binds each, parameters first."""
         found = dict.fromkeys(self.parameters, 0)
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -145,7 +145,7 @@ class FunctionContext:
 
     @cached_property
     def comprehended(self) -> frozenset[str]:
-        """Names bound only inside comprehensions: not visible outside of them."""
+        """Return the names bound only inside comprehensions, which are not visible outside of them."""
         inside = {
             name.id
             for node in ast.walk(self._outer)
@@ -170,7 +170,7 @@ class FunctionContext:
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """The function's lines without indentation, except short ones, which are often equal."""
+        """Return the function's lines without indentation, except short ones, which are often equal by chance."""
         if self.function is None:
             return frozenset()
         rows = self.module.code(self.function).splitlines()
@@ -178,7 +178,7 @@ class FunctionContext:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """Names that are bound but never read: of the function, or private ones of the file."""
+        """Return the names that are bound but never read: local ones of the function, and private ones of the file."""
         if self.function is None:
             return self.module.index.idle
         read = {
@@ -195,12 +195,12 @@ class FunctionContext:
 
     @cached_property
     def globals(self) -> tuple[str, ...]:
-        """Names bound at the module's top level, imports included."""
+        """Return the names bound at the module's top level, imports included."""
         return tuple(global_names(self.module))
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """Attributes of `self` that the class (or its bases here) assigns; methods are not among them."""
+        """Return the attributes of `self` that the class (or a base class in this file) assigns, without methods."""
         found: Counter[str] = Counter()
         for owner in self._classes:
             found.update(_own_attributes(owner))
@@ -221,7 +221,7 @@ class FunctionContext:
 
     @property
     def receiver(self) -> str:
-        """`self` or `cls` if it is the first parameter, else ""."""
+        """Return `self` or `cls` if it is the first parameter, else ""."""
         return self.parameters[0] if self.parameters[:1] in (("self",), ("cls",)) else ""
 
 

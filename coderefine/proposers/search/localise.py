@@ -159,7 +159,7 @@ def _locals(modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) ->
 
 
 def _raised(failing: Iterable[Case]) -> frozenset[str]:
-    """Return the names of exceptions that tests raised, and of those they expected in vain."""
+    """Return the names of exceptions that tests raised, and of those that tests expected but that were not raised."""
     found = set()
     for case in failing:
         if case.failure is not None:
@@ -195,7 +195,7 @@ QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], said: Sequence[str]) -> None:
-    """Weigh statements that run at import and bind or change a name or attribute which a suspect reads."""
+    """Give weights to statements that run at import and bind or change a name or attribute which a suspect reads."""
     readers = _readers(weights, modules)
     words = frozenset(word for text in said for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
     for module in modules.values():
@@ -229,7 +229,7 @@ def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
 
 
 def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
-    """Return the functions that the module's top-level code calls by name, with the share for their statements."""
+    """Return the functions that top-level code of the module calls by name, each with a factor for its weights."""
     names: dict[str, float] = {}
     for node in _at_top(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -250,7 +250,7 @@ def _texts(node: ast.Call) -> set[str]:
 
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
-    """Yield the names that a statement binds, and those whose value it mutates; `inside` a function only the latter."""
+    """Yield the names that a statement binds (not `inside` a function), and those whose value it mutates."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
     for target in targets if isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign) else ():
         for node in ast.walk(target) if target is not None else ():

@@ -45,7 +45,7 @@ class Trigrams:
 
     @property
     def trust(self) -> float:
-        """Trust in the counts, 0.2..1, by the size of the corpus."""
+        """Return the weight of the counts, 0.2..1, which grows with the size of the corpus."""
         return min(1.0, 0.2 + self._totals[()] / ENOUGH)
 
     def learn(self, words: Sequence[str]) -> None:

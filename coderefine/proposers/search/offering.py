@@ -20,9 +20,10 @@ Read = Callable[[Patch, str], "bytes | None"]
 
 
 def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
-    """Offer one repair of each behaviour, from that of `first` on: those before it were refused by a cold run.
+    """Build an offer with one repair of each behaviour.
 
-    `base`: the patch to which the repairs are added.
+    It begins with the behaviour of `first`: a cold run has refused the more likely ones before it. `base`: the patch to
+    which the repairs are added.
     """
     at = next((at for at, group in enumerate(rivals.groups) if first in group.repairs), 0)
     groups = rivals.groups[at : at + MOST]
@@ -52,21 +53,25 @@ def _module(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A call and its results with the alternatives."""
+    """A call and its result with each of the alternatives."""
 
     asked: Asked
     answers: tuple[str, ...]
 
     @property
     def readable(self) -> tuple[bool, bool, int]:
-        """Sort key, most readable first; texts that are no Python expressions, and failures, are last."""
+        """Return a sort key, most readable first; texts that are no Python expressions, and failures, are last."""
         texts = (self.asked.call, *self.answers)
         odd = any("<" in text or "…" in text or len(text) > LONGEST for text in texts)
         return odd, any(text.startswith(("raises", "does not")) for text in self.answers), sum(map(len, texts))
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
-    """Yield the inputs that split the alternatives most evenly, then those that split the groups that remain."""
+    """Yield the calls that tell the alternatives apart.
+
+    The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
+    leave.
+    """
     rows = [row for one in asked if (row := _row(one, groups)) is not None]
     together = [tuple(range(len(groups)))]
     for _ in range(MOST_QUESTIONS):
@@ -85,7 +90,7 @@ def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
 
 
 def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
-    """Partition `members` by their answers."""
+    """Partition `members` (indices of alternatives) into those with the same result in `row`."""
     answers = dict.fromkeys(row.answers[member] for member in members)
     return [tuple(member for member in members if row.answers[member] == answer) for answer in answers]
 

@@ -49,7 +49,7 @@ class Site:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """The statement's own nodes whose position in the text is reliable, without annotations and docstrings."""
+        """Return the statement's nodes whose position in the text is reliable, without annotations and docstrings."""
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 
     def _reachable(self) -> Iterator[ast.AST]:
@@ -84,7 +84,7 @@ class Site:
 
     @cached_property
     def exprs(self) -> tuple[ast.expr, ...]:
-        """The statement's own expressions that are read, outermost first."""
+        """Return the statement's own expressions that are read, outermost first."""
         return tuple(
             node
             for node in self.nodes
@@ -95,7 +95,7 @@ class Site:
 
     @cached_property
     def values(self) -> tuple[ast.expr, ...]:
-        """The expressions that stand for a value, without classes and the types in `isinstance` or `except`."""
+        """Return the expressions that stand for a value, without classes and the types in `isinstance` or `except`."""
         types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
         return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
 
@@ -108,7 +108,7 @@ class Site:
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
-        """Expressions used as conditions, and expressions whose value can only be a bool."""
+        """Return expressions used as conditions, and expressions whose value can only be a bool."""
         found: dict[ast.expr, None] = {}
         for node in self.nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
@@ -127,7 +127,7 @@ class Site:
 
     @cached_property
     def names(self) -> list[str]:
-        """Local names that may be read at this statement, nearest first."""
+        """Return local names that may be read at this statement, nearest first."""
         inside = [
             name.id
             for node in self.nodes
@@ -146,7 +146,7 @@ class Site:
 
     @cached_property
     def paths(self) -> list[str]:
-        """Local names, attributes of `self`, and attributes of these names that the file reads."""
+        """Return local names, attributes of `self`, and those attributes of the local names that the file reads."""
         receiver = self.local.receiver
         known = self.module.index.attributes
         chains = [
@@ -159,23 +159,23 @@ class Site:
 
     @cached_property
     def readable(self) -> list[str]:
-        """Those of `paths` that this statement does not bind."""
+        """Return those of `paths` that this statement does not bind."""
         own = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
         return [path for path in self.paths if path not in own]
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """All names that may be read at this statement."""
+        """Return all names that may be read at this statement."""
         return frozenset({*self.names, *self.local.globals, *BUILTINS, "self", "cls"})
 
     @cached_property
     def at_import(self) -> bool:
-        """Whether the statement runs when its module is imported."""
+        """Return whether the statement runs when its module is imported."""
         return isinstance(self.stmt, Function) or self.module.function(self.stmt) is None
 
     @property
     def loop(self) -> ast.stmt | None:
-        """The innermost loop around the statement, within its function."""
+        """Return the innermost loop around the statement, within its function; None if there is none."""
         for up in self.module.ancestors(self.stmt):
             if isinstance(up, LOOPS):
                 return up
@@ -185,7 +185,7 @@ class Site:
 
     @cached_property
     def first(self) -> bool:
-        """Whether the statement is the first of its function (after the docstring)."""
+        """Return whether the statement is the first of its function (after the docstring)."""
         body = self.local.function.body if self.local.function else self.module.tree.body
         at = 1 if has_docstring(self.local.function or self.module.tree) else 0
         return at < len(body) and body[at] is self.stmt
@@ -198,7 +198,7 @@ class Site:
         return self.module.code(node)
 
     def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
-        """Replace an expression, unless nothing would change; simplified where possible (`x`, not `x - 0`)."""
+        """Yield an edit that replaces an expression, simplified if possible (`x`, not `x - 0`), if it has an effect."""
         parent = self.module.parents.get(node)
         if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):
             node, text = parent, self.module.code(parent.left)

@@ -1,4 +1,7 @@
-"""Coverage spectrum: the failing and passing tests that execute each statement, and passed parts of failing tests."""
+"""Coverage spectrum: which failing and passing tests execute each statement.
+
+A failing test is also split into its failed assertion, that assertion's setup, and the assertions that passed.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +23,21 @@ CHECKS = ("assert", "raises", "check", "fail", "warns")
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Statements that ran in the failed assertion, in its setup, and in each assertion that passed."""
+    """The statements that ran in the failed assertion of a test, in its setup, and in each assertion that passed."""
 
     failed: frozenset[ast.stmt]
     set_up: frozenset[ast.stmt]
     passed: tuple[frozenset[ast.stmt], ...]
 
     def worth(self, stmt: ast.stmt) -> float:
-        """Return the weight of the failing test as evidence against `stmt`, 0..1."""
+        """Return how much the failing test counts as evidence against `stmt`, 0..1."""
         return 1.0 if stmt in self.failed else SET_UP if stmt in self.set_up else ELSEWHERE
 
 
 def taken_apart(
     modules: Mapping[str, Module], failing: Sequence[Case], tests: Mapping[str, Module], steps: Steps
 ) -> dict[str, Apart]:
-    """Split failing tests into parts, by test id; tests whose failing line or text is unknown are left out."""
+    """Return the parts of each failing test, by test id; tests whose failing line or text is unknown are left out."""
     parts = {case.id: _of_case(modules, case, tests[case.path], steps) for case in failing if case.path in tests}
     return {name: part for name, part in parts.items() if part.failed or part.set_up}
 
@@ -82,7 +85,7 @@ def _last_name(node: ast.expr) -> str:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Return those of `stmts` that bind, or call a method on, names that `ended` reads; transitively."""
+    """Return those of `stmts` that bind, or call a method on, a name that `ended` reads, directly or through others."""
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()
     more = True
@@ -98,7 +101,7 @@ def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
 
 
 def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
-    """Yield the names in a statement itself, and whether each is bound there."""
+    """Yield the names in a statement, without nested statements, and whether each is bound there."""
     for node in own_nodes(stmt):
         if isinstance(node, ast.Name):
             yield node.id, isinstance(node.ctx, ast.Store)
@@ -108,8 +111,8 @@ def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
 class Spectrum:
     """The failing and the passing tests that execute each statement.
 
-    `share`: sum of the weights of failing tests as evidence against a statement (1 for a test with unknown parts);
-    `cleared`: number of passed assertions in failing tests that executed the statement.
+    `share`: the sum, over the failing tests, of their weights as evidence against a statement (1 for a test that could
+    not be split); `cleared`: number of passed assertions in failing tests that executed the statement.
     """
 
     failing: Mapping[ast.stmt, frozenset[str]]

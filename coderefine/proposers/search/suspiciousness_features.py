@@ -35,7 +35,7 @@ COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<
 
 
 def differing(said: Iterable[str]) -> frozenset[str]:
-    """Return the names of operations that may have caused the differences in `said`, the failure messages."""
+    """Return the names of operations that may have caused the differences that the failure messages `said` show."""
     found: set[str] = set()
     for text in said:
         pair = _values(text.split("\n", 1)[0])
@@ -125,7 +125,7 @@ class FeatureInput:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The texts of the failures."""
+        """Return the texts of the failures."""
         return tuple(case.failure.words for case in self.failing if case.failure)
 
     def ours(self, case: Case) -> list[Frame]:
@@ -135,7 +135,7 @@ class FeatureInput:
 
 
 def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
-    """Return the sum of all features for each statement; of one feature only the highest weight counts."""
+    """Return for each statement the sum of its features; of several weights for one feature only the highest counts."""
     found: Odds = defaultdict(float)
     for sign in (frames, makers, named, _by_statement(evidence), showing, one_way, hanging):
         for stmt, value in _strongest(sign(evidence, stmts)).items():

@@ -58,7 +58,7 @@ class Module:
 
     @cached_property
     def fields(self) -> dict[ast.AST, str]:
-        """For each node, the name of its parent's field that contains it."""
+        """Return for each node the name of its parent's field that contains it."""
         found: dict[ast.AST, str] = {}
         for node in ast.walk(self.tree):
             for name, value in ast.iter_fields(node):
@@ -77,7 +77,7 @@ class Module:
 
     @cached_property
     def by_line(self) -> dict[int, ast.stmt]:
-        """The innermost statement on each line."""
+        """Return the innermost statement on each line."""
         owner: dict[int, ast.stmt] = {}
         for stmt in self.statements:  # breadth first: inner statements overwrite outer ones
             for line in range(first_line(stmt), (stmt.end_lineno or stmt.lineno) + 1):
@@ -114,7 +114,7 @@ class Module:
 
     @cached_property
     def step(self) -> str:
-        """One level of indentation in the style of this file."""
+        """Return one level of indentation in the style of this file."""
         for stmt in self.statements:
             body = getattr(stmt, "body", None)
             if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:

@@ -27,9 +27,9 @@ MOST_SEEDS, MOST_RIVALS = 40, 8
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A proposal that was confirmed. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
+    """A proposal that passed the tests. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
 
-    `second`: the other proposal of a composed repair; `parts`: the tests that each of the two makes pass alone.
+    `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
     """
 
     proposed: Proposed
@@ -43,7 +43,7 @@ class Repair:
 
 @dataclass(slots=True)
 class Clock:
-    """Measures the seconds since the start, and until the time limit."""
+    """Measures the seconds since the start, and those left until the time limit."""
 
     limit: float
     began: float = field(default_factory=time.monotonic)
@@ -161,11 +161,11 @@ class Trial:
 
     @property
     def pausing(self) -> bool:
-        """Whether to pause: partial repairs have to be confirmed, or the search is over."""
+        """Return whether to pause: partial repairs have to be confirmed, or the search is over."""
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Run all tests on partial repairs of tests that no confirmed one repairs yet, and on a few rivals."""
+        """Run all tests on a few rivals, and on partial repairs of tests that no confirmed repair makes pass."""
         waiting, self._waiting = self._waiting, []
         for number, fixed, confirmed in waiting:
             proposed, files = self._given.pop(number)
@@ -187,7 +187,7 @@ class Trial:
         return len(self._seeds) < MOST_SEEDS
 
     def _seed(self, seed: Repair) -> None:
-        """Store a confirmed partial repair and combine it with the earlier ones."""
+        """Store a confirmed partial repair, and combine it with those stored before."""
         if not any(seed.fixed <= other.fixed for other in self._seeds):
             for other in self._seeds:
                 self._compose(other, seed)
@@ -198,7 +198,7 @@ class Trial:
             self.repairs.append(seed)
 
     def _compose(self, one: Repair, two: Repair) -> None:
-        """Combine two partial repairs into one candidate, for different faults with different tests."""
+        """Combine two partial repairs, of different faults with different tests, into one candidate."""
         files = merged(one, two)
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return

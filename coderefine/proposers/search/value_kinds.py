@@ -224,7 +224,7 @@ def _float(text: str) -> bool:
 
 
 class Kinds:
-    """Kinds of the names and attributes of one function (or of a module's top level)."""
+    """The kinds (approximate types) of the names and attributes of one function, or of a module's top level."""
 
     def __init__(
         self,

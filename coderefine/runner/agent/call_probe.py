@@ -110,7 +110,7 @@ class CallRecorder:
             sys.setprofile(self._saw)
 
     def _enough(self, code: types.CodeType, *, edited: bool) -> bool:
-        """Return whether enough calls of `code` are recorded; half of the room is kept for calls by passing tests."""
+        """Return whether enough calls of `code` are recorded; half of the total is kept for calls by passing tests."""
         failing = self._failing()
         if self._kept[edited] >= (CALLS // 2 if failing else CALLS) or code in self._dear:
             return True
@@ -199,7 +199,7 @@ class _TooLongError(BaseException):
 
 
 class Answers(NamedTuple):
-    """Results of calls: one code each and, if requested, readable texts."""
+    """The results of a list of calls: a short code for each call that ran and, if requested, a readable text."""
 
     codes: List[str]
     texts: List[str]
@@ -224,10 +224,11 @@ def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answe
 
 
 def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
-    """Make results by candidate comparable; empty without both runs of the unchanged program (keys "" and `again`).
+    """Return the rows of `found` (results by candidate) with equal lengths and without unstable results.
 
-    All rows get the length of the unchanged program's; missing results of a candidate count as timeouts. Calls whose
-    two results in the unchanged program differ get an empty code.
+    The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. Every
+    row is cut to the shorter of these two; where a candidate has fewer results, the missing ones count as timeouts. A
+    call whose result differs between the two runs gets an empty code in all rows. The row `again` is left out.
     """
     if "" not in found or again not in found:
         return {}
@@ -274,7 +275,7 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
 
 
 def _described(value: Any, describe: Describer) -> str:
-    """The value; of an iterator what it still yields is unknown, and consumed by its code."""
+    """Return a repr of the result; for an iterator only its type, because computing the code has consumed it."""
     return "<%s>" % type(value).__name__ if hasattr(value, "__next__") else describe(value)
 
 

@@ -70,19 +70,21 @@ def passing(token):
 
 
 def token(secret: str, when: str, number: int) -> str:
-    """Return the message with which test `number` fails, as runner/trust.py has it."""
+    """Return the message with which canary test `number` must fail; runner/trust.py computes the same."""
     return hashlib.sha256(("%s %s %d" % (secret, when, number)).encode("ascii")).hexdigest()[:32]
 
 
 def fails(secret: str, when: str, number: int) -> bool:
-    """Whether test `number` must fail: the first always, of the others those that the secret chooses."""
+    """Return whether canary test `number` must fail: the first always does; for the others `secret` decides."""
     return number == 0 or int(token(secret, when, number), 16) % 2 == 0
 
 
 class Canary:
-    """Of one pytest session that has collected. `folder` is where our source may lie; `patched`: paths below `top`.
+    """Runs canary tests in a pytest session whose collection is finished.
 
-    Made before the project's tests run. Raises what a pytest that is not as we know it raises.
+    `folder`: where the source file of the canary tests is written. `patched`: paths of the patched files, relative to
+    `top`. Must be created before the project's tests run. Raises AttributeError, TypeError or the like if this version
+    of pytest is not supported.
     """
 
     def __init__(self, session: Any, folder: str, patched: Sequence[str], top: str) -> None:
@@ -131,7 +133,7 @@ def full(top: str, paths: Iterable[str]) -> FrozenSet[str]:
 
 
 def _kind(canary: Canary) -> Any:
-    """Return a class of tests with which only some plugins are called."""
+    """Return a class of tests for which pytest calls only the plugins in `canary.hooks`."""
 
     class Ours(pytest.Function):
         ihook: Any = property(lambda self: canary.hooks)  # noqa: ARG005
@@ -140,7 +142,10 @@ def _kind(canary: Canary) -> Any:
 
 
 def _rewritten(config: Any, folder: str) -> Any:
-    """Import our source as a module, its assertions rewritten by the same import hook as the project's tests."""
+    """Write the source of the canary tests to `folder` and import it with pytest's assertion rewriting.
+
+    The import hook is the one that rewrites the project's tests.
+    """
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "test_%s.py" % os.urandom(6).hex())
     with open(path, "w", encoding="ascii") as stream:
@@ -162,7 +167,10 @@ def _file(function: Any) -> str:
 
 
 def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:
-    """Yield names for the canary tests, chosen by `secret`: mostly of tests in `doubted`, which the patch repairs."""
+    """Yield `most` names of project tests for the canary tests to use; `secret` decides which ones.
+
+    All but one are taken from `doubted` (the tests that the patch repairs) as far as these are in `chosen`.
+    """
     seed = int(token(secret, when, most), 16)
     pool = [name for name in doubted if name in set(chosen)]
     for number in range(most):

@@ -239,7 +239,10 @@ def _signal(send: Callable[[int, int], None], pid: int, number: int) -> None:
 
 
 def kill_orphans() -> None:
-    """Kill processes that the child started in other sessions, which we inherit as subreaper; /proc is read if any."""
+    """Kill processes that the child started in other sessions.
+
+    As the subreaper, this process is the parent of such orphans. /proc is searched only if there are any.
+    """
     for _ in range(1000):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:

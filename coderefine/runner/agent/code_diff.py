@@ -75,7 +75,10 @@ class SourceFile:
         return [(self._old(None), self._compile(text))]
 
     def _around(self, head: int, end: int) -> Optional[Statement]:
-        """Return the block that contains lines `head`..`end` (0-based, end exclusive), unless it shares lines."""
+        """Return the smallest block that contains lines `head`..`end` (0-based, end exclusive).
+
+        None if there is no such block, or if it shares a line with another one.
+        """
         block = _only(self.blocks, head, end)
         return block and (_only(self._members.get(block, ()), head, end) or block)
 

@@ -79,7 +79,7 @@ def _since_rerun(reports: Sequence[Any]) -> Sequence[Any]:
 
 
 def _decisive(reports: Sequence[Any]) -> Any:
-    """Return the report that decides: a failed call, else another failure, else a skip or xfail, else the call."""
+    """Return the report that decides a test's status: a failed call, else another failure, else a skip, else a pass."""
     failed = [report for report in reports if report.outcome == "failed"]
     calls = [report for report in failed if report.when == "call"]
     own = [report for report in calls if getattr(report, MARK, None)]

@@ -67,7 +67,11 @@ class DirectCalls:
         self.proved.update(function_of(self._session.items[place]) for place in places)
 
     def settled(self, numbers: Iterable[int], results: bytes, known: Container[int]) -> bool:
-        """Return whether direct `results` are decisive: tests failed whose failure was confirmed before."""
+        """Return whether the `results` of direct calls are enough to reject the candidate.
+
+        They are if a test outside `known` failed, and if pytest's protocol confirmed earlier failures of all tests that
+        failed.
+        """
         bad = [number for number in numbers if results[number] in BAD]
         return any(number not in known for number in bad) and all(self._proved(number) for number in bad)
 

@@ -129,7 +129,7 @@ class HotServer:
     def _laid(
         self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files, *, directly: bool = False
     ) -> Message:
-        """Return the answer of a child, during whose life `files` are in the tree."""
+        """Return the answer of a forked child; `files` are on disk while it runs."""
         self._tree.put(files)
         try:
             answer = self._fork(message, edit, numbers, directly=directly)
@@ -245,10 +245,10 @@ class HotServer:
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
-        """Return the codes of the same calls by candidate number; "" is the unchanged program.
+        """Return the codes of the results of the same calls, by candidate number; "" is the unchanged program.
 
-        Other keys: "?": the calls; "^": their kinds (see Call); "@", "$", "%" and "=N": see `_shown`.
-        Candidates that this server cannot run are left out; all are if the child crashes.
+        Further keys: "?": labels of the calls; "^": their kinds (see Call.kind); "@", "$", "%" and "=N": see `_shown`.
+        Candidates that the hot server cannot run are left out. The result is empty if the child crashes.
         """
         edits = {}
         for number, files in message["candidates"].items():

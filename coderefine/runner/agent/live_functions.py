@@ -79,8 +79,9 @@ def _unmonitor() -> None:
 class LiveFunctions:
     """All live function objects of files below `top`, by the key of their code.
 
-    Found through the garbage collector, so that wrapped functions, closures, methods, property getters and functions
-    in registries are included. Must be created before `gc.freeze()`, which hides objects from it.
+    They are found through the garbage collector, so that wrapped functions, closures, methods, property getters and
+    functions in registries are included. Must be created before `gc.freeze()`, after which the collector does not list
+    them.
     """
 
     def __init__(self, top: str, ran: ExecutedCode) -> None:

@@ -16,7 +16,10 @@ Module = Tuple[str, str]
 
 
 class LoadedModules:
-    """Modules loaded in one view. `job`: its `top`, the `root` where pytest runs, `origin`: root of the user's tree."""
+    """Checks which files the modules of this process were loaded from.
+
+    The `job` contains `top` (root of the view), `root` (where pytest runs) and `origin` (root of the user's tree).
+    """
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self._top = str(job["top"])

@@ -1,7 +1,8 @@
-"""Measures a program inside the view, run as a script by the speed critic: how long it takes, or where its time goes.
+"""Measure a program inside the view: how long it takes, or in which functions. The speed critic runs this as a script.
 
-`measure_program.py time PROGRAM ARG…` prints wall and CPU seconds as JSON; the way into the view is not counted.
-`measure_program.py profile ROOT REPORT SCRIPT|-m MODULE ARG…` writes to REPORT the functions below ROOT by cost.
+`measure_program.py time PROGRAM ARG…` prints wall and CPU seconds as JSON, without the time to enter the view.
+`measure_program.py profile ROOT REPORT SCRIPT|-m MODULE ARG…` writes the functions below ROOT, sorted by cost, to
+REPORT.
 """
 
 from __future__ import annotations
@@ -62,13 +63,16 @@ def costliest(profile: Any, root: str) -> List[Dict[str, Any]]:
 
 
 def charged(entry: Any, root: str) -> float:
-    """Seconds in the function and in what it calls outside `root`."""
+    """Return the seconds spent in the function itself and in code outside `root` that it calls."""
     called = sum(call.totaltime for call in entry.calls or () if not inside(call.code, root))
     return float(entry.inlinetime + called)
 
 
 def inside(code: Any, root: str) -> bool:
-    """Whether it is a function of the project's; a comprehension or a lambda is part of who calls it."""
+    """Return whether `code` is a function of a file below `root`; False for a comprehension or a lambda.
+
+    The time of these is part of the function that contains them.
+    """
     if not isinstance(code, types.CodeType) or code.co_filename.startswith("<"):
         return False
     if code.co_name.startswith("<") and code.co_name != "<module>":

@@ -79,7 +79,7 @@ def make_item(kind: Any, session: Any, name: str, function: Any) -> Any:
 
 
 def has_plain_arguments(item: Any) -> bool:
-    """Return whether every argument is a parameter of the call specification, so that no fixture has a part in it."""
+    """Return whether the test's arguments all come from `parametrize`, so that no fixture is needed to call it."""
     given = item.callspec.params if hasattr(item, "callspec") else {}
     names = (*item.fixturenames, *item._fixtureinfo.argnames)
     behind = [one for found in item._fixtureinfo.name2fixturedefs.values() for one in found]
@@ -87,13 +87,16 @@ def has_plain_arguments(item: Any) -> bool:
 
 
 def arguments_of(item: Any) -> Dict[str, Any]:
-    """Return what pytest calls the function of an item with plain arguments with."""
+    """Return the keyword arguments with which pytest calls the test's function, given `has_plain_arguments`."""
     given = item.callspec.params if hasattr(item, "callspec") else {}
     return {name: given[name] for name in item._fixtureinfo.argnames}
 
 
 def warning_filters(session: Any, item: Any) -> Optional[List[Any]]:
-    """Return the warning filters that pytest sets for a test without marks; None when its plugin for that is off."""
+    """Return the warning filters that pytest sets for a test without marks; None if its warnings plugin is disabled.
+
+    Raises TypeError if this pytest or Python stores them in an unknown way.
+    """
     if getattr(sys.flags, "context_aware_warnings", 0) or not isinstance(session._setupstate.stack, dict):
         raise TypeError("warnings or setup are kept in an unknown way")
     if not session.config.pluginmanager.has_plugin("warnings"):
@@ -130,9 +133,9 @@ def tear_down(session: Any, following: Optional[Any]) -> None:
 
 
 def skip_rendering(config: Any) -> None:
-    """Switch off what only a reader would miss: rendered tracebacks, and the terminal's lines.
+    """Disable the rendering of tracebacks and the terminal's output, which nothing reads in a forked child.
 
-    pytest_runtest_makereport itself stays: unittest, skipping and subtests use it.
+    `pytest_runtest_makereport` stays enabled, because unittest, skipping and subtests need it.
     """
     from _pytest import nodes
 
@@ -173,9 +176,9 @@ def collect_and_run(session: Any) -> None:
 
 
 def import_modules(names: Iterable[str], rewritten: Iterable[str]) -> None:
-    """Import modules ahead of pytest; the assertions of those `rewritten` are rewritten, as pytest would have done.
+    """Import modules before pytest starts, with pytest's assertion rewriting for those in `rewritten`.
 
-    pytest would warn of a plugin that was imported too early otherwise.
+    Without the rewriting here, pytest would warn that such a plugin was imported too early.
     """
     from _pytest.assertion import install_importhook
     from _pytest.config import get_config

@@ -17,7 +17,11 @@ BAD = (2, 3)
 
 
 class RunRecord(NamedTuple):
-    """Lists by test: `hits` recorded; `unsure`: whether some may be missing; `fine`: whether it did not newly fail."""
+    """What was recorded in a run, one item for each test that ran, in order.
+
+    `hits`: its coverage. `unsure`: whether the coverage may be incomplete. `fine`: False if it failed and was not in
+    `known`.
+    """
 
     hits: List[Any]
     unsure: List[bool]
@@ -83,10 +87,10 @@ class ServerPlugin:
         watch: Any = None,
         followed: str = "",
     ) -> RunRecord:
-        """Run the items `numbers` in this order by pytest's protocol; results go to `board`.
+        """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
-        Without `keep_going` the first bad result outside `known` ends the run. `followed`: the folder where programs
-        that the tests start leave what they executed.
+        Without `keep_going` the first failure of a test outside `known` ends the run. `followed`: the folder where
+        Python programs that the tests start store which lines they executed.
         """
         done = RunRecord([], [], [])
         for place, number in enumerate(numbers):
@@ -109,7 +113,7 @@ class ServerPlugin:
         return done
 
     def prepare(self) -> None:
-        """Make our own test ready; a pytest that is not as we know it has none."""
+        """Create the canary tests; there are none if this version of pytest is not supported."""
         folder = os.path.join(self.job["scratch"], "canary")
         try:
             self._canary = canary.Canary(self.session, folder, (), self.job["top"])
@@ -117,9 +121,10 @@ class ServerPlugin:
             self._canary = None
 
     def check(self, patched: Sequence[str], *, lazy: bool = True) -> None:
-        """After tests that were all fine: see that they could fail, and ran the patched code; `void` says why not.
+        """Check, after all tests passed, that a test could fail and that the patched code was loaded.
 
-        `patched`: paths below the top. `lazy`: modules may have been imported since the server started.
+        If not, set `void` to the reason. `patched`: paths relative to the top. `lazy`: the project's modules may have
+        been imported after the server started, so the loaded files are checked too.
         """
         if self._canary is not None and self.items:
             self._canary.patched = canary.full(self.job["top"], patched)
@@ -158,7 +163,10 @@ class ServerPlugin:
 
 
 def silence() -> None:
-    """Standard streams to /dev/null: a flood costs nothing, and a stream that a test closes is not missed."""
+    """Redirect the standard streams to /dev/null.
+
+    A large output then costs nothing, and a test that closes a stream does no harm.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -168,7 +176,10 @@ def silence() -> None:
 
 
 def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
-    """pytest's exit code, with the options of the cold runner; comes back only when `run`'s work does."""
+    """Run pytest with the plugin `run` and the options of the cold runner; return its exit code.
+
+    A server returns from here only when the work of `run` has ended.
+    """
     run.job = job
     kept, _ = addopts.sift(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
@@ -177,7 +188,7 @@ def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
 
 
 class Quiet:
-    """Drops what AddoptsFilter reports: the cold baseline has reported it already."""
+    """A channel that drops the reports of AddoptsFilter, because the cold baseline has sent them already."""
 
     def send(self, kind: str, **fields: Any) -> None:
         pass

@@ -300,7 +300,7 @@ MOST = 2000
 
 
 class TestSteps:
-    """Hits of each line of a test. `now`: those of the current line."""
+    """The coverage of one test, separately for each line of the test. `now`: hits of the line that is running."""
 
     def __init__(self) -> None:
         self.now: Set[Hit] = set()
@@ -321,7 +321,10 @@ class TestSteps:
         self.now = self._last[path, line] = set()
 
     def packed(self, rows: "Dict[Hit, int]") -> List[Any]:
-        """Return for each line: file, line, rows of its last execution and of all earlier ones; [] if it is full."""
+        """Return for each line of the test: file, line number, hits of its last execution, hits of all earlier ones.
+
+        Hits are given as indices in `rows`. [] if the test executed more lines than are stored.
+        """
         if self.full:
             return []
         found = []

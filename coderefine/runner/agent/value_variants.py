@@ -1,4 +1,4 @@
-"""Variants of a value: similar values of the same type."""
+"""Make variants of a value: similar values of the same type."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ HOUR = datetime.timedelta(hours=1)
 
 
 def beside(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
-    """Return the recorded calls followed by up to BESIDE variants of each, and the number of variants of each.
+    """Return the recorded calls followed by up to BESIDE variants of each, and the number of variants of each call.
 
     A variant differs from its call in one argument.
     """
@@ -52,11 +52,13 @@ def beside(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
 
 
 def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: float) -> Dict[str, List[str]]:
-    """Return the codes of the results of `recorded` calls and their variants, of two runs each.
+    """Return the codes of the results of the `recorded` calls and their variants, for two versions of the program.
 
-    Keys: "?": the calls; "*": number of variants of each recorded one; "own": the program; "other": the program with
-    `files`; "within": the program, whose inner calls go to the other version; "own value" and "other value": return
-    values only, without changes of the arguments.
+    The other version is the program with `files`. Keys: "?": labels of the calls. "*": the number of variants of each
+    recorded call. "own": results of the program. "other": results of the other version. "within": results of the
+    program's functions when the functions that they call are those of the other version. "own value", "other value":
+    only the returned values, without the changed arguments. Each is run twice; the second run has the key with "2"
+    appended.
     """
     calls, sizes = beside(recorded)
     codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}

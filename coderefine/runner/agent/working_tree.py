@@ -50,7 +50,10 @@ class WorkingTree:
         self._dirt.forget()
 
     def restore(self, files: Mapping[str, Optional[bytes]]) -> None:
-        """Restore the tree; `changed` lists what cannot be restored: older files that the child wrote or removed."""
+        """Restore `files`, remove new files, and list in `changed` other files that the child changed or removed.
+
+        The content of these is not known, so they cannot be restored.
+        """
         self.changed = self._dirt.clean({self.full(path) for path in files})
         for path in files:
             original = self._originals[path]

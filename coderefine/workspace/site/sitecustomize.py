@@ -1,7 +1,7 @@
-"""Makes a Python program in a copied view import the copy wherever its installation names the original's path.
+"""Make a Python program in a copied view import the copy, even if its installation names the original's path.
 
-`site` imports this at a program's start, after the .pth files of the environment (see ../surroundings.py).
-Standard library only, Python 3.9 and newer; makes way for another `sitecustomize`, if the environment has one.
+`site` imports this file when a program starts, after the .pth files of the environment (see ../environment.py).
+Standard library only, Python 3.9 and newer. If the environment has another `sitecustomize`, it is imported too.
 """
 
 import contextlib
@@ -13,7 +13,10 @@ ORIGIN, COPY = "CODEREFINE_ORIGIN", "CODEREFINE_COPY"
 
 
 def moved(path: object) -> object:
-    """`path` as the copy has it; as it is, outside the original or where the copy has nothing (environments)."""
+    """Return the path in the copy that corresponds to `path`.
+
+    Return `path` itself if it is outside the original, or if the copy has no such path (virtual environments).
+    """
     if not isinstance(path, str) or not path:
         return path
     real = os.path.realpath(path)
@@ -25,7 +28,7 @@ def moved(path: object) -> object:
 
 
 def hook(entry: str) -> Any:
-    """Of `sys.path_hooks`: search a folder of the original in the copy; also for what is put on the path later."""
+    """Search a folder of the original in the copy; a hook for `sys.path_hooks`, so that later paths are covered too."""
     there = moved(entry)
     if there == entry or not isinstance(there, str):
         raise ImportError(entry)
@@ -37,7 +40,7 @@ def hook(entry: str) -> Any:
 
 
 def redirect(finder: object) -> None:
-    """Correct the tables of an editable install's finder (setuptools, editables, scikit-build-core, meson-python)."""
+    """Correct the paths in editable installs' finders (setuptools, editables, scikit-build-core, meson-python)."""
     owner = finder if isinstance(finder, type) else type(finder)
     module = sys.modules.get(owner.__module__)
     if getattr(getattr(module, "__spec__", None), "origin", None) in (None, "built-in", "frozen"):

@@ -1,4 +1,7 @@
-"""The table of operator families. The first sentence of a docstring describes a family; `prior`: how often it helps."""
+"""The table of operator families: the generic edits that the search tries.
+
+The first sentence of a family's docstring is its description.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ from coderefine.proposers.search.syntax import Edit
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator family. `prior`: relative frequency among repairs of faults. `shortcut`: it removes behaviour."""
+    """An operator family.
+
+    `prior`: how frequent it is among repairs of real faults, relative to the others. `shortcut`: it removes behaviour.
+    """
 
     name: str
     prior: float

@@ -115,7 +115,7 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def _asked(site: Site) -> Iterator[tuple[str, float]]:
-    """Yield calls of a function passed as a parameter with a name in scope."""
+    """Yield calls of a parameter that is a function, with a name in scope as argument: `key(x)`."""
     for name in site.local.callables:
         weight = 1.4 if name in site.local.unused else 0.5
         for path in site.names[:5]:

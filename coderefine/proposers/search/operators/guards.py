@@ -52,7 +52,7 @@ def early_return(site: Site) -> Iterator[Edit]:
 
 
 def _some(site: Site) -> list[tuple[str, float]]:
-    """Return all conditions at the start of a function, where guards usually are; only the likeliest elsewhere."""
+    """Return conditions for a guard: all at the start of a function, where guards usually are; else the likeliest."""
     found = sorted(atoms(site).items(), key=lambda item: -item[1])
     return found if site.first else found[:ELSEWHERE]
 

@@ -69,7 +69,7 @@ def _there_already(site: Site, text: str) -> bool:
 
 
 def _out_of_place(site: Site, text: str) -> bool:
-    """Return whether `text` cannot be inserted here: a jump outside a loop, or a place outside the function."""
+    """Return whether `text` cannot be inserted here: a jump outside a loop, or a statement outside a function."""
     if site.loop is None and text in ("break", "continue"):
         return True
     return isinstance(site.stmt, DEFINITIONS) and site.local.function is site.stmt

@@ -13,7 +13,7 @@ NEAREST = 3.0
 
 
 def nearest(site: Site) -> Iterator[Edit]:
-    """Replace a name that could not be found by a similar existing one, here or at every place of the same mistake."""
+    """Replace a name that was not found by a similar existing one, here only or at all places with the same mistake."""
     for wrong, names in site.hints.slips:
         for node in site.nodes:
             if _name(node) == wrong:

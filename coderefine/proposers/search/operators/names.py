@@ -120,7 +120,7 @@ def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float
 def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
     """Yield paths that may replace `name`, with weights: more than 1 if known to be of the same kind.
 
-    Paths of another kind get a low weight, but not 0: the wrong name may be the reason why the kinds differ.
+    Paths of another kind get a low weight, but not 0, because the kind of `name` may be inferred wrongly.
     """
     kind, misfit = site.kinds.of(node), 0.5 if site.raised & WRONG_KIND else 0.15
     prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
@@ -263,7 +263,7 @@ def field_of(site: Site) -> Iterator[Edit]:
 
 
 def _alone(site: Site, node: ast.Name) -> bool:
-    """Return whether `node` is not a builtin and no attribute of it is accessed."""
+    """Return whether `node` is not a builtin, and none of its attributes is accessed here."""
     return node.id not in BUILTINS and not isinstance(site.module.parents.get(node), ast.Attribute)
 
 

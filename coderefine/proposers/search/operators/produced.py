@@ -50,7 +50,7 @@ def produced(site: Site) -> Iterator[Edit]:
 
 
 def _told(site: Site, parent: ast.AST | None) -> float:
-    """Return the bonus from the failing tests: some value was None, or the name bound here was that None."""
+    """Return a bonus if, in the failing tests, some value or the name bound here was None."""
     if not site.hints.none or not isinstance(parent, ast.Assign | ast.Return):
         return 0.0
     known = site.module.index.attributes.get(_wanted_of(site, parent), {})
@@ -85,7 +85,7 @@ def products(site: Site, wanted: str) -> dict[str, float]:
 
 
 def _suits(name: str, kind: str) -> float:
-    """Return the weight factor of a well-known call by the kind of its result, where `kind` is expected."""
+    """Return a weight factor for a well-known call: higher if its result is of the expected `kind`."""
     result = METHODS.get(name) or RESULTS.get(name, "")
     return 1.0 if not result or not kind else 3.0 if result == kind else 0.3
 

@@ -157,7 +157,7 @@ def _operand(site: Site, node: ast.expr) -> str:
 
 
 def _joined(base: str, other: str, own: str, theirs: str) -> Iterator[tuple[str, float]]:
-    """Yield expressions of two names, by their kinds `own` and `theirs`, with weights."""
+    """Yield expressions that combine two names of the kinds `own` and `theirs`, with weights."""
     if own in NUMERIC and theirs in NUMERIC:
         yield from _reckoned(base, other, own, theirs)
     elif own == theirs and own in ("str", "list"):

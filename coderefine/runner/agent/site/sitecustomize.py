@@ -1,6 +1,6 @@
-"""Watches a Python program that a test starts (see ../followed_programs.py); `site` imports it at the program's start.
+"""Record a Python program that a test starts (see follow_programs in ../../test_coverage.py).
 
-Makes way for another `sitecustomize`, if the environment has one.
+`site` imports this file when the program starts. If the environment has another `sitecustomize`, it is imported too.
 """
 
 import contextlib
