@@ -256,20 +256,24 @@ class State:
     def show(self, attempt: Attempt) -> Evidence:
         """The evidence of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
-        applied = {id(one.patch) for one in self.attempts if one.verdict}
-        offered = tuple(other for one in self.searches() if id(one.proposed) in applied for other in one.alternatives)
-        others = tuple(other for other in offered if other.files != attempt.patch.files)
         steps = [one.number for one in self.attempts[: attempt.number + 1] if one.verdict]
         doubts = tuple(self.doubts[number] for number in steps if number in self.doubts)
         why = self.selected.get(attempt.number, WHOLE).why
         return replace(
             found,
             isolation=self.isolation,
-            alternatives=others,
+            alternatives=tuple(self._rivals(attempt)),
             notes=(f"all tests ran despite --fast-proof: {why}",) if why else (),
             doubts=doubts,
             changed=self._all_changed(steps),
         )
+
+    def _rivals(self, attempt: Attempt) -> Iterator[Patch]:
+        """Yield the other plausible patches of the searches whose last proposal was accepted."""
+        accepted = {id(one.patch) for one in self.attempts if one.verdict}
+        for search in self.searches():
+            if id(search.proposed) in accepted:
+                yield from (other for other in search.alternatives if other.files != attempt.patch.files)
 
     def _all_changed(self, steps: Sequence[int]) -> tuple[int, int] | None:
         """Sum up the changed and the compared nearby answers of the attempts `steps`; None if none were compared."""

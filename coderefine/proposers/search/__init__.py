@@ -40,6 +40,8 @@ ALONE, TURN = 30.0, 8.0
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing failing tests and those near them."""
 Symptom = tuple[str, str, str]
+NO_FIXTURE = "FixtureLookupError"
+"""A test asks for a fixture that does not exist, often that of a plug-in: no change to the program repairs it."""
 COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
@@ -355,8 +357,10 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
 
 
 def _failing(situation: Situation) -> list[Case]:
+    """Return the failing tests that a change to the program may repair."""
     left = situation.flaky | situation.absent | situation.offered
-    return [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
+    bad = (case for case in situation.best.cases.values() if case.status.bad and case.id not in left)
+    return [case for case in bad if case.failure is None or not case.failure.exception.endswith(NO_FIXTURE)]
 
 
 def _symptoms(situation: Situation) -> frozenset[Symptom]:
@@ -370,21 +374,24 @@ def _symptoms(situation: Situation) -> frozenset[Symptom]:
 def _in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
     """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
 
-    Tests that no repair can influence are last: they execute no statement of the program, as where a fixture is
-    missing (`covering`: those that execute one). Tests that the servers do not know, or that end differently there, are
-    left out.
+    `covering`: the tests that execute a statement of the program. The others are last: hardly any repair can influence
+    them. Tests that the servers do not know, or that end differently there, are left out.
     """
-    fit = [case for case in failing if case.id not in pool.unfit and (case.id in pool.tests or case.id in pool.broken)]
-    fit.sort(key=lambda case: case.seconds)
+    names = {*pool.tests, *pool.broken} - pool.unfit
+    fit = sorted((case for case in failing if case.id in names), key=lambda case: case.seconds)
     symptoms: dict[object, str] = {}
-    functions: dict[str, str] = {}
+    functions: dict[object, str] = {}
     for case in fit:
-        failure = case.failure
-        last = [(frame.path, frame.line) for frame in failure.frames[-1:]] if failure else []
-        symptoms.setdefault((failure and failure.exception, *last), case.id)
+        symptoms.setdefault(_symptom(case), case.id)
         functions.setdefault(case.id.split("[")[0], case.id)
     every = dict.fromkeys((*symptoms.values(), *functions.values(), *(case.id for case in fit)))
     return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
+
+
+def _symptom(case: Case) -> object:
+    """Return the type of the exception and the innermost line of the traceback."""
+    failure = case.failure
+    return failure and (failure.exception, *((frame.path, frame.line) for frame in failure.frames[-1:]))
 
 
 def _as_sites(
