@@ -1,11 +1,11 @@
-"""coderefine hands back patches it has proved.
+"""coderefine checks Python code, repairs what the checks find, and proves each repair.
 
     from coderefine import Task, check, refine
 
     outcome = refine("src", max_cost=0.1)
     print(outcome.stop, outcome.best.patch.files)
 
-Nothing is imported before it is used: `import coderefine` costs next to nothing.
+Modules are imported when they are first used, so that `import coderefine` takes almost no time.
 """
 
 __version__ = "0.1.0"

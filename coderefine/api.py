@@ -1,7 +1,7 @@
-"""coderefine as a library: the loop of the command line as functions, synchronous and asynchronous.
+"""coderefine as a library: the functions of the command line, synchronous and asynchronous.
 
-Settings are the keys of `[tool.coderefine]` with underscores (`max_requests=3`, `model="gpt-5-mini"`, `gates=[]`); what
-is not given comes from the project's configuration and the environment, as it does on the command line.
+Settings are the keys of `[tool.coderefine]` with underscores (`max_requests=3`, `model="gpt-5-mini"`, `gates=[]`).
+Others are taken from the project's configuration and the environment, as on the command line.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Table = dict[str, Any]
 
 
 class Settings(TypedDict, total=False):
-    """The keys of `[tool.coderefine]` but `task`, which is a parameter; `coderefine.config.Config` describes them.
+    """The keys of `[tool.coderefine]` except `task`, which is a parameter; `coderefine.config.Config` describes them.
 
-    None stands for a key that is not given.
+    None means that a key is not given.
     """
 
     python: str | None
@@ -84,7 +84,7 @@ class Settings(TypedDict, total=False):
 
 
 def _ignore(_event: Event) -> None:
-    """Listen to nothing."""
+    """Ignore the event."""
 
 
 def check(
@@ -94,10 +94,10 @@ def check(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> tuple[Check, ...]:
-    """Run the gates on `paths` (default: `cwd`) and return one Check each. Nothing is changed.
+    """Run the gates on `paths` (default: `cwd`) and return one Check for each. Nothing is changed.
 
-    `task`: a Task, the name of one, or a TOML file. `listen` is called with each Event, from whichever thread has news.
-    Raises CoderefineError: ConfigError, UsageError, SurroundingsError, CriticError when a tool gave no verdict.
+    `task`: a Task, the name of one, or a TOML file. `listen` is called with each Event, possibly in other threads.
+    Raises CoderefineError: ConfigError, UsageError, SurroundingsError, or CriticError if a tool gave no result.
     """
     return engine.check(_project(paths, task, listen, cwd, settings))
 
@@ -110,11 +110,11 @@ def refine(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """Refine `paths` (default: `cwd`) until the task is done or a limit is hit; return the best that was proved.
+    """Refine `paths` (default: `cwd`) until the task is done or a limit is reached; return the best proved patch.
 
-    `outcome.best.patch.files` holds the new bytes by path. They are written only with `write`, then recorded and
-    taken back by `coderefine undo`; in a git repository every run is recorded, so that `coderefine show` knows it.
-    Raises what `check` raises, and with `write` PublishError when the tree moved meanwhile.
+    `outcome.best.patch.files` contains the new bytes by path. They are written only with `write`; `coderefine undo`
+    restores the old ones. In a git repository every run is recorded and shown by `coderefine show`. Raises the errors
+    of `check`, and with `write` PublishError if the tree changed meanwhile.
     """
     project = _project(paths, task, listen, cwd, settings)
     if project.place.git_dir is None and not write:
@@ -135,14 +135,13 @@ def prove(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> Proof:
-    """Judge a patch that somebody made by every rule that coderefine's own patches pass, and return the proof.
+    """Judge a given patch by every rule for coderefine's own patches, and return the proof.
 
     `patch`: a diff or mails of `git format-patch`, as bytes or as text of several lines; or the path of a file with
-    one, a commit, a range `A..B`, a branch (all that HEAD lacks of it). Without it what is `staged`, or else all
-    uncommitted changes. Nothing is written unless `write`, and unless `proof.verdict` is positive; every run is
-    recorded, and taken back by `coderefine undo`.
-    Raises UsageError where there is no patch or it does not apply, and what `refine` raises; KeyboardInterrupt where
-    the run was interrupted.
+    one, a commit, a range `A..B`, a branch (its commits that HEAD lacks). Without it: the `staged` changes, or else all
+    uncommitted ones. The patch is written only with `write`, if `proof.verdict` is positive; `coderefine undo` takes it
+    back. Every run is recorded. Raises UsageError if there is no patch or it cannot be applied, and the errors of
+    `refine`; KeyboardInterrupt if the run was interrupted.
     """
     text = patch if patch is None or isinstance(patch, bytes) else str(patch)
     recorded = {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
@@ -161,7 +160,7 @@ async def acheck(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> tuple[Check, ...]:
-    """`check` without blocking the event loop; `listen` is called in it."""
+    """Run `check` without blocking the event loop; `listen` is called in it."""
     return await _in_thread(lambda tell: check(*paths, task=task, listen=tell, cwd=cwd, **settings), listen)
 
 
@@ -173,7 +172,7 @@ async def arefine(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """`refine` without blocking the event loop; `listen` is called in it. Cancelled, the run ends as if interrupted."""
+    """Run `refine` without blocking the event loop; `listen` is called in it. Cancelling interrupts the run."""
     return await _in_thread(
         lambda tell: refine(*paths, task=task, write=write, listen=tell, cwd=cwd, **settings), listen
     )
@@ -188,7 +187,7 @@ async def aprove(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> Proof:
-    """`prove` without blocking the event loop; `listen` is called in it. Cancelled, the run ends as if interrupted."""
+    """Run `prove` without blocking the event loop; `listen` is called in it. Cancelling interrupts the run."""
     return await _in_thread(
         lambda tell: prove(patch, staged=staged, write=write, listen=tell, cwd=cwd, **settings), listen
     )
@@ -197,7 +196,7 @@ async def aprove(
 async def watch(
     *paths: Where, task: Task | str | None = None, write: bool = False, cwd: Where = ".", **settings: Unpack[Settings]
 ) -> AsyncGenerator[Event | Outcome, None]:
-    """Yield each Event of a run as it comes, its Outcome last. Closed before that, the run ends as if interrupted."""
+    """Yield the Events of a run as they occur, and its Outcome last. Closing the generator interrupts the run."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     ran = asyncio.ensure_future(arefine(*paths, task=task, write=write, listen=queue.put_nowait, cwd=cwd, **settings))
     ran.add_done_callback(lambda _: queue.put_nowait(None))
@@ -219,7 +218,7 @@ def _project(
 
 
 def _typed(settings: Settings) -> dict[str, object]:
-    """Return settings as the configuration has them. Raises ConfigError for an unknown one or a wrong type."""
+    """Return the settings as fields of Config. Raises ConfigError for an unknown one or a wrong type."""
     for name in settings:
         if "-" in name:
             raise ConfigError(f"{name!r} is written {name.replace('-', '_')!r} in Python")
@@ -227,7 +226,10 @@ def _typed(settings: Settings) -> dict[str, object]:
 
 
 async def _in_thread(work: Callable[[Listen], Value], listen: Listen) -> Value:
-    """Do `work` in a thread, its events in this loop. Cancelled, it is interrupted at its next event and awaited."""
+    """Run `work` in a thread; call `listen` with its events in this loop.
+
+    If this is cancelled, `work` is interrupted at its next event, and awaited.
+    """
     loop = asyncio.get_running_loop()
     leave = threading.Event()
 

@@ -1,6 +1,6 @@
 """Bounds of radon's metrics without importing radon (proofs: critics/complexity.py).
 
-`re` and `ast` are not imported at module level: they take 10 of the hook's 30 ms.
+`re` and `ast` are not imported at module level, because that takes 10 of the hook's 30 ms.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def surely_maintainable(text: str, floor: float) -> bool:
 
 
 def surely_fine(text: str, limit: int, floor: float) -> bool:
-    """Return whether `text` meets both `limit` and `floor`; parse it only where the text alone does not show this."""
+    """Return whether `text` is certain to meet both `limit` and `floor`; parse it only if the text is not enough."""
     simple, maintainable = surely_simple(text, limit), surely_maintainable(text, floor)
     if simple and maintainable:
         return True
@@ -61,7 +61,7 @@ def surely_fine(text: str, limit: int, floor: float) -> bool:
 
 
 def bound(code: str, logical: int, sine: float) -> float:
-    """Return a lower bound of the maintainability index. `sine`: the lowest value of the comments' sine term."""
+    """Return a lower bound of the maintainability index. `sine`: a lower bound of the formula's sine term."""
     found = words(code)
     signs = sum(map(code.count, SIGNS)) - 2 * code.count("->") + code.count("==") + code.count("!=")
     length = 3 * (signs + sum(map(found.count, NAMED)))
@@ -70,7 +70,7 @@ def bound(code: str, logical: int, sine: float) -> float:
 
 
 def formula(volume: float, complexity: int, logical: int, sine: float) -> float:
-    """radon's formula, with the comments' sine given; not cut off at 0 and 100."""
+    """Return the result of radon's formula, before it is limited to 0..100. `sine`: its sine term, for comments."""
     if volume <= 0 or logical <= 0:
         return 100.0
     return (171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine) * 100 / 171
@@ -91,7 +91,7 @@ def _tree(text: str) -> ast.AST:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """All statements, handlers and cases."""
+    """Yield all statements, handlers and cases."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -126,7 +126,10 @@ def _weight(tree: ast.AST) -> int:
 
 
 def _maintainable(parts: list[ast.stmt], lines: list[str], text: str, floor: float) -> bool:
-    """Return whether the index is at least `floor`, given few enough comments for a non-negative sine."""
+    """Return whether the maintainability index is certain to be at least `floor`, using 0 as a lower bound of the sine.
+
+    The sine term is not negative if the file has few enough comments; with more, return False.
+    """
     strings = [part for part in parts if _string(part)]
     remarks = sum("#" in line for line in lines)
     remarks += sum((part.end_lineno or 0) - part.lineno + 1 for part in strings)

@@ -1,28 +1,28 @@
-"""Typed errors. `exit_code` is what the command line ends with; the message is the one clear line."""
+"""Typed errors. `exit_code`: the exit code of the command line; the message is what it prints."""
 
 from __future__ import annotations
 
 
 class CoderefineError(Exception):
-    """Base of all errors we raise on purpose. The message says what is wrong and what to do."""
+    """Base of all errors that coderefine raises on purpose. The message says what is wrong and what to do."""
 
     exit_code = 2
 
 
 class UsageError(CoderefineError):
-    """The command line asked for something that cannot be."""
+    """The command line requests something impossible."""
 
 
 class ConfigError(CoderefineError):
-    """The configuration is broken: unknown key, wrong type, unreadable TOML."""
+    """The configuration is invalid: unknown key, wrong type, unreadable TOML."""
 
 
 class SurroundingsError(CoderefineError):
-    """The surroundings fail us: no git, no interpreter, no permission, disk full."""
+    """The system lacks something that is needed: git, an interpreter, a permission, disk space."""
 
 
 class SandboxError(SurroundingsError):
-    """What must be confined cannot be: nothing was run."""
+    """A process that must be confined cannot be; it was not run."""
 
 
 class ProcessError(CoderefineError):
@@ -30,11 +30,11 @@ class ProcessError(CoderefineError):
 
 
 class CriticError(CoderefineError):
-    """A tool ended without a verdict (crash, timeout, missing report). Never counted as zero findings."""
+    """A tool ended without a result (crash, timeout, missing report). This never counts as zero findings."""
 
 
 class VoidError(CriticError):
-    """Tests ran, and what they showed does not count: other code than the patched one, or a pytest that was disarmed.
+    """Tests ran, but their results are void: not the patched code was tested, or pytest could not report failures.
 
     `elsewhere`: another kind of private view may help.
     """
@@ -45,41 +45,41 @@ class VoidError(CriticError):
 
 
 class WorkspaceError(CoderefineError):
-    """A private view could not be made or kept."""
+    """A private view could not be created or restored."""
 
 
 class RunnerError(CoderefineError):
-    """The test runner inside the project's interpreter broke its protocol."""
+    """The test runner inside the project's interpreter violated its protocol."""
 
 
 class GitError(CoderefineError):
-    """git refused."""
+    """A git command failed."""
 
 
 class JournalError(CoderefineError):
-    """A recorded run is missing, damaged or from another version."""
+    """A recorded run is missing, damaged or of another version."""
 
 
 class ReplayMissError(JournalError):
-    """A replay asked for an answer that was never recorded."""
+    """A replay needs an answer that was not recorded."""
 
 
 class PublishError(CoderefineError):
-    """The tree or HEAD moved since the snapshot; nothing was written."""
+    """The patch was not written, for example because the tree or HEAD changed since the snapshot."""
 
     exit_code = 1
 
 
 class ModelError(CoderefineError):
-    """The model's server gave a final no (401, 404, context length, content filter …)."""
+    """The model's server finally refused (401, 404, context length, content filter …)."""
 
 
 class TooLongError(ModelError):
-    """The request is longer than the model can read; a shorter one may do."""
+    """The request is longer than the model can read; a shorter one may be accepted."""
 
 
 class BudgetError(CoderefineError):
-    """A limit would be crossed by the next step. `which` names it: requests, tokens, cost, seconds …"""
+    """The next step would exceed a limit. `which`: its name (requests, tokens, cost, seconds …)."""
 
     exit_code = 1
 
@@ -89,4 +89,4 @@ class BudgetError(CoderefineError):
 
 
 class ReplyError(CoderefineError):
-    """The model's reply could not be turned into a patch; the message can be sent back to it."""
+    """The model's reply cannot be converted to a patch; the message can be sent to the model."""

@@ -1,4 +1,4 @@
-"""The import graph of a project's own modules, read as text, kept from one run to the next."""
+"""The import graph of a project's own modules: from their text, stored between runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 def walk(top: str) -> dict[str, Mark]:
-    """Python files below `top`, environments, hidden folders and other repositories left out."""
+    """Return the Python files below `top`, each with a mark that changes with the file (size and times).
+
+    Environments, hidden folders and other repositories are left out.
+    """
     found: dict[str, Mark] = {}
     pending = [""]
     while pending:
@@ -61,7 +64,7 @@ def _mark(entry: os.DirEntry[str]) -> Mark | None:
 
 
 def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
-    """What every file imports now; only files that have changed are read."""
+    """Return what every file imports now; read only files that have changed."""
     return {
         path: known if (known := old.get(path)) and known[0] == mark else (mark, imported(f"{top}/{path}", path))
         for path, mark in marks.items()
@@ -69,7 +72,7 @@ def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
 
 
 def reached(users: Users, changed: Iterable[str]) -> set[str]:
-    """`changed` and all files that import one of them, directly or not."""
+    """Return `changed` and all files that import one of them, directly or indirectly."""
     found, edge = set(changed), list(changed)
     while edge:
         for user in users.get(edge.pop(), ()):
@@ -80,7 +83,10 @@ def reached(users: Users, changed: Iterable[str]) -> set[str]:
 
 
 def users_of(files: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """File -> files that import it. `files`: path -> modules. A name may stand for several files: all are meant."""
+    """Return by file the files that import it. `files`: path -> imported modules.
+
+    A module name may belong to several files; then all of these are meant.
+    """
     names: dict[str, list[str]] = {}
     for path in files:
         for name in _names_of(path):
@@ -95,7 +101,7 @@ def users_of(files: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 
 
 def _names_of(path: str) -> list[str]:
-    """Every dotted name under which a file may be imported: which folders are on sys.path is not known here."""
+    """Return every dotted name under which a file may be imported, because the folders on sys.path are not known."""
     parts = path[:-3].split("/") if path.endswith(".py") else path.rpartition(".")[0].split("/")
     if parts[-1] == "__init__":
         parts.pop()
@@ -112,7 +118,7 @@ def imported(file: str, path: str) -> tuple[str, ...]:
 
 
 def imports_of(data: bytes, path: str) -> tuple[str, ...]:
-    """The modules that a file at `path` with this content imports, sorted."""
+    """Return the modules that a file at `path` with content `data` imports, sorted."""
     import re
 
     found: set[str] = {match.decode() for match in re.findall(DYNAMIC, data)}
@@ -127,7 +133,7 @@ def imports_of(data: bytes, path: str) -> tuple[str, ...]:
 
 
 def _dotted(text: str) -> list[str]:
-    """`a.b as c, d` -> a.b, d."""
+    """Return the names in the text after `import`: `a.b` and `d` for `a.b as c, d`."""
     import re
 
     parts = (re.search(WORD, part) for part in text.strip("() \t\r\n").split(","))
@@ -135,7 +141,7 @@ def _dotted(text: str) -> list[str]:
 
 
 def _absolute(source: str, path: str) -> str:
-    """`..x` in pkg/sub/mod.py -> pkg.x."""
+    """Return the absolute name of a relative import: `pkg.x` for `..x` in pkg/sub/mod.py."""
     dots = len(source) - len(source.lstrip("."))
     if not dots:
         return source

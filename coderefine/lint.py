@@ -97,7 +97,7 @@ class Linter:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """ruff's command line without output options and paths."""
+        """Return ruff's command line without output options and paths."""
         # No cache: a view is thrown away, and a cache saved 5% where there are findings.
         return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
 

@@ -1,4 +1,4 @@
-"""The only place that starts a process: argv tuples, a timeout, a group kill, a clean environment."""
+"""The only module that starts processes: argv tuples, a timeout, process groups, a clean environment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST = 2**31 - 1
 
 
 class _Live:
-    """The processes that run, so that an interrupted run can end them from another thread."""
+    """The running child processes, so that an interrupted run can kill them from another thread."""
 
     def __init__(self) -> None:
         self.stopped = 0
@@ -58,7 +58,7 @@ _LIVE = _Live()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished process. `returncode` is negative for a signal; output is cut to `KEEP` bytes a stream."""
+    """A finished process. `returncode`: negative for a signal; output is cut to `KEEP` bytes per stream."""
 
     argv: tuple[str, ...]
     returncode: int
@@ -73,7 +73,7 @@ class Result:
 
     @property
     def complaint(self) -> str:
-        """The last line of stderr (or stdout), for messages; the exit code if there is no output."""
+        """Return the last line of stderr (or stdout), for messages; the exit code if there is no output."""
         said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
         return said.splitlines()[-1] if said else f"exit {self.returncode}"
 
@@ -90,9 +90,9 @@ def clean_env(
     base: Mapping[str, str] | None = None,
     passed: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Our environment without `GIT_*` (a hook's index must not leak) and, unless `secrets`, without keys.
+    """Return our environment without `GIT_*`, which a hook sets, and, unless `secrets`, without variables with secrets.
 
-    `passed`: names or globs of variables that are kept although they look like keys, unless they were given to `hide`.
+    `passed`: names or globs of variables that are kept although they look like secrets, except those given to `hide`.
     """
     source = os.environ if base is None else base
     held = frozenset() if secrets else withheld(source, passed)
@@ -101,7 +101,7 @@ def clean_env(
 
 
 def withheld(environ: Mapping[str, str], passed: Sequence[str] = ()) -> frozenset[str]:
-    """The variables of `environ` that children do not see: they hold keys, look like it, or lead to agents."""
+    """Return the variables of `environ` that children do not get: (apparent) secrets, and addresses of agents."""
     alike = {name for name in sensitive.withheld(environ) if not any(fnmatchcase(name, glob) for glob in passed)}
     return frozenset(alike | (_HIDDEN & environ.keys()))
 
@@ -156,10 +156,10 @@ def run(
     pass_fds: Iterable[int] = (),
     keep: int | None = KEEP,
 ) -> Result:
-    """Run `argv` to its end, or kill its whole group after `timeout` seconds. Raises ProcessError.
+    """Run `argv` to its end, or kill its process group after `timeout` seconds. Raises ProcessError.
 
-    Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs).
-    A finished leader whose children still hold the pipes is given `GRACE`, then the group is killed.
+    Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs). If the process has
+    ended but its children still hold the pipes, the group is killed after `GRACE` seconds.
     """
     began = time.monotonic()
     child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
@@ -176,7 +176,7 @@ def run(
 
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
-    """Kill every process that runs and let none start, so that threads waiting for them come to their end."""
+    """Kill every running process and let no new one start, so that threads that wait for them end."""
     with _LIVE:
         _LIVE.stopped += 1
         running = _LIVE.running()
@@ -190,7 +190,7 @@ def stopped() -> Iterator[None]:
 
 
 def inner(root: int, number: int) -> int:
-    """`root` or the process below it that is `number` in its own namespace; 0 when there is none (Linux)."""
+    """Return the PID of the process, `root` or below, whose PID in its own namespace is `number`; 0 if none (Linux)."""
     for pid in (root, *_below(root)):
         with contextlib.suppress(OSError, ValueError):
             for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
@@ -200,7 +200,7 @@ def inner(root: int, number: int) -> int:
 
 
 def _below(root: int) -> Iterator[int]:
-    """All descendants of `root`."""
+    """Yield all descendants of `root`."""
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{root}/task").iterdir():
             for child in (task / "children").read_text("utf-8").split():
@@ -209,7 +209,7 @@ def _below(root: int) -> Iterator[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What process `pid` has computed so far, its children not counted; 0 where that is not known (Linux)."""
+    """Return the CPU seconds of process `pid` so far, without its children; 0 if unknown (Linux only)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -218,7 +218,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def kill(child: subprocess.Popen[bytes]) -> None:
-    """Kill the process group of `child`, the leader too if it still runs; returns once it is reaped."""
+    """Kill the process group of `child`, including `child` itself; return once it is reaped."""
     _signal(child.pid, signal.SIGTERM if child.poll() is None else signal.SIGKILL)
     if child.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -233,7 +233,7 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
-    """True when `timeout` ran out first."""
+    """Return whether `timeout` expired before the child ended."""
     try:
         child.wait(0 if _slept(child, timeout) else timeout)
     except subprocess.TimeoutExpired:
@@ -242,9 +242,9 @@ def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
 
 
 def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:
-    """Sleep until `child` ends or `timeout` is over; `Popen.wait` alone polls and wakes up to 50 ms late.
+    """Sleep until `child` ends or `timeout` expires; `Popen.wait` alone polls and wakes up to 50 ms late.
 
-    False, at once, where there are no pidfds (Linux before 5.3, other systems).
+    Return False, at once, if there are no pidfds (Linux before 5.3, other systems).
     """
     if sys.platform != "linux":
         return False
@@ -263,7 +263,7 @@ def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:
 
 @contextlib.contextmanager
 def _killed_at_exit(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Whatever interrupts us (Ctrl-C included), the child's group does not outlive the block."""
+    """Kill the child's group at the end of the block, whatever ends it (Ctrl-C included)."""
     try:
         yield
     finally:
@@ -288,7 +288,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 class Reader(threading.Thread):
-    """Drains a pipe, keeping its head and its tail, so that a flood costs no memory."""
+    """Reads a pipe to its end and keeps its head and its tail, so that a large output needs little memory."""
 
     def __init__(self, stream: IO[bytes], keep: int | None) -> None:
         super().__init__(daemon=True)

@@ -1,6 +1,6 @@
-"""What looks like a secret: names and values of environment variables, tokens in text, and how to cut text safely.
+"""Recognise secrets: names and values of environment variables, tokens in text; cut text without leaving parts of them.
 
-The hook's quick way imports this file too: nothing but builtins until a value has to be looked at.
+The fast path of the hook imports this file too, so it imports nothing until a value has to be examined.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOGIN = r"://[^/\s:@'\"]*:([^/\s@'\"]+)@"
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether the environment variable `name` holds a secret, by its name or by what is in it."""
+    """Return whether the environment variable `name` contains a secret, judging by its name or its value."""
     upper = name.upper()
     if any(word in upper for word in WORDS) or upper.endswith(ENDS):
         return True
@@ -56,7 +56,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def withheld(environ: Mapping[str, str]) -> frozenset[str]:
-    """The variables of `environ` that the project's programs do not get."""
+    """Return the variables of `environ` that the project's programs do not get."""
     return frozenset(name for name, value in environ.items() if name in AGENTS or is_secret(name, value))
 
 
@@ -67,21 +67,21 @@ def _has(value: str, patterns: tuple[str, ...]) -> bool:
 
 
 def shortened(text: str, most: int) -> str:
-    """The first `most` characters of `text` at most, with an ellipsis; no part of what may be a secret."""
+    """Return at most the first `most` characters of `text`, with an ellipsis, without a part of a possible secret."""
     if len(text) <= most:
         return text
     return f"{text[: most - 1 - len(broken(text[: most - 1], text[most - 1 :]))]}…"
 
 
 def ends(text: str, head: int, tail: int) -> tuple[str, str]:
-    """The first `head` and the last `tail` characters of `text`, without parts of what may be a secret."""
+    """Return the first `head` and the last `tail` characters of `text`, without parts of possible secrets."""
     start, end = text[:head], text[-tail:]
     over = len(broken(end[::-1], text[:-tail][::-1]))
     return start[: len(start) - len(broken(start, text[head:]))], end[over:]
 
 
 def broken(head: str, rest: str) -> str:
-    """The end of `head` that goes on in `rest` and may be part of a secret: patterns would not know it any more."""
+    """Return the end of `head` if it continues in `rest` and may be part of a secret, which patterns would miss."""
     piece = _last_word(head)
     whole = piece + _last_word(rest[::-1])[::-1] if piece else ""
     mixed = any(one.isdigit() for one in whole) and any(one.isalpha() for one in whole)

@@ -1,4 +1,4 @@
-"""Text of a source file and the exact way back to its bytes."""
+"""The text of a source file, and its conversion back to the same bytes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ LONGEST = 255
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Decoded text with `\\n` line ends, plus what is needed to write it back byte for byte.
+    r"""Decoded text with `\n` line ends, and what is needed to write it back byte by byte.
 
-    `newline` is the file's line end; a file that mixes them is kept as it is (`newline` is then "").
+    `newline`: the file's line end; "" if it mixes several, which are then kept in the text.
     """
 
     text: str
@@ -29,9 +29,9 @@ class Source:
     bom: bool = False
 
     def encode(self, text: str) -> bytes:
-        """Bytes of `text` in this file's encoding and line ends.
+        """Return `text` in this file's encoding and with its line ends.
 
-        Raises UnicodeEncodeError when the encoding cannot hold it.
+        Raises UnicodeEncodeError if the encoding cannot represent it.
         """
         body = text if self.newline in ("", "\n") else text.replace("\n", self.newline)
         return (BOM if self.bom else b"") + body.encode(self.encoding)
@@ -42,9 +42,9 @@ _QUIET = threading.Lock()
 
 
 def syntax(source: str | bytes) -> ast.Module | None:
-    """The syntax tree of Python source; None for what does not parse, or is nested beyond reason.
+    """Return the syntax tree of Python source; None if it does not parse, or is nested too deeply.
 
-    What Python would warn of ("\\d" in somebody's string) is not said: it is no business of ours.
+    Python's warnings about it (such as an invalid escape sequence) are suppressed, because it is the user's code.
     """
     try:
         with _QUIET, warnings.catch_warnings():
@@ -63,7 +63,7 @@ def nameable(part: str) -> bool:
 
 
 def decode(data: bytes) -> Source | None:
-    """`data` as Source, or None when it is no text (NUL bytes, undecodable, unknown coding cookie)."""
+    """Return `data` as Source; None if it is not text (NUL bytes, undecodable, unknown coding cookie)."""
     bom = data.startswith(BOM)
     body = data[len(BOM) :] if bom else data
     if b"\0" in body:
@@ -79,12 +79,12 @@ def decode(data: bytes) -> Source | None:
 
 
 def _coding(body: bytes) -> str:
-    """The PEP 263 encoding of `body`; utf-8 without a cookie."""
+    """Return the encoding of `body` according to PEP 263; utf-8 without a cookie."""
     return tokenize.detect_encoding(io.BytesIO(body).readline)[0]
 
 
 def _newline(text: str) -> str:
-    """The only line end in `text`, or "" when several kinds are mixed."""
+    """Return the only line end in `text`; "" if it has several kinds."""
     crlf = text.count("\r\n")
     kinds = [
         end

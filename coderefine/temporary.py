@@ -1,4 +1,4 @@
-"""Throw-away folders that no crash leaves behind for long: each is locked by its owner, a later run sweeps."""
+"""Temporary folders that are removed even after a crash: the owner locks its folder, later runs remove unlocked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A new view may not have its lock yet; a commit with its hooks may outlive the ru
 
 @contextlib.contextmanager
 def folder(kind: str) -> Iterator[Path]:
-    """A new folder (mode 0700, path without links), removed at the end. `kind` is one of AGES. Raises OSError."""
+    """Yield a new folder (mode 0700, path without links), removed at the end. `kind` is one of AGES. Raises OSError."""
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-")).resolve()
     lock = _lock(path)
     try:
@@ -35,9 +35,9 @@ def folder(kind: str) -> Iterator[Path]:
 
 
 def sweep(first: Callable[[Path], object] = bool) -> int:
-    """Remove what killed runs of this user left; how many folders. A living owner holds the folder's lock.
+    """Remove the folders that killed runs of this user left, and return their number. Live runs hold a lock on theirs.
 
-    `first` is called with each before it goes.
+    `first` is called with each folder before it is removed.
     """
     gone = 0
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
@@ -47,7 +47,7 @@ def sweep(first: Callable[[Path], object] = bool) -> int:
 
 
 def _stale(path: Path) -> bool:
-    """Whether it is a folder of ours, and old enough to be nobody's."""
+    """Return whether it is a folder of this user, made by coderefine and so old that it may be removed."""
     facts = path.lstat()
     mine = stat.S_ISDIR(facts.st_mode) and (not hasattr(os, "getuid") or facts.st_uid == os.getuid())
     kind = path.name.removeprefix(PREFIX).partition("-")[0]
@@ -67,7 +67,7 @@ def _removed_if_free(path: Path, first: Callable[[Path], object]) -> bool:
 
 
 def _lock(path: Path) -> int | None:
-    """An open, locked handle of the folder; None where it is taken (or Windows, which has no flock)."""
+    """Return an open, locked handle of the folder; None if it is locked by its owner (or on Windows, without flock)."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -82,7 +82,7 @@ def _lock(path: Path) -> int | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole folder, whatever modes its content was left with; links are not followed."""
+    """Remove a file or a whole folder, whatever permissions its content has; links are not followed."""
     if not path.is_symlink() and path.is_dir():
         if sys.version_info >= (3, 12):
             shutil.rmtree(path, onexc=_insist)
@@ -94,7 +94,7 @@ def remove(path: Path) -> None:
 
 
 def _insist(_function: object, name: str, _fault: object) -> None:
-    """A child may leave folders without permission bits: give them back to us and try once more."""
+    """Restore permission bits that a child removed from a folder, and retry."""
     path = Path(name)
     with contextlib.suppress(OSError):
         path.parent.chmod(0o700)

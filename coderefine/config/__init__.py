@@ -1,4 +1,4 @@
-"""Merge `[tool.coderefine]`, environment and flags into one frozen Config; refuse what is unknown."""
+"""Merge `[tool.coderefine]`, environment variables and flags into one frozen Config; reject unknown keys."""
 
 from __future__ import annotations
 
@@ -58,14 +58,15 @@ DEFAULT_MODEL = "gpt-5-mini"
 class Config:
     """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds; the last one is how long the model's
-    server may be silent. `max_cost` is dollars. None means no limit, or "find out"; without `search_time` the search
-    takes 30 s, or 8 s where a model follows. `test_timeout` limits a test whose usual time is not known. `network`: the
-    tests may use it. `fast_proof`: prove with the tests that can reach the patch only. `pass_env`: names or globs of
-    variables that the tests see although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
-    the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0 as the
-    policy has it. `cost_alone`, no key: max-cost is set, and neither max-tokens nor max-requests. `accept`: what is
-    written, see ACCEPTS. `asked`, no key: the gates that `gates` names, or that have a setting of their own.
+    None means no limit, or "find out". `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
+    `request_timeout`: how long the model's server may send nothing. `max_cost`: dollars. Without `search_time` the
+    search takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown.
+    `network`: the tests may use it. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names
+    or globs of variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file,
+    relative to the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0
+    for the policy's default. `accept`: what is written, see ACCEPTS. Two fields are not keys: `cost_alone`: max-cost is
+    set, and neither max-tokens nor max-requests; `asked`: the gates that `gates` names, or that have a setting of their
+    own.
     """
 
     task: str = "fix"
@@ -121,9 +122,10 @@ def load(
     flags: Mapping[str, object] | None = None,
     task: Task = FIX,
 ) -> Config:
-    """Load the configuration of the project at `root`: task settings, file, `CODEREFINE_*`, flags; the later ones win.
+    """Load the configuration of the project at `root`: task settings, file, `CODEREFINE_*`, flags.
 
-    A flag that is None is not given. Raises ConfigError that names the file, the key and the nearest known one.
+    Later ones have priority; a flag that is None counts as not given. Raises ConfigError with the file, the key and the
+    most similar known key.
     """
     environ = os.environ if environ is None else environ
     written = _from_file(root / "pyproject.toml")
@@ -166,25 +168,25 @@ def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object
 def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) -> dict[str, Any]:
     """Convert `table` (keys and values as in TOML) to fields of Config.
 
-    Raises ConfigError for an unknown key; `where` is named in the message. `besides`: keys that are read elsewhere and
-    may be suggested.
+    Raises ConfigError for an unknown key; the message names `where`. `besides`: keys that are read elsewhere and may be
+    suggested.
     """
     return {_key(name, where, besides): _typed(name, value, where) for name, value in table.items()}
 
 
 def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return `first` and those items of `more` whose name is not in it."""
+    """Return `first` and those items of `more` whose name no item of `first` has."""
     names = {getattr(item, "name", item) for item in first}
     return (*first, *(item for item in more if getattr(item, "name", item) not in names))
 
 
 def masked(text: str) -> str:
-    """Return `text` without names and passwords in addresses, so that it may be recorded and printed."""
+    """Return `text` without user names and passwords in URLs, so that it can be recorded and printed."""
     return LOGIN.sub(MASKED, text)
 
 
 def _with_model(config: Config, environ: Mapping[str, str]) -> Config:
-    """Choose the model: the first of `models`, or the default one where a key or a server is given without a name."""
+    """Return `config` with the model: the first of `models`, or a default if only a key or a server is configured."""
     if config.models:
         return replace(config, model=config.models[0])
     if config.model is None and (environ.get(config.api_key_env) or config.base_url):
@@ -265,9 +267,9 @@ def _from_text(key: str, text: str) -> object:
 
 
 def _key(name: str, where: str, besides: Iterable[str] = ()) -> str:
-    """Return the field of the key `name`.
+    """Return the name of the Config field for the key `name`.
 
-    Raises ConfigError for an unknown one. `besides`: other keys that are known in `where`.
+    Raises ConfigError for an unknown key. `besides`: other keys that are known in `where`.
     """
     known = {item.name for item in fields(Config)} - NO_KEYS
     key = name.replace("-", "_")
@@ -278,9 +280,9 @@ def _key(name: str, where: str, besides: Iterable[str] = ()) -> str:
 
 
 def _variable(name: str) -> str:
-    """Return the field of the environment variable `name`.
+    """Return the name of the Config field for the environment variable `name`.
 
-    Raises ConfigError for an unknown one.
+    Raises ConfigError for an unknown variable.
     """
     known = {item.name for item in fields(Config)} - NO_KEYS
     key = name.removeprefix(PREFIX).lower()
@@ -291,7 +293,7 @@ def _variable(name: str) -> str:
 
 
 def _kinds() -> dict[str, Any]:
-    """Return the type of each field when it is set."""
+    """Return the type of each field's value if it is not None."""
     hints = get_type_hints(Config)
     return {name: float if kind == float | None else kind for name, kind in hints.items()}
 
@@ -303,7 +305,7 @@ TABLES: Mapping[str, Callable[[object, str], object]] = {"commands": commands, "
 def _typed(name: str, value: object, where: str) -> object:
     """Convert `value` to the type of the field.
 
-    Raises ConfigError when it has another one.
+    Raises ConfigError if it has another type.
     """
     key = name.replace("-", "_")
     kind = _kinds()[key]

@@ -14,7 +14,7 @@ WORDS = {int: "a whole number", float: "a number"}
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From `least` to `most`, both included.
+    """A range of allowed numbers: from `least` to `most`, both included.
 
     Infinity is allowed and means "no limit".
     """
@@ -42,7 +42,7 @@ RANGES: Mapping[str, Range] = {
 def number(name: str, value: object, kind: type, where: str, span: Range | None = None) -> float:
     """Return `value` as `kind`, int or float.
 
-    Raises ConfigError naming `name` and `where` for another type, a number out of range, or nan.
+    Raises ConfigError, with `name` and `where`, for another type, a number out of range, or nan.
     """
     span = span or RANGES.get(name, Range())
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and isinstance(value, float)):

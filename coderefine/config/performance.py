@@ -1,10 +1,10 @@
-"""[tool.coderefine.performance]: how speed is measured, and what speed-up a patch needs.
+"""[tool.coderefine.performance]: how speed is measured, and which speed-up a patch needs.
 
 run = "python bench.py"        # default: the project's pytest-benchmark tests
-target = 1.05                  # accepted when surely more than so many times as fast
-enough = 1.5                   # done when surely so many times as fast
-clock = "wall"                 # or "cpu": processor seconds, user and system
-seconds = 120                  # of measuring, an attempt
+target = 1.05                  # accept a patch that is certainly at least this many times as fast
+enough = 1.5                   # end the run when a patch is certainly this many times as fast
+clock = "wall"                 # or "cpu": user and system time
+seconds = 120                  # time for measuring one attempt
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SPANS = {"target": Range(1, 1e9), "enough": Range(1, 1e9), "seconds": Range(0, 1
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """How speed is measured: `run` is an argv, run in the project's root; empty: pytest-benchmark.
+    """How speed is measured. `run`: a command in the project's root; empty: the project's pytest-benchmark tests.
 
-    `target` and `enough` are factors: 1.5 is half as fast again.
+    `target` and `enough` are factors of speed: 1.5 means 1.5 times as fast.
     """
 
     run: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Performance:
 
 
 def _named(words: tuple[str, ...]) -> Iterator[str]:
-    """Yield files that a command names, also as modules behind `-m`."""
+    """Yield files that a command names, including modules after `-m`."""
     for before, word in zip(("", *words), words, strict=False):
         if before == "-m":
             module = word.replace(".", "/")

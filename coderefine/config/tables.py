@@ -19,10 +19,10 @@ CRITERIA = ("readability", "performance", "security", "api-design")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion of the review, in plain language; without `text`, the built-in set of that name.
+    """A criterion of the review, in plain language; without `text`, the built-in set with this name.
 
-    `paths`: folders and globs it is about (none: all); `weight`: its share in the total; `source`: where it was
-    configured.
+    `paths`: the folders and globs to which it applies (none: all); `weight`: its weight in the total; `source`: where
+    it was configured.
     """
 
     name: str
@@ -34,10 +34,10 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Any program as a gate: `run` is its argv, `format` one of lines (with `regex`), json, sarif.
+    """A program that is used as a gate. `run`: its argv; `format`: lines (with `regex`), json or sarif.
 
-    `regex` has named groups path, line, rule, message. `findings_exit` (in TOML `findings-exit`) lists the exit codes
-    that mean "ran, with findings"; 0 is clean; any other is an error of the tool. `timeout` is in seconds.
+    `regex` has the named groups path, line, rule, message. `findings_exit` (in TOML `findings-exit`): the exit codes
+    that mean "ran, with findings"; 0 means no findings; any other is an error of the tool. `timeout`: seconds.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Command:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Return globs of the script that the command runs, if the project has it: a change would change the gate."""
+        """Return globs of the project's scripts that the command runs, because changing one would change the gate."""
         words = [word for word in self.run if not word.startswith("-") or word == "-m"]
         if words and re.fullmatch(r"(.*/)?(python[\d.]*|sh|bash|zsh|node|perl|ruby)", words[0]):
             words = words[1:]
@@ -59,7 +59,7 @@ class Command:
 
 
 def hint(word: str, known: set[str], *, quoted: bool = True) -> str:
-    """Name the one of `known` that `word` was probably meant to be, or all of them."""
+    """Return a hint with the one of `known` that is most similar to `word`, or with all of them."""
     near = difflib.get_close_matches(word, sorted(known), 1)
     if near:
         return f" (did you mean {repr(near[0]) if quoted else near[0]}?)"
@@ -117,7 +117,7 @@ def _command(table: Mapping[str, Any], where: str) -> Command:
 
 
 def chosen(asked: Any, written: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-    """Return the criteria that `--criteria` names: from the file, built-in sets, or sentences."""
+    """Return the criteria for `--criteria`: each is a name from the file, a built-in set, or a sentence."""
     return tuple(one if isinstance(one, Criterion) else _named(str(one), written) for one in asked)
 
 
@@ -133,7 +133,7 @@ def _named(told: str, written: tuple[Criterion, ...]) -> Criterion:
 
 
 def criterion(name: str, told: object, where: str) -> Criterion:
-    """Read one entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
+    """Parse one entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
     table = _criterion_table(name, told, where)
     text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
     if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):

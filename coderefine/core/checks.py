@@ -37,7 +37,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """Permissions of tests: a step from tight to loose (see sandbox.steps), and the recorded needs."""
+    """Permissions of tests: a step from tight to loose (see permissions.steps), and the recorded needs."""
 
     step: int = 0
     needs: Needs = Needs()
@@ -78,7 +78,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a test failed: innermost frame last, values as short reprs, output already cut.
+    """Why a test failed: its innermost frame is the last one, values are short reprs, output is shortened.
 
     `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar existing ones of the
     same object or scope.
@@ -115,7 +115,7 @@ Coverage = Mapping[str, Mapping[str, frozenset[int]]]
 
 
 class Severity(str, Enum):
-    """HARD findings block; SOFT ones inform."""
+    """HARD findings block a patch; SOFT ones are only reported."""
 
     HARD = "hard"
     SOFT = "soft"
@@ -137,7 +137,7 @@ Identity = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One actionable finding.
+    """A problem that a critic found and that can be repaired.
 
     `path`: relative to the top of the repository, with POSIX separators. `symbol`: qualified name of the enclosing
     function or class, or a test id. `weight`: a number of the critic, such as the complexity.
@@ -156,7 +156,7 @@ class Finding:
 
     @property
     def identity(self) -> Identity:
-        """Return what makes two findings the same: never the line or the message, because both change."""
+        """Return the key by which findings are compared, without line and message, because both change."""
         return (self.critic, self.path, self.rule, self.symbol)
 
     @property
@@ -169,18 +169,17 @@ class Finding:
 class Ask:
     """Input of a critic.
 
-    `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the
-    baseline (None: check everything). `tests`: run only these ids, in this order (None: all).
-    `files`: run only the tests of these files, named as in ids (None: of all).
-    `first`: ids to run before the others. `stop_early`: the first failure outside `known` ends the run.
-    `rich`: build full evidence; `coverage`: record lines per test, of the files `cover` only if it names any, and
-    (before Python 3.12, where recording is slow) of the tests `watched` only unless that is None.
-    `follow`: also of the Python programs that tests start. `seed`: PYTHONHASHSEED.
-    `timeout`: wall seconds for the whole check. `computing`: CPU seconds after which a test is killed as hanging,
-    unless others took nearly as long (None: only wall time counts); on the unchanged tree it continues in parallel
-    with the others until that is certain (see runner/suspect.py).
-    `freedom`: permissions of the tests in the sandbox (see sandbox.steps); None: isolated only by the view, which is
-    enough for the user's own code. `record`: report accesses outside the view (`Check.needs`).
+    `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the baseline
+    (None: check everything). `tests`: run only these ids, in this order (None: all). `files`: run only the tests of
+    these files, named as in ids (None: of all). `first`: ids to run before the others. `stop_early`: the first failure
+    outside `known` ends the run. `rich`: build full evidence. `coverage`: record the executed lines of each test; only
+    in the files `cover`, if given, and before Python 3.12, where recording is slow, only for the tests `watched`, if
+    given. `follow`: record also the Python programs that tests start. `seed`: PYTHONHASHSEED. `timeout`: wall seconds
+    for the whole check. `computing`: CPU seconds after which a test is killed as hanging, unless other tests took
+    nearly as long (None: only wall time counts); on the unchanged tree it continues in parallel with the others until
+    that is certain (see runner/suspect.py). `freedom`: permissions of the tests in the sandbox (see permissions.steps);
+    None: only the view isolates them, which is enough for the user's own code. `record`: report accesses outside the
+    view in `Check.needs`.
     """
 
     scope: tuple[str, ...] = (".",)
@@ -210,11 +209,11 @@ SLOW_SUITE = 5.0
 class Check:
     """The result of one critic on one tree.
 
-    `cases` is empty for critics that run no tests. `complete` is False when only part of the tests ran.
-    `tool` names the program and its version. `scores` by criterion and their weighted mean `total`
-    (1 poor, 5 nothing to add) are a review's; None: it gave none. `confined`: what confined the tests, in words.
-    `followed`: tests started Python programs of which lines were recorded. `needs`: see `Ask.record`.
-    `carried`: ids among `cases` that were not run: the outcomes are the baseline's (loop/fast_proof.py).
+    `cases`: the outcome of each test; empty for critics that run no tests. `complete`: False if only part of the tests
+    ran. `tool`: name and version of the program. `scores`: for a review, a score for each criterion (1 poor, 5 best);
+    `total`: their weighted mean, None without scores. `confined`: names of the mechanisms that confined the tests.
+    `followed`: lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `carried`: ids
+    among `cases` that did not run, whose outcomes are copied from the baseline (loop/fast_proof.py).
     """
 
     critic: str
@@ -240,7 +239,7 @@ class Check:
 
     @property
     def slow(self) -> bool:
-        """Return whether the tests take so long that a run of all of them has to be worth it."""
+        """Return whether the tests take so long that a run of all of them should be avoided if possible."""
         return self.seconds >= SLOW_SUITE
 
     @property

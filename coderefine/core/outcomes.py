@@ -1,4 +1,4 @@
-"""A run: its progress events, what it spends, its attempts, and how it ended."""
+"""The course of a run: progress events, cost, attempts, and how it ended."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from coderefine.core.patches import Offer, Patch
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Progress of a run. `kind` is one of EVENTS; `done` of `total` counts the stage's own unit.
+    """Progress of a run. `kind` is one of EVENTS; `done` and `total` are in units of the stage (tests, candidates …).
 
-    `most`: seconds that the run may take, where that is known.
+    `most`: seconds that the run may take, if known.
     """
 
     kind: str
@@ -32,7 +32,7 @@ Listen = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was spent. `usd` is None once any part of it has an unknown price."""
+    """What was spent. `usd` is None if the price of any part is unknown."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -86,7 +86,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One candidate and what became of it. Number 0 is the baseline: the empty patch."""
+    """A patch that was tried, with its checks, verdict and cost. Number 0 is the baseline: the empty patch."""
 
     number: int
     patch: Patch
@@ -103,7 +103,7 @@ class Attempt:
 
     @property
     def coverage(self) -> Coverage | None:
-        """Return the lines that the tests ran; None when they were not recorded."""
+        """Return the lines that the tests ran; None if they were not recorded."""
         return next((check.coverage for check in self.checks if check.coverage is not None), None)
 
     @property
@@ -113,7 +113,7 @@ class Attempt:
 
     @property
     def carried(self) -> frozenset[str]:
-        """Return the ids among `cases` that were not run: their outcomes are the baseline's."""
+        """Return the ids among `cases` that did not run, whose outcomes are copied from the baseline."""
         return frozenset[str]().union(*(check.carried for check in self.checks))
 
 
@@ -147,7 +147,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A small mistake put into a patch: the expression `old` on a line of the patched file becomes `new`."""
+    """A small mistake inserted into a patch: the expression `old` on a line of the patched file becomes `new`."""
 
     path: str
     line: int
@@ -160,13 +160,12 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was proved about the best attempt, and what was not. Test ids throughout.
+    """What was proved about the best attempt, and what was not. Tests are given by their ids.
 
-    `changed`: number of nearby answers that its repairs change, without calls of repaired tests, and of all compared.
-    `doubts`: why it is only plausible although all tests pass; empty: it is proved.
-    `ran`: number of tests that the proof ran, and of all tests; None if it ran all.
-    `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small mistakes in the patch
-    that no test noticed.
+    `changed`: (calls near the tests whose result the repairs change, compared calls), without calls of repaired tests.
+    `doubts`: why it is only plausible although all tests pass; empty: it is proved. `ran`: (tests that ran in the
+    proof, all tests); None if all ran. `executed`: which tests ran the patched lines, as far as they were traced.
+    `survived`: small mistakes in the patch that no test noticed.
     """
 
     flipped: tuple[str, ...] = ()
@@ -199,14 +198,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The verdict on a given patch (`coderefine prove`), and what it rests on.
+    """The verdict on a given patch (`coderefine prove`), with its reasons.
 
-    `patch`: the patch, tests and configuration included. `evidence`: what was measured, also where it is not proved;
-    without the patch's code, but with its tests, the `flipped` ones failed. `weakened`: tests that the patch deletes,
-    skips or changes instead of only adding to them, and how. `rests`: those of `flipped` that the patch adds or
-    changes. `added`: tests that it adds and that pass without its code, too. `findings`: new ones. `unjudged`: what
-    could not be judged, and why. `worse`: whether anything gets worse; False for a patch that nothing shows to help.
-    `needed`: the smallest part that is still proved (None: not asked for); `spare`: what the rest changes.
+    `patch`: the patch, including tests and configuration. `evidence`: the measurements, also if the patch is not
+    proved; its `flipped` tests fail without the patch's code, but with its tests. `weakened`: tests that the patch
+    deletes, skips or changes (other than by additions), and how. `rests`: those of `flipped` that the patch adds or
+    changes. `added`: tests that it adds and that pass without its code too. `findings`: new ones. `unjudged`: what
+    could not be judged, and why. `worse`: whether anything gets worse; False if the patch merely has no visible
+    benefit. `needed`: the smallest part that is still proved (None: not requested); `spare`: the changes in the rest.
     """
 
     verdict: Verdict
@@ -224,11 +223,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, what is left.
+    """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, remaining findings.
 
-    `suite_runs`: time of all cold test runs, in units of one run of the whole suite. `first_candidate`: seconds
-    from the start of the offline search to its first judged candidate. `offers`: plausible patches that were not
-    applied. `proof`: the verdict on a given patch; None for a run that looked for one.
+    `suite_runs`: time of all cold test runs, in units of one run of the whole suite. `first_candidate`: seconds from
+    the start of the offline search to its first judged candidate. `offers`: plausible patches that were not applied.
+    `proof`: the verdict on a given patch; None for a run that searched for one.
     """
 
     best: Attempt

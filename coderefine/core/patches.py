@@ -12,7 +12,7 @@ EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """New content by repo-relative path, *cumulative from the baseline*; `None` deletes a file.
+    """New content by repo-relative path, *always relative to the baseline*; `None` deletes a file.
 
     Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved.
     """
@@ -22,7 +22,7 @@ class Patch:
     summary: str = ""
 
     def then(self, files: Mapping[str, bytes | None], *, origin: str, summary: str) -> Patch:
-        """Return this patch with `files` on top."""
+        """Return this patch with `files` added or replaced."""
         return Patch({**self.files, **files}, origin, summary)
 
     def __bool__(self) -> bool:
@@ -39,8 +39,8 @@ PLAUSIBLE = "plausible, offered"
 class Alternative:
     """One plausible patch. Its files are complete new contents, based on those in `Offer.before`.
 
-    `changed`: number of nearby answers that it changes, and of all compared ones. `alike`: number of plausible patches
-    with the same behaviour, including this one.
+    `changed`: (calls near the tests whose result it changes, compared calls). `alike`: number of plausible patches with
+    the same behaviour, including this one.
     """
 
     patch: Patch
@@ -69,8 +69,8 @@ class Question:
 class Offer:
     """Patches that repair the same `tests`, the most likely first, none of them certain enough to be applied.
 
-    `why`: the reason for the first one. `ways`: number of different behaviours of all plausible patches. `modules`:
-    where to import the names in questions. `before`: contents of the alternatives' files without them.
+    `why`: the reason against applying the first one. `ways`: number of different behaviours of all plausible patches.
+    `modules`: where to import the names in questions. `before`: contents of the alternatives' files without them.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -82,7 +82,7 @@ class Offer:
     before: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
 
     def diff(self, alternative: Alternative) -> list[str]:
-        """Return the lines that `alternative` changes, with one line around them; cut when there are many."""
+        """Return the lines that `alternative` changes, with one line of context; shortened if there are many."""
         found: list[str] = []
         for path, data in alternative.patch.files.items():
             old, new = ((one or b"").decode("utf-8", "replace").splitlines() for one in (self.before.get(path), data))

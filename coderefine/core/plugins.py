@@ -1,4 +1,4 @@
-"""The Protocols that critics, proposers and publishers satisfy."""
+"""The Protocols that critics, proposers and publishers implement."""
 
 from __future__ import annotations
 
@@ -43,11 +43,10 @@ class Comparer(Protocol):
 class Situation:
     """Input of a proposer: values only, so that a resumed run is deterministic.
 
-    `findings` are the hard findings of `best` in scope, most important first. `attempts` holds every attempt
-    so far, refused ones included. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that
-    failing tests execute in the tree of `best`, if known. `absent`: failing tests that cannot be run by themselves,
-    such as a class that cannot be collected. `offers`: plausible repairs that were not applied, because they may be
-    wrong.
+    `findings`: the hard findings of `best` in scope, most important first. `attempts`: every attempt so far, including
+    refused ones. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that failing tests
+    execute in the tree of `best`, if known. `absent`: failing tests that cannot be run by themselves, such as a class
+    that cannot be collected. `offers`: plausible repairs that were not applied, because they may be wrong.
     """
 
     best: Attempt
@@ -64,7 +63,7 @@ class Situation:
 
     @property
     def offered(self) -> frozenset[str]:
-        """Failing tests with offers of plausible repairs."""
+        """Return the failing tests with offers of plausible repairs."""
         return frozenset().union(*(offer.tests for offer in self.offers))
 
 
@@ -83,42 +82,45 @@ class Proposer(Protocol):
         ...
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Yield patches. Raises BudgetError before a limit is crossed, ModelError on a final refusal of the server."""
+        """Yield patches.
+
+        Raises BudgetError before a limit is exceeded, and ModelError if the server finally refuses.
+        """
         ...
 
 
 @runtime_checkable
 class Searcher(Protocol):
-    """A proposer that judges candidates of its own before it proposes one."""
+    """A proposer that judges candidates itself before it proposes one."""
 
     @property
     def alternatives(self) -> Sequence[Patch]:
-        """Other plausible patches beside the one proposed last, best first."""
+        """Return other plausible patches than the one proposed last, best first."""
         ...
 
     @property
     def proposed(self) -> Patch | None:
-        """The patch proposed last."""
+        """Return the patch proposed last."""
         ...
 
     @property
     def changed(self) -> tuple[int, int] | None:
-        """Number of nearby answers that `proposed` changes, and of all compared ones; None if none were compared."""
+        """Return (calls near the tests whose result `proposed` changes, compared calls); None if none were compared."""
         ...
 
     @property
     def offer(self) -> Offer | None:
-        """Offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
+        """Return the offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
         ...
 
     @property
     def first_candidate(self) -> float | None:
-        """Seconds from the start of its first search to the first judged candidate; None before."""
+        """Return the seconds from the start of its first search to the first judged candidate; None before."""
         ...
 
     @property
     def hindrance(self) -> str:
-        """Why no candidate could be judged, and what to do; "" if some were judged."""
+        """Return why no candidate could be judged, and what to do; "" if some were judged."""
         ...
 
 
@@ -128,12 +130,12 @@ class TestRunner(Protocol):
 
     @property
     def spent(self) -> float:
-        """Total seconds of its cold runs so far."""
+        """Return the total seconds of its cold runs so far."""
         ...
 
 
 class Publisher(Protocol):
-    """Writes a proved outcome somewhere; returns one line saying what it did."""
+    """Writes a proved outcome to its destination; returns one line about it."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Tasks: what "done" means for a run."""
+"""Tasks: the goal of a run, and when it is reached."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ Reward = Callable[[Read], "float | tuple[float, str]"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What "done" means. All but the name may be left out: `Task("fix")` is what `coderefine fix` does.
+    """The goal of a run. All but the name may be left out: `Task("fix")` is what `coderefine fix` does.
 
-    For the model: `goal` is what is asked of it, `role` a sentence saying who it is, `rules` are sentences it has to
-    keep. `given` are files it is shown and may not change, `files` globs of artefacts that are no Python and are shown
-    and reviewed all the same.
+    For the model: `goal`: what it is asked to do. `role`: a sentence that says who it is. `rules`: sentences that it
+    must obey. `given`: files that it is shown and may not change. `files`: globs of files other than Python that are
+    shown and reviewed too.
 
-    `settings`: configuration keys as in TOML, for what the user has not set; `gates` are those that run, while
-    `commands`, `criteria` and `protect` are added to the user's.
-    `wanted`: the files the work goes into; they count as unfinished until they hold more than at the start, and
-    stubs in them until they are written. `judged`: the tests that judge it: those of other files, where they fail,
-    are ignored. `drafts`: let the model draft tests, as advice; `drafted`: a new file, handed over with the patch,
-    that holds those that pass, marked as drafts ("": none).
-    `checks`: gates as functions. `reward`: a score that decides between attempts the gates like equally. `critics`:
-    makers of further critics, called with place, interpreter, config, listen.
-    `enough`: the score (of a review: 1 to 5) or the test of an attempt that ends the search; None: when no remark
-    is left. `keeps`: the code has to answer as before, also calls that no test makes.
-    `refuses(path, before, after)`: why this task does not allow such a change ("" when it does).
+    `settings`: configuration keys as in TOML, where the user has not set them; `gates` replaces the default gates,
+    while `commands`, `criteria` and `protect` are added to the user's. `wanted`: the files to write; they count as
+    unfinished until they contain more than at the start, and stubs in them until they are written. `judged`: the
+    acceptance tests; failures of tests in other files are ignored. `drafts`: let the model draft tests, as advice;
+    `drafted`: a new file for those that pass, delivered with the patch and marked as drafts ("": none). `checks`: gates
+    as functions. `reward`: a function that scores attempts; it decides between those that are equal for the gates.
+    `critics`: functions that create further critics, called with place, interpreter, config, listen. `enough`: what
+    ends the search: a score (of a review: 1 to 5) or a function of an attempt; None: no finding of an adviser is left.
+    `keeps`: results of calls must not change, including calls that no test makes. `refuses(path, before, after)`:
+    returns why this task does not allow such a change ("" if it does).
     """
 
     name: str
@@ -57,7 +56,7 @@ class Task:
     refuses: Callable[[str, bytes | None, bytes | None], str] | None = None
 
     def is_refinement_sufficient(self, attempt: Attempt) -> bool:
-        """Return whether `attempt`, which passes the gates, is good enough although remarks are left."""
+        """Return whether `attempt`, which passes the gates, is good enough although advisers have findings left."""
         if self.enough is None:
             return False
         if callable(self.enough):

@@ -1,4 +1,4 @@
-"""The Protocols of a private tree and of what runs in it."""
+"""The Protocols of a private view and of the processes in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Finished(Protocol):
-    """A child process that has ended; output already capped."""
+    """A child process that has ended, with its output, limited in size."""
 
     @property
     def returncode(self) -> int: ...
@@ -32,10 +32,10 @@ class Finished(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a process gets into a view: `argv` before its own enters the namespaces, with all their powers.
+    """How a process enters a view: the command prefix `argv` enters the namespaces and keeps all capabilities there.
 
     `own`: folders that belong to the view and may be written. `capabilities`: those that the process may keep (None:
-    there are no namespaces, nothing is to be dropped).
+    there are no namespaces, so there is nothing to drop).
     """
 
     argv: tuple[str, ...]
@@ -44,11 +44,11 @@ class Entry:
 
 
 class View(Protocol):
-    """A private tree: the baseline plus one patch. Whatever runs in it cannot reach the user's tree.
+    """A private copy of the tree: the baseline plus one patch. Processes in it cannot change the user's tree.
 
-    `top` is the repository's top as children see it (the project's own path under an overlay); `host_path` is
-    the same folder as *we* may read it from outside. `temp` is a throw-away directory, same path on both sides.
-    `patch` is what was applied to the baseline.
+    `top`: the repository's top as child processes see it (the project's own path under an overlay); `host_path`: the
+    path of the same folder outside the view, for reading. `temp`: a temporary folder with the same path inside and
+    outside. `patch`: the patch that is applied to the baseline.
     """
 
     @property
@@ -66,7 +66,7 @@ class View(Protocol):
 
     @property
     def entry(self) -> Entry:
-        """Return how the sandbox's launcher, which starts all that runs the project's code, gets in."""
+        """Return how the sandbox's launcher, which starts everything that runs the project's code, enters the view."""
         ...
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -83,15 +83,15 @@ class View(Protocol):
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
     ) -> Finished:
-        """Run a program of ours or of the system (git, ruff); what runs the project's code goes through the sandbox."""
+        """Run a program of ours or of the system (git, ruff); programs that run the project's code need the sandbox."""
         ...
 
 
 class Views(Protocol):
-    """A source of views. Each is fresh: baseline files restored, patch applied, nothing left over."""
+    """A factory of views. Each is new: baseline files restored, patch applied, nothing left of earlier ones."""
 
     def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
 
     def instead(self, why: str) -> bool:
-        """Open views of another kind from now on; return False where there is none that was not tried yet."""
+        """Open another kind of views from now on; return False if every kind was tried."""
         ...

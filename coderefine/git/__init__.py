@@ -1,4 +1,4 @@
-"""git: a small typed view of one repository; the only package that touches GitPython, and only to read objects."""
+"""A small typed interface to one git repository; the only package that uses GitPython, and only for reading objects."""
 
 from __future__ import annotations
 

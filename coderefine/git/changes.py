@@ -1,6 +1,6 @@
-"""What a commit or a push contains, and where its tree differs from the files in the working tree.
+"""The content of a commit or a push, and where its tree differs from the files in the working tree.
 
-Read as git's hook sees it: a commit in progress may have another index than the usual one.
+The index is that of git's hook, because a commit in progress may use another index than the usual one.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ METADATA = ".egg-info"
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """`paths`: files added or changed (repo-relative). `hidden`: what a tree of exactly this state holds where the
-    working tree holds something else (None: no file). `gone`: files deleted or renamed away. `since`: the commit that
-    all this is compared with; `commit`: the commit judged, "" for the index.
+    """The changes in a commit, or staged for one.
+
+    `paths`: files added or changed (repo-relative). `gone`: files deleted or renamed away. `hidden`: files whose
+    content in that commit differs from the working tree, with the commit's content (None: no file). `since`: the commit
+    with which it is compared. `commit`: the commit that is judged, "" for the index.
     """
 
     paths: tuple[str, ...]
@@ -44,21 +46,24 @@ class Staged:
 
 
 def staged(top: Path) -> Staged:
-    """Compare the index with HEAD. It is the index of this very commit, also for `-a`, `-- file` and `--amend`."""
+    """Compare the index with HEAD.
+
+    It is the index of the commit in progress, also for `-a`, `-- file` and `--amend`.
+    """
     return Staged(_changed(top, "--cached"), hidden(top), _deleted(top, "--cached"))
 
 
 def committed(top: Path, since: str, commit: str = "HEAD") -> Staged:
-    """Compare `commit` with `since` (any commit-ish); with the empty tree where there is no such commit."""
+    """Compare `commit` with `since`, a name of a commit; if there is no such commit, with the empty tree."""
     since = known(top, since)
     return Staged(_changed(top, since, commit), hidden(top, commit), _deleted(top, since, commit), since, commit)
 
 
 def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
-    """Return what a checkout of `tree` ("": the index) holds where the working tree differs; None: no file.
+    """Return the content in `tree` ("": the index) of the files that differ in the working tree; None: no file.
 
-    Untracked files are in no tree. Ignored ones stay: build products (`_version.py`, compiled extensions) and local
-    settings are what the tests always run with. Links and submodules are left as they are.
+    Untracked files are in no tree, so the value is None. Ignored files are left out: the tests always run with build
+    products (`_version.py`, compiled extensions) and local settings. So are links and submodules.
     """
     what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
     raw = _git(top, "diff", *what, hooked=not tree)
@@ -105,7 +110,7 @@ def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def known(top: Path, name: str) -> str:
-    """Return `name` where it is a commit, else the empty tree, which precedes the first commit."""
+    """Return `name` if it is a commit, else the empty tree, with which a first commit is compared."""
     try:
         return name if _git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") else EMPTY_TREE
     except GitError:
@@ -119,7 +124,7 @@ def _changed(top: Path, *what: str) -> tuple[str, ...]:
 
 
 def _gone(top: Path) -> list[str]:
-    """Return files that are staged for deletion, and still in the working tree."""
+    """Return files that are staged for deletion, but still exist in the working tree."""
     return [name for name in _deleted(top, "--cached", renames=True) if (top / name).is_file()]
 
 
@@ -143,10 +148,11 @@ def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: byt
 
 
 def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str, str], ...]:
-    """Return (since, commit) for each pushed ref: those of pre-commit, else of git's `lines`, else the newest commit.
+    """Return (since, commit) for each pushed ref.
 
-    A line is `LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID` (githooks(5)); a deleted ref publishes nothing. Commits that a
-    remote has already are not part of a push: the commit is compared with the last one that it has.
+    The refs are those given by pre-commit, else those in git's `lines`, else the newest commit. A line is `LOCAL-REF
+    LOCAL-ID REMOTE-REF REMOTE-ID` (githooks(5)); a deleted ref pushes nothing. Commits that a remote already has are
+    not part of a push, so `since` is the last one of these.
     """
     since, commit = environ.get("PRE_COMMIT_FROM_REF", ""), environ.get("PRE_COMMIT_TO_REF", "")
     if since or commit:
@@ -158,7 +164,7 @@ def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str
 
 
 def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return the ranges of pairs (what is pushed, what the remote has)."""
+    """Return (since, commit) for each of `pairs`: (pushed commit, commit of the remote ref)."""
     found: dict[tuple[str, str], None] = {}
     for local, remote in pairs:
         commit = "" if NOTHING.issuperset(local) else _commit(top, local)
@@ -186,7 +192,7 @@ def _output(top: Path, *args: str) -> str:
 
 
 def _commit(top: Path, name: str) -> str:
-    """Return the commit that `name` (a commit, a tag of one) means; "" for none."""
+    """Return the commit that `name` (of a commit, or of a tag of one) refers to; "" for none."""
     try:
         return _output(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except GitError:

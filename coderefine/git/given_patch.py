@@ -1,6 +1,6 @@
-"""Patches that somebody made: a diff or mails, commits, what is staged, or the uncommitted changes of a working tree.
+"""Read a given patch: a diff or mails, commits, the staged changes, or the uncommitted changes of the working tree.
 
-Each is read as two trees, before and after. Nothing is checked out, and the user's index stays as it is.
+Each is read as two trees, before and after. Nothing is checked out, and the user's index is not changed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ COMMITS = ("HEAD", "@", "refs/tags/")
 
 @dataclass(frozen=True, slots=True)
 class GivenPatch:
-    """New content by path (None deletes), and where the tree it is for differs from the working tree (`under`).
+    """A given patch: new content by path (None deletes).
 
-    `name`: how it was given; `summary`: what it says of itself. `modes`: changed modes of files, in words. `links`:
-    symbolic links and submodules that it changes: they have no content to judge.
+    `under`: files whose content differs between the working tree and the tree to which the patch belongs. `name`: how
+    the user named the patch; `summary`: its own description. `modes`: changed file modes, as texts. `links`: symbolic
+    links and submodules that it changes; they have no content to judge.
     """
 
     name: str
@@ -43,9 +44,9 @@ class GivenPatch:
 
 
 def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool = False) -> GivenPatch:
-    """Read a unified diff or mails of `git format-patch`, for the working tree or, with `on_head`, for HEAD.
+    """Read a unified diff, or mails of `git format-patch`, for the working tree or, with `on_head`, for HEAD.
 
-    Raises UsageError where it does not apply.
+    Raises UsageError if it cannot be applied.
     """
     text, summary = _unpacked(repository, text) if MAIL.match(text) else (text, "")
     start = repository.tree(repository.resolve("HEAD")) if on_head else None
@@ -73,7 +74,7 @@ def _refusal(name: str, complaint: str) -> str:
 
 
 def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
-    """Return the diffs in mails, decoded, and the subject of the first."""
+    """Return the decoded diffs in mails, and the subject of the first mail."""
     with temporary.folder("mail") as folder:
         mails = repository.git("mailsplit", f"-o{folder}", "--", stdin=text).decode().strip()
         diffs, subjects = [], []
@@ -93,9 +94,9 @@ def _is_untracked(repository: Repository, before: str, path: str) -> bool:
 
 
 def read_commits(repository: Repository, name: str) -> GivenPatch | None:
-    """Read a commit (compared with its first parent), a range `A..B`, or a branch (all that HEAD lacks of it).
+    """Read a commit (compared with its first parent), a range `A..B`, or a branch (its commits that HEAD lacks).
 
-    Return None where `name` is no such thing. Raises UsageError where it holds no change.
+    Return None if `name` is none of these. Raises UsageError if it contains no change.
     """
     since, after = _ends(repository, name)
     if not after:
@@ -111,7 +112,7 @@ def read_commits(repository: Repository, name: str) -> GivenPatch | None:
 
 
 def diff_of_commits(repository: Repository, name: str) -> bytes | None:
-    """Return the diff of what `read_commits` reads, to apply it elsewhere; None where `name` is no such thing."""
+    """Return the diff of the changes that `read_commits` reads; None if `name` is no commit, range or branch."""
     since, after = _ends(repository, name)
     return diff(repository, repository.tree(since) if since else EMPTY_TREE, after) if after else None
 
@@ -136,7 +137,10 @@ def _is_branch(repository: Repository, name: str) -> bool:
 
 
 def _base(repository: Repository, name: str, left: str | None, right: str | None) -> tuple[str, str]:
-    """Return the commit at which two lines of history part, and `right`. Raises UsageError where nothing is new."""
+    """Return the last common commit of two branches, and `right`.
+
+    Raises UsageError if `right` has no further commits.
+    """
     base = repository.git("merge-base", left or "", right or "", fine=(0, 1)).decode().strip()
     if not base:
         raise UsageError(f"{name}: the two have no common history, so there is no patch between them")
@@ -147,7 +151,7 @@ def _base(repository: Repository, name: str, left: str | None, right: str | None
 
 
 def read_index(repository: Repository) -> GivenPatch:
-    """Read what is staged, as git's hooks see it."""
+    """Read the staged changes, from the index that git's hooks use."""
     env = {name: os.environ[name] for name in INDEX if name in os.environ}
     before = _head_tree(repository)
     after = repository.git("write-tree", env=env).decode().strip()
@@ -173,7 +177,7 @@ def _head_tree(repository: Repository) -> str:
 
 
 def _between(repository: Repository, before: str, after: str, name: str) -> GivenPatch:
-    """Return the patch from one tree to another. Raises UsageError where they are the same."""
+    """Return the patch from one tree to another. Raises UsageError if they are equal."""
     modes = dict(_modes(repository, before, after))
     if not modes:
         raise UsageError(f"{name} changes nothing: there is no patch to prove")

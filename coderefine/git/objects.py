@@ -1,4 +1,4 @@
-"""Files of a commit, read through GitPython (one `cat-file --batch` process for all), and three-way merges of them."""
+"""Read files of a commit through GitPython (one `cat-file --batch` process for all), and merge them three-way."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...
 
 
 def _pinned(repository: Repository) -> dict[str, str]:
-    """Override what a hook's environment may set: GitPython passes ours on, and cannot unset a variable.
+    """Return variables that override those which a hook's environment may set, because GitPython passes ours on.
 
-    For the same reason there is no `git.Repo` here: it uses GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR.
+    It cannot unset a variable. For the same reason there is no `git.Repo` here: it uses GIT_OBJECT_DIRECTORY and
+    GIT_COMMON_DIR.
     """
     return {
         "GIT_DIR": str(repository.git_dir),

@@ -1,4 +1,4 @@
-"""Unified diffs that no configuration changes, and the mail in which `git am` accepts one."""
+"""Unified diffs that do not depend on git's configuration, and mails for `git am`."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ MAGIC = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
 
 
 def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: float) -> bytes:
-    """Return a mail from which `git am` restores the very bytes of `diff`.
+    """Return a mail from which `git am` restores exactly the bytes of `diff`.
 
     `author` is `Name <address>`; `when` is Unix time.
 
-    Lines ending in CR, or longer than mail allows, travel as quoted-printable: `git am` strips bare CRs
-    from the raw mail but not from decoded text (git-mailsplit, git-mailinfo `--quoted-cr`).
+    If lines end in CR, or are longer than mail allows, the text is encoded as quoted-printable: `git am` strips bare
+    CRs from the raw mail but not from decoded text (git-mailsplit, git-mailinfo `--quoted-cr`).
     """
     text = f"{_tame(body)}\n---\n{stat}\n".encode() + diff + b"-- \ncoderefine\n"
     delicate = b"\r" in text or any(len(line) > 990 for line in text.split(b"\n"))
@@ -102,7 +102,7 @@ def _one_line(text: str) -> str:
 
 
 def _tame(body: str) -> str:
-    """Indent the lines of `body` that would end the message, or start another mail."""
+    """Indent the lines of `body` that would end the message or begin another mail."""
     return re.sub(r"(?m)^(?=---|diff -|Index: |From |>From |From: |Date: |Subject: )", " ", body.strip())
 
 
@@ -118,6 +118,6 @@ def _address(author: str) -> str:
 
 
 def _quoted(text: bytes) -> bytes:
-    """Encode as quoted-printable line by line; `b2a_qp` on a whole text would let CR LF through as a line end."""
+    """Encode as quoted-printable line by line, because `b2a_qp` on a whole text keeps CR LF as a line end."""
     lines = (binascii.b2a_qp(line, quotetabs=False, istext=False) for line in text.split(b"\n"))
     return b"\n".join(lines)

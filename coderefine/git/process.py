@@ -1,4 +1,4 @@
-"""Run one git process: its environment, and its errors as one clear line each."""
+"""Run one git process: its environment, and its errors as messages of one line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COMPLAINTS = (
 def environment(extra: Mapping[str, str] | None = None, *, plain: bool = False) -> dict[str, str]:
     """Return our environment for git: no inherited repository, no prompt, English messages unless `plain`.
 
-    `plain` is for commands that run the user's hooks: their locale stays what it is.
+    `plain`: for commands that run the user's hooks, which keep the user's locale.
     """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     ours = {} if plain else {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
@@ -66,9 +66,9 @@ def run(
     plain: bool = False,
     hold: tuple[int, ...] = (),
 ) -> proc.Result:
-    """Run `git args` in `cwd` to its end; output is not cut. Raises GitError when it cannot start or hangs.
+    """Run `git args` in `cwd` to its end, with complete output. Raises GitError if it cannot start or times out.
 
-    `hold` are open files (locks) that the process keeps open, even when it outlives us.
+    `hold`: open files (locks) that the process inherits and keeps open, even if it outlives us.
     """
     settings = () if plain else ALWAYS
     try:
@@ -91,7 +91,7 @@ def run(
 
 
 def complaint(result: proc.Result, where: Path) -> GitError:
-    """Return git's error message as one line that says what to do."""
+    """Return git's error as one line that says what to do."""
     said = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
     last = _last_line(said) or f"exit {result.returncode}"
     lock = re.search(r"'([^']+\.lock)'", said)
@@ -104,6 +104,6 @@ def complaint(result: proc.Result, where: Path) -> GitError:
 
 
 def _last_line(said: str) -> str:
-    """The last thing git said that is no hint, without its `fatal: `."""
+    """Return the last line of git's output that is no hint, without its `fatal: `."""
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
     return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else ""

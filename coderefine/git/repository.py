@@ -1,4 +1,4 @@
-"""A repository: where it is, what HEAD is, commits; refs are moved by compare-and-swap only."""
+"""A repository: its location, HEAD, commits; refs are changed by compare-and-swap only."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNDER_WAY = {
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """`sha` is None on an unborn branch; `ref` is None when HEAD is detached."""
+    """What HEAD refers to. `sha` is None on an unborn branch; `ref` is None if HEAD is detached."""
 
     sha: str | None
     ref: str | None
@@ -46,7 +46,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`top` holds the files; `git_dir` is this working tree's own, `common_dir` the one all worktrees share."""
+    """A git repository. `top` contains the files.
+
+    `git_dir`: the git directory of this worktree alone; `common_dir`: the one that all worktrees share.
+    """
 
     top: Path
     git_dir: Path
@@ -54,7 +57,10 @@ class Repository:
 
     @classmethod
     def open(cls, folder: Path) -> Repository:
-        """Return the repository that `folder` is in. Raises GitError: none, bare, owned by another user, no git."""
+        """Return the repository that contains `folder`.
+
+        Raises GitError if there is none, if it is bare or owned by another user, or if git is missing.
+        """
         result = process.run(
             ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"),
             cwd=folder,
@@ -92,7 +98,7 @@ class Repository:
         return Head(self.resolve("HEAD"), ref or None)
 
     def resolve(self, name: str) -> str | None:
-        """Return the commit that `name` means, or None."""
+        """Return the commit that `name` refers to, or None."""
         said = self.git("rev-parse", "-q", "--verify", f"{name}^{{commit}}", fine=(0, 1, 128))
         return said.decode().strip() or None
 
@@ -105,7 +111,7 @@ class Repository:
     def commit_tree(
         self, tree: str, parent: str | None, message: str, env: Mapping[str, str] | None = OURS, *, sign: bool = False
     ) -> str:
-        """Make a commit object and nothing else (no ref, no index, no hook); return its id."""
+        """Create only a commit object (no ref, no index, no hook); return its id."""
         parents = ("-p", parent) if parent else ()
         said = self.git(
             "-c",
@@ -138,7 +144,7 @@ class Repository:
         self.git("update-ref", "--stdin", "-z", stdin=b"".join(f"delete {name}\0\0".encode() for name in names))
 
     def under_way(self) -> str | None:
-        """Return the operation that the user has begun and not ended (a merge, a rebase …), in words; or None."""
+        """Return the operation that the user has begun and not finished, such as "a merge" or "a rebase"; or None."""
         return next((words for name, words in UNDER_WAY.items() if (self.git_dir / name).exists()), None)
 
     def setting(self, name: str) -> str | None:
@@ -157,10 +163,10 @@ SAID = 6
 def commit_with_hooks(
     repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...] = ()
 ) -> bool:
-    """Commit `index` on HEAD as the user would: with their hooks, signature and identity; return whether git did.
+    """Commit `index` on HEAD like the user: with their hooks, signature and identity; return whether git did.
 
-    Raises PublishError with the hook's last lines when one refuses. `hold`: locks that git and its hooks keep until the
-    last of them has ended, even when we are killed.
+    Raises PublishError with the last lines of a hook that refuses. `hold`: locks that git and its hooks keep until the
+    last of them has ended, even if we are killed.
     """
     before = repository.resolve("HEAD")
     with temporary.folder("message") as folder:

@@ -1,4 +1,4 @@
-"""A private index and folder: trees are written without touching the user's index, HEAD or files."""
+"""A private index and folder: write trees without changing the user's index, HEAD or files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXECUTABLE = 0o100755
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A private index (`index`) over a private folder (`files`), both thrown away by `scratch`."""
+    """A private index (`index`) and a private folder (`files`); `scratch` removes both."""
 
     repository: Repository
     index: Path
@@ -33,7 +33,7 @@ class Scratch:
 
     @property
     def borrowed(self) -> dict[str, str]:
-        """Environment under which objects thrown away with this Scratch can be seen."""
+        """Return environment variables with which git sees objects that are removed together with this Scratch."""
         return {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
 
     def read_tree(self, tree: str) -> None:
@@ -44,9 +44,9 @@ class Scratch:
         self._git("read-tree", "--empty")
 
     def lay(self, files: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None) -> None:
-        """Put working-tree content (None removes) into the index, as `git add` would: line ends and filters.
+        """Add working-tree content (None removes) to the index, as `git add` would: with line ends and filters.
 
-        A file keeps the mode the index has for it, unless `modes` says otherwise; a new one is a plain file.
+        A file keeps the mode that the index has for it, unless `modes` gives another; a new one is not executable.
         """
         known = {**self.modes(files), **(modes or {})}
         gone = [path for path, data in files.items() if data is None]
@@ -60,7 +60,7 @@ class Scratch:
         self._update(here, "--add", "--replace")
 
     def place(self, entries: Mapping[str, tuple[int, str] | None]) -> None:
-        """Put blobs that exist already into the index: path -> (mode, blob id), None removes."""
+        """Add existing blobs to the index: path -> (mode, blob id), None removes."""
         lines = (
             f"{entry[0]:o} {entry[1]}\t{path}\0" if entry else f"0 {'0' * 40}\t{path}\0"
             for path, entry in entries.items()
@@ -105,8 +105,7 @@ class Scratch:
 def scratch(repository: Repository, start: str | Path | None = None, *, keep: bool = True) -> Iterator[Scratch]:
     """Yield a Scratch that starts from a tree (id), another index (path), or nothing.
 
-    With `keep` False even its objects are thrown away: nothing at all is written below the git directory.
-    Raises GitError.
+    With `keep` False its objects are removed too: nothing at all is written below the git directory. Raises GitError.
     """
     with temporary.folder("git") as folder:
         (folder / "files").mkdir()
@@ -123,10 +122,10 @@ def scratch(repository: Repository, start: str | Path | None = None, *, keep: bo
 
 
 def snapshot(repository: Repository, index: Path) -> str:
-    """Write the tracked files as they are now, dirty or not, into `index`; return the tree's id.
+    """Write the tracked files as they are now, with uncommitted changes, into `index`; return the tree's id.
 
-    Untracked files are left out: `git push --mirror` publishes all that a ref leads to. The user's own index is
-    copied for its stat cache, so only what is dirty is read.
+    Untracked files are left out, because `git push --mirror` publishes everything that a ref leads to. The user's own
+    index is copied for its stat cache, so that only changed files are read.
     """
     with contextlib.suppress(FileNotFoundError):
         index.unlink()
@@ -160,7 +159,7 @@ def _dirty(repository: Repository) -> list[str]:
 
 
 def strangers(repository: Repository) -> dict[str, bytes]:
-    """Return untracked files that are small enough to be code, with their content."""
+    """Return untracked files that are small enough to be source code, with their content."""
     said = repository.git("ls-files", "--others", "--exclude-standard", "-z")
     names = [os.fsdecode(name) for name in said.split(b"\0") if name and not name.endswith(b"/")]
     found: dict[str, bytes] = {}
@@ -182,10 +181,10 @@ def _readable(path: Path) -> bool:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy an index, where there is one, with its time.
+    """Copy an index, if there is one, with its modification time.
 
-    git reads a file again whose time is that of the index, or later (racy-git(7)). With a newer copy it would miss an
-    edit of that very second that keeps the size.
+    git rereads files that are not older than the index (racy-git(7)). With a newer copy it would miss an edit in the
+    same second that keeps the size.
     """
     try:
         shutil.copyfile(source, target)

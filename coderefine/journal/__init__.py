@@ -1,4 +1,4 @@
-"""The record of runs, kept inside the git directory: append-only, checksummed, enough to show, resume and undo."""
+"""The record of runs, inside the git directory: append-only, checksummed, sufficient to show, resume and undo a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the journal records beside the nouns of core, and how frozen values become JSON and back.
+"""Types that the journal records in addition to those of core, and their conversion to JSON and back.
 
-The type annotations drive `encode` and `decode`; bytes are stored elsewhere, under a key.
+`encode` and `decode` follow the type annotations; bytes are stored elsewhere, under a key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OMITTED = frozenset({(Check, "coverage")})
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """How a run was started. `config` is plain JSON; `head` the commit or None; `created` is Unix time."""
+    """How a run was started. `config`: plain JSON; `head`: the commit or None; `created`: Unix time."""
 
     argv: tuple[str, ...] = ()
     config: Mapping[str, object] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """An Outcome whose attempts are recorded elsewhere: they are named by number."""
+    """The Outcome of a run without its attempts, which are recorded elsewhere and referred to by number."""
 
     best: int
     baseline: int
@@ -56,7 +56,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file of the working tree; None is absent. `mode` is for a new file."""
+    """A change of one file of the working tree; None: no file. `mode`: of a new file."""
 
     path: str
     before: bytes | None
@@ -66,7 +66,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """A change of one index entry: `before` and `after` are `MODE BLOB` or None."""
+    """A change of one index entry; `before` and `after` are `MODE BLOB`, or None for no entry."""
 
     path: str
     before: str | None
@@ -75,11 +75,11 @@ class IndexChange:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was, or is about to be, written. `how` is files, commit, branch or undo.
+    """What was written, or is about to be. `how` is files, commit, branch or undo.
 
-    `head` is HEAD's commit before; `ref` the branch that moved (None: detached); `commit` and `tree` what it
-    moved to; `temps` files prepared beside the real ones; `folders` those made for new files; `lock` the sha256
-    of the index we hold ready in index.lock.
+    `head`: HEAD's commit before. `ref`: the branch that moved (None: detached HEAD). `commit` and `tree`: what it moved
+    to. `temps`: temporary files in the folders of the real ones. `folders`: those created for new files. `lock`: the
+    SHA-256 of the index that we prepared for index.lock.
     """
 
     how: str
@@ -96,7 +96,7 @@ class Publication:
 
 
 def encode(value: object, keep: Callable[[bytes], str]) -> Json:
-    """Return `value` as JSON; `keep` stores bytes elsewhere and returns the key that stands for them."""
+    """Return `value` as JSON; `keep` stores bytes elsewhere and returns the key that replaces them."""
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, str | int | float):
@@ -119,7 +119,10 @@ def _encode_many(value: object, keep: Callable[[bytes], str]) -> Json:
 
 
 def decode(kind: type[T], value: Json, fetch: Fetch) -> T:
-    """Return the object of type `kind` that `encode` made `value` from. Raises JournalError when it does not fit."""
+    """Return the object of type `kind` that `encode` converted to `value`.
+
+    Raises JournalError if `value` is invalid.
+    """
     try:
         return cast("T", _decoder(cast("Hashable", kind))(value, fetch))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -128,7 +131,7 @@ def decode(kind: type[T], value: Json, fetch: Fetch) -> T:
 
 @cache
 def _decoder(kind: Any) -> Decoder:
-    """Return a function that reads a `kind`; made once per type, because a run has thousands of cases."""
+    """Return a function that decodes a `kind`; cached by type, because a run has thousands of cases."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         inner = _decoder(next(part for part in get_args(kind) if part is not types.NoneType))

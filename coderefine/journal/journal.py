@@ -1,4 +1,4 @@
-"""One run's record: files in `<git>/coderefine/runs/RUN/`, and the attempts as commits `refs/coderefine/RUN/N`."""
+"""The record of one run: files in `<git>/coderefine/runs/RUN/`, and the attempts as commits `refs/coderefine/RUN/N`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The record of run `run`. Every method that writes returns once the data is on the disk.
+    """The record of the run named `run`. Methods that write return after the data is on the disk.
 
-    `under`: what the judged tree holds where the working tree holds something else, see publishers.Snapshot.
+    `under`: files whose content in the tree that is judged differs from the working tree, see publishers.Snapshot.
     """
 
     repository: Repository
@@ -52,9 +52,9 @@ class Journal:
 
     @classmethod
     def load(cls, repository: Repository, run: str = "") -> Journal:
-        """Return the run named `run`, or the only one whose name starts or ends so; the newest for "".
+        """Return the run named `run`, or the only one whose name begins or ends with it; for "" the newest.
 
-        Raises JournalError: none, several, or written by a newer coderefine.
+        Raises JournalError if there is none, if several match, or if a newer coderefine wrote it.
         """
         fitting = _fitting(run_names(repository), run)
         if not fitting:
@@ -65,7 +65,7 @@ class Journal:
 
     @property
     def meta(self) -> Meta:
-        """Return how the run was started. Raises JournalError when damaged or from a newer version."""
+        """Return how the run was started. Raises JournalError if the record is damaged or of a newer version."""
         try:
             found = json.loads((self.folder / "run.json").read_bytes())
             form = found.pop("format")
@@ -87,12 +87,15 @@ class Journal:
             self._commit(attempt)
 
     def attempts(self) -> tuple[Attempt, ...]:
-        """Return every attempt, as it was recorded last, in order of number."""
+        """Return every attempt in order of number; if one was recorded several times, the last record."""
         bodies = {record.body["number"]: record.body for record in self.records() if record.kind == "attempt"}
         return tuple(self._attempt(bodies[number]) for number in sorted(bodies))
 
     def _attempt(self, body: Json) -> Attempt:
-        """Decode an attempt. Its checks are stored apart: they are large, and `coderefine log` does not need them."""
+        """Decode an attempt.
+
+        Its checks are stored separately: they are large, and `coderefine log` does not need them.
+        """
         checks = json.loads(zlib.decompress(self._blobs.fetch(body["checks"])))
         return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
@@ -107,14 +110,14 @@ class Journal:
         return {path: zlib.decompress(self._blobs.fetch(key)) for path, key in kept.items()}
 
     def start(self, paths: Iterable[str]) -> Mapping[str, bytes | None]:
-        """Return what the baseline holds at `paths`, once there is one."""
+        """Return the content of `paths` at the baseline, including untracked files; None: no such file."""
         wanted, beside = tuple(paths), self.untracked()
         base = self.commit(0)
         tracked = read_files(self.repository, base, wanted) if base else {}
         return {path: entry.data if (entry := tracked.get(path)) else beside.get(path) for path in wanted}
 
     def recall(self, key: str) -> str | None:
-        """Return the answer remembered for `key`, or None. Raises JournalError when it is damaged."""
+        """Return the answer stored under `key`, or None. Raises JournalError if it is damaged."""
         path = self._answer(key)
         try:
             found = json.loads(path.read_bytes())
@@ -128,7 +131,7 @@ class Journal:
         return value
 
     def answers(self) -> Iterator[str]:
-        """Yield all answers in the order they were remembered. Raises JournalError for what is damaged."""
+        """Yield all answers in the order in which they were stored. Raises JournalError for damaged ones."""
         try:
             files = sorted((self.folder / "answers").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path))
             for path in files:
@@ -137,11 +140,11 @@ class Journal:
             raise JournalError(f"an answer of run {self.run} is damaged: {error}") from error
 
     def remember(self, key: str, value: str) -> None:
-        """Keep `value` for `key`: on the disk when this returns, so that an answer is never paid for twice."""
+        """Store the answer `value` under `key`, on the disk before this returns, so that it is never paid for twice."""
         storage.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
 
     def finish(self, outcome: Outcome) -> None:
-        """Record how the run ended, and any attempt of it not recorded yet."""
+        """Record how the run ended, and those of its attempts that are not recorded yet."""
         known = {record.body["number"] for record in self.records() if record.kind == "attempt"}
         for attempt in (outcome.baseline, outcome.best):
             if attempt.number not in known:
@@ -161,7 +164,7 @@ class Journal:
         self._add("outcome", encode(ending, self._blobs.keep))
 
     def ending(self) -> Ending | None:
-        """Return how the run ended; None while it runs, or when it was killed."""
+        """Return how the run ended; None if it is still running or was killed."""
         last = self._last("outcome")
         return decode(Ending, last.body, self._blobs.fetch) if last else None
 
@@ -170,12 +173,12 @@ class Journal:
         self._add("failed", {"reason": reason})
 
     def failure(self) -> str:
-        """Return the error that ended the run; "" when there was none, or the run was resumed since and has ended."""
+        """Return the error that ended the run; "" if there was none, or if the run was resumed and completed since."""
         last = self._last("outcome", "failed")
         return str(last.body["reason"]) if last and last.kind == "failed" else ""
 
     def outcome(self) -> Outcome | None:
-        """Return the Outcome that `finish` was given, with every recorded attempt."""
+        """Return the Outcome passed to `finish`, with every recorded attempt; None if there is none."""
         ending = self.ending()
         if ending is None:
             return None
@@ -195,30 +198,30 @@ class Journal:
         )
 
     def publishing(self, publication: Publication) -> None:
-        """Record, before it is done, what is about to be written, with the contents before and after."""
+        """Record what is about to be written, with the contents before and after."""
         self._add("publishing", encode(publication, self._blobs.keep))
 
     def published(self, publication: Publication) -> None:
         self._add("published", encode(publication, self._blobs.keep))
 
     def unpublished(self, publication: Publication) -> None:
-        """Record that what `publishing` announced was taken back, or undone later."""
+        """Record that the publication announced by `publishing` was undone, at once or later."""
         self._add("unpublished", encode(publication, self._blobs.keep))
 
     def intent(self) -> Publication | None:
-        """Return a publication that was announced and neither completed nor taken back."""
+        """Return a publication that was announced, but neither completed nor undone; None if there is none."""
         return self._state("publishing")
 
     def publication(self) -> Publication | None:
-        """Return what this run wrote, unless it was undone."""
+        """Return what this run wrote; None if nothing, or if it was undone."""
         return self._state("published")
 
     def undone(self) -> Publication | None:
-        """Return what this run wrote where it was undone since."""
+        """Return what this run wrote, if it was undone since; else None."""
         return self.last_published() if self._state("unpublished") else None
 
     def last_published(self) -> Publication | None:
-        """Return what was published last, undone since or not."""
+        """Return what was published last, whether or not it was undone since."""
         return self._publication(self._last("published"))
 
     def keep(self, data: bytes) -> str:
@@ -257,7 +260,7 @@ class Journal:
         self._point(attempt.number, commit)
 
     def _baseline(self) -> str:
-        """Return the commit of the tracked files as they are judged, RUN/0; it is made once."""
+        """Return the commit of the tracked files in the tree that is judged, RUN/0; create it once."""
         known = self.commit(0)
         if known and (self.folder / "index").exists():
             return known
@@ -284,7 +287,7 @@ class Journal:
         return tree
 
     def _is_private(self, path: str) -> bool:
-        """Return whether the user has an untracked file there: its content must not be reachable from a ref."""
+        """Return whether `path` is an untracked file of the user, whose content must not be reachable from a ref."""
         return path not in self.under and os.path.lexists(self.repository.top / path)
 
     def _point(self, number: int, commit: str) -> None:
@@ -292,7 +295,7 @@ class Journal:
 
 
 def home(repository: Repository) -> Path:
-    """Return the folder of all runs of a repository, of all its working trees."""
+    """Return the folder with the runs of a repository; all its worktrees share it."""
     return repository.common_dir / "coderefine" / "runs"
 
 
@@ -308,12 +311,15 @@ def run_names(repository: Repository) -> list[str]:
 
 
 def _fitting(names: list[str], run: str) -> list[str]:
-    """Return the one name that is `run`, else all that start or end so."""
+    """Return the name that equals `run`, else all names that begin or end with it."""
     return [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
 
 
 def plain_path(path: str) -> bool:
-    """Return whether `path` can be a file in the repository and not in `.git`: refused patches are recorded too."""
+    """Return whether `path` can be a file in the repository and outside `.git`.
+
+    The journal also records refused patches, which may have other paths.
+    """
     parts = PurePosixPath(path).parts
     inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
     return inside and all(part.lower() != ".git" and nameable(part) for part in parts)

@@ -1,4 +1,4 @@
-"""All runs of a repository: list them, prune them, run one at a time, and recall what files a run began with."""
+"""All runs of a repository: list them, prune them, allow one at a time, and restore the files of a run's start."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ KEPT = 50
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One line of `coderefine log`. `ending` is None for a run that was killed; `trouble` why it is unreadable.
+    """One line of `coderefine log`.
 
-    `failure` is the error that ended it. `undone`: what it wrote, where that was undone since.
+    `ending`: None for a run that was killed. `trouble`: why its record cannot be read. `failure`: the error that ended
+    it. `undone`: what it wrote, if that was undone since.
     """
 
     run: str
@@ -44,7 +45,7 @@ class Summary:
 
 
 def runs(repository: Repository) -> Iterator[Summary]:
-    """Yield the runs, newest first, each read when it is asked for. A damaged run is listed with its `trouble`."""
+    """Yield the runs, newest first, each read when it is requested. A damaged run is listed with its `trouble`."""
     return (_summary(Journal(repository, name, home(repository) / name)) for name in run_names(repository))
 
 
@@ -72,7 +73,7 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
 
 
 def _pending(repository: Repository, run: str) -> bool:
-    """Return whether the publication of `run` was interrupted: then the record is needed to repair it."""
+    """Return whether the publication of `run` was interrupted; its record is then needed to repair it."""
     try:
         return Journal(repository, run, home(repository) / run).intent() is not None
     except JournalError:
@@ -103,7 +104,7 @@ def lock(repository: Repository) -> Iterator[None]:
 
 
 def flock(handle: int) -> bool:
-    """Take the lock on an open file without waiting; return False when another process holds it."""
+    """Lock an open file without waiting; return False if another process holds the lock."""
     try:
         import fcntl  # not on Windows, where runs are not kept apart
     except ImportError:  # pragma: no cover
@@ -126,9 +127,9 @@ LINK = 0o120000
 
 
 def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
-    """Return files that differ from those of the run's start, as they were then (None: no such file).
+    """Return files that were different when the run began, with that content (None: no such file).
 
-    Ignored files are not recorded and stay as they are now. Raises GitError when the recorded objects are gone.
+    Ignored files are not recorded and are left out. Raises GitError if the recorded objects are gone.
     """
     start = journal.commit(0)
     if start is None:
@@ -142,7 +143,7 @@ def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
 
 
 def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
-    """Return the tracked files that differ from those of `start`, as they were then."""
+    """Return the tracked files that differ from the tree `start`, with the content that they have there."""
     repository = journal.repository
     with temporary.folder("replay") as folder:
         now = snapshot(repository, folder / "index")
@@ -154,9 +155,9 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
 
 
 def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
-    """Return the files that the run's own publication replaced, as recorded: git's filters did not change them.
+    """Return the files that the run's own publication replaced, with their recorded content before git's filters.
 
-    Only for `files`, where the working tree was judged: a commit is judged without uncommitted work.
+    Only for publications as `files`: commits are proved without uncommitted work.
     """
     publication = journal.last_published()
     if publication is None or publication.how != "files":

@@ -1,4 +1,4 @@
-"""Files that survive a power cut: whole files, contents by their SHA-256, and a log of checksummed records."""
+"""Storage that survives a power failure: whole files, contents by SHA-256, and a log of checksummed records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coderefine.journal.entries import Json
 
 
 def write(path: Path, data: bytes) -> None:
-    """Replace `path` with `data` in one step: a reader sees the old content or the new. Raises JournalError."""
+    """Replace the content of `path` atomically: a reader sees the old content or the new. Raises JournalError."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with aside.open("wb") as file:
@@ -33,9 +33,9 @@ def write(path: Path, data: bytes) -> None:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Add `data` to the end of `path` and wait until it is on the disk. Raises JournalError.
+    """Append `data` to `path` and wait until it is on the disk. Raises JournalError.
 
-    What could not be written whole is cut off again, so that the next record starts on a line of its own.
+    An incomplete write is removed again, so that the next record begins on a new line.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -63,7 +63,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable; does nothing where the file system has no folder handles."""
+    """Make a rename in `folder` durable; do nothing if the file system has no folder handles."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -78,7 +78,7 @@ def unwritable(path: Path, error: OSError) -> JournalError:
 
 @dataclass(frozen=True, slots=True)
 class Blobs:
-    """Contents by their SHA-256, one file each: kept apart from git, so that no gc and no filter can change them."""
+    """Contents by their SHA-256, one file each; not stored in git, so that no gc and no filter can change them."""
 
     folder: Path
 
@@ -92,7 +92,7 @@ class Blobs:
         return key
 
     def fetch(self, key: str) -> bytes:
-        """Return what `keep` stored as `key`. Raises JournalError when it is missing or damaged."""
+        """Return the content that `keep` stored under `key`. Raises JournalError if it is missing or damaged."""
         try:
             data = (self.folder / key).read_bytes()
         except OSError as error:
@@ -104,7 +104,7 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line of journal.jsonl: `kind` says what `body` (JSON) is; `at` is Unix time."""
+    """A line of journal.jsonl. `kind`: what `body` (JSON) describes; `at`: Unix time."""
 
     kind: str
     at: float
@@ -121,7 +121,7 @@ def add_record(path: Path, kind: str, body: Json) -> None:
 def read_records(path: Path) -> Iterator[Record]:
     """Yield the records in order. Raises JournalError for a damaged line.
 
-    A last line without its line end was being written by a process that was killed: it is ignored.
+    A last line without a line end is ignored: the process that was writing it was killed.
     """
     try:
         lines = path.read_bytes().split(b"\n")
@@ -137,7 +137,7 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Cut off a last line without its line end, which a killed process was writing."""
+    """Remove a last line without a line end, which a killed process was writing."""
     try:
         with path.open("r+b") as file:
             if file.seek(0, os.SEEK_END) == 0:

@@ -1,1 +1,4 @@
-"""The refinement loop: critique, propose, judge, refine, prove. Imports nothing: `check` needs one module only."""
+"""The refinement loop: critique, propose, judge, refine, prove.
+
+Imports nothing, because `coderefine check` needs only one of its modules.
+"""

@@ -24,8 +24,8 @@ def content(state: State) -> bool:
 def heard(state: State, attempt: Attempt) -> Attempt:
     """Return `attempt` with the advisers' checks, if the best attempt has such checks to compare with.
 
-    An attempt with worse gates is refused without running the advisers; one that an adviser rejects is refused.
-    Raises CriticError, and the errors of the model's client.
+    An attempt whose gates are worse is refused without running the advisers; so is one that an adviser rejects. Raises
+    CriticError, and the errors of the model's client.
     """
     if not advice_on(state.best):
         return attempt
@@ -57,7 +57,10 @@ def _said(state: State, attempt: Attempt) -> tuple[Check, ...]:
 
 
 def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
-    """Run the advisers on `attempt`; those that compare also get views of the first and the best advised attempt."""
+    """Run the advisers on `attempt`.
+
+    Advisers that compare also get views of the first attempt and of the best one with advice.
+    """
     ask = _ask(state, attempt)
     first = next(one for one in state.attempts if advice_on(one))
     rivals = (first,) if first.number == state.best.number else (first, state.best)
@@ -75,7 +78,7 @@ def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
 
 
 def _with_word(critic: str, views: Sequence[View], rivals: Sequence[Attempt]) -> list[tuple[View, Check]]:
-    """Pair each view with the check of `critic` on it."""
+    """Pair each view with the check of `critic` on the attempt in it."""
     return [(view, rival.check(critic) or Check(critic)) for view, rival in zip(views, rivals, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Prove each piece of a proved patch alone, so that a reviewer can accept them one by one."""
+"""Prove each hunk of a proved patch alone, so that a reviewer can accept it alone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST = 30
 
 
 def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[Attempt | None]:
-    """Yield for each of `pieces` its proved attempt, or None if the piece cannot be applied alone.
+    """Yield for each of `pieces` its proved attempt, or None if the piece must not be applied alone.
 
-    It can if it may be published and if every test that the whole patch repairs also passes with the piece alone.
+    It may be if it can be published, and if every test that the whole patch repairs also passes with the piece alone.
     """
     state = State(parts, attempts=[outcome.baseline], flaky=frozenset(outcome.evidence.flaky))
     for number, piece in enumerate(pieces, 1):

@@ -34,7 +34,7 @@ class Keeper(Protocol):
     """Checks that patches preserve the behaviour of the code."""
 
     def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """Return a negative verdict if a call that returned a value now has another result.
+        """Return a negative verdict if a call that returned a value has another result with the patch.
 
         The verdict's `reason` describes what was compared, or why nothing was. `cases`: the baseline's tests, by id.
         """
@@ -43,7 +43,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Wraps `keeper` and reuses recorded verdicts on attempts, since timing and chance may change a second one."""
+    """Wraps `keeper` and returns recorded verdicts on attempts; a second one might differ by timing and chance."""
 
     keeper: Keeper
     attempts: Sequence[Attempt]
@@ -72,7 +72,7 @@ class Behaviour:
     _start: Answers | None = field(default=None, init=False)
 
     def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """See Keeper."""
+        """Return whether the patch preserves behaviour; see Keeper.kept."""
         usual = sum(case.seconds for case in cases.values())
         if not any(not case.status.bad for case in cases.values()):
             return _unsaid("no test passes at the start, so there are no calls to compare")
@@ -97,7 +97,7 @@ class Behaviour:
 
 
 def compared(before: Answers, after: Answers) -> Verdict:
-    """Return the verdict on two sets of results; calls with unstable results, or in one set only, are ignored."""
+    """Return the verdict on two sets of results; ignore calls with unstable results, or in one set only."""
     if not before:
         return _unsaid("the tests make no call that can be repeated")
     valued = {call: code for call, code in _steady(before).items() if not code.startswith((RAISED, ENDLESS))}

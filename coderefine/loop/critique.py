@@ -77,7 +77,7 @@ def _results(futures: Sequence[Future[list[Check]]]) -> list[Check]:
 
 
 def _whole(check: Check, before: Check | None, ask: Ask) -> Check:
-    """Complete `check` with the results of `before` for what it did not check again."""
+    """Add to `check` the results of `before` for what was not checked again."""
     if check.complete or before is None or ask.changed is None:
         return check
     if check.cases or before.cases:

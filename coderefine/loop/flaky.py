@@ -76,10 +76,11 @@ def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, free
 
 
 def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, Freedom]:
-    """Return the check of `ask` on the unchanged tree in the tightest sandbox where tests fail as outside; its step.
+    """Return the check of `ask` on the unchanged tree, and the sandbox in which it ran.
 
-    A test that the sandbox breaks before it reaches the fault would fail with any correct patch. If it fails
-    differently at the loosest step too, the sandbox is not the cause. Raises CriticError if pytest gives no verdict.
+    It is the tightest one in which the tests fail as they do outside: a test that the sandbox breaks before it reaches
+    the fault would fail with any correct patch. If it fails differently in the loosest sandbox too, the sandbox is not
+    the cause. Raises CriticError if pytest gives no verdict.
     """
     found: dict[Freedom, Check] = {}
     errors: list[CriticError] = []
@@ -135,11 +136,11 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
 
 
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:
-    """Return those of `ids`, tests that fail with `patch` and passed before, whose failure is no evidence against it.
+    """Return those of `ids` whose failure with `patch` is no evidence against it; they passed before.
 
-    These both pass and fail in reruns, or also fail on the unchanged baseline under the hash seed of `ask`. There they
-    run alone and in the full suite, because a test that depends on another one fails alone on any tree. The baseline
-    runs without a sandbox, so a test that fails only because of the sandbox is not excused.
+    Such tests both pass and fail in reruns, or also fail on the unchanged baseline under the hash seed of `ask`. There
+    they run alone and in the full suite, because a test that depends on another one fails alone on any tree. The
+    baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
     """
     own = replace(ask, freedom=None, changed=None)
     seen = _outcomes(views, critic, ids, ask, patch=patch)
@@ -209,7 +210,7 @@ def _is_open(seen: Counter[tuple[str, bool]], id_: str) -> bool:
 
 
 def _missing(seen: Counter[tuple[str, bool]], id_: str) -> int:
-    """Return the number of runs needed until a test with only one kind of outcome counts as steady."""
+    """Return how many runs are still needed until a test that always passed, or always failed, counts as steady."""
     return (PASSED_AGAIN if seen[id_, True] else FAILED_AGAIN) - seen[id_, True] - seen[id_, False]
 
 

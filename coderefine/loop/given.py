@@ -1,9 +1,9 @@
-"""Judge a patch that somebody made, its code apart from its tests and configuration.
+"""Judge a given patch, made outside coderefine: its code separately from its tests and configuration.
 
-Four trees are compared: without the patch; with its tests only (what fails there and passes with all of it is evidence
-for its code); with its code only (the tests as they were still have to pass); and with all of it. The code is judged by
-every rule that coderefine's own patches have to pass, on the tree with the patch's tests. Tests of the patch never run
-unconfined, unlike the user's own.
+Four trees are compared: without the patch; with its tests only (tests that fail there and pass with the whole patch are
+evidence for its code); with its code only (the old tests must still pass); and with the whole patch. The code is judged
+by every rule for coderefine's own patches, on the tree with the patch's tests. The patch's tests never run unconfined,
+unlike the user's own.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ NO_HELP = "nothing gets worse, but nothing shows that it helps: no failing test 
 class GivenParts:
     """A patch in parts.
 
-    `code`: what is judged as coderefine's own patches are. `tests`: new content of tests and configuration (None: no
-    such file); `settings`: those of them that are configuration. `files`: the test files among them, named as in test
-    ids, where no other test can depend on `tests`; None: all tests may. `beside`: what no gate reads; it is part of the
-    patch, but not judged. `unjudged`: why, and what else cannot be judged. `against`: what rules it out already.
+    `code`: the part that is judged like coderefine's own patches. `tests`: new content of tests and configuration
+    (None: no such file); `settings`: those of them that are configuration. `files`: the test files among them, named as
+    in test ids, if no other test can depend on `tests`; None: all tests may. `beside`: files that no gate reads; they
+    are part of the patch, but not judged. `unjudged`: what cannot be judged, with reasons. `against`: reasons that rule
+    the patch out from the start.
     """
 
     code: Patch
@@ -95,7 +96,7 @@ def judge_given(given: GivenParts, parts: Parts) -> Outcome:
 
 
 def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
-    """Return `attempt` with the whole patch: what is recorded and published holds tests and configuration, too."""
+    """Return `attempt` with the whole patch: tests and configuration are recorded and published too."""
     if not attempt.number:
         return attempt
     files = {**attempt.patch.files, **given.tests, **given.beside}
@@ -104,7 +105,7 @@ def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """Runs tests of others with the permissions that the user's own tests need, and no more."""
+    """A critic that runs the patch's tests with no more permissions than the user's own tests need."""
 
     critic: Critic
     freedom: Freedom
@@ -166,7 +167,7 @@ def _completed(check: Check, suite: Check | None, given: GivenParts) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class _Only:
-    """Selects these test files, whatever the patch is."""
+    """Selects the same test files for every patch."""
 
     files: tuple[str, ...]
 
@@ -176,9 +177,10 @@ class _Only:
 
 @dataclass(frozen=True, slots=True)
 class _Conclusion:
-    """Makes the proof of what the loop found. `start`: without the patch; `state`: with its tests; `end`: the loop's.
+    """Makes the proof from the results of the loop.
 
-    `before`: what the patched files held.
+    `start`: the state without the patch; `state`: with its tests; `end`: the outcome of the loop. `before`: content of
+    the patched files without the patch.
     """
 
     given: GivenParts
@@ -208,13 +210,13 @@ class _Conclusion:
 
     @property
     def _tried(self) -> Attempt:
-        """The attempt with the patch's code; for a patch without code the tree with its tests."""
+        """Return the attempt with the patch's code; for a patch without code, the tree with its tests."""
         if self.given.code:
             return self.state.attempts[1] if len(self.state.attempts) > 1 else Attempt(1, self.given.code)
         return replace(self.state.baseline, number=1, patch=self.given.whole)
 
     def _reasons(self, tried: Attempt, weakened: tuple[str, ...]) -> Iterator[str]:
-        """Yield what is against the patch, "" for nothing; what costs a run of tests comes last."""
+        """Yield reasons against the patch ("" where a check found none); the checks that run tests come last."""
         yield f"weakens tests: {judge.listed(weakened)}" if weakened else ""
         yield "; ".join(self.given.against)
         yield self._refusal(tried) if self.given.code and not self.end.best.number else ""
@@ -227,7 +229,7 @@ class _Conclusion:
         return self.start.flaky | self.state.flaky
 
     def _refusal(self, tried: Attempt) -> str:
-        """Return why the loop did not prove the code; "" where only nothing shows that it helps."""
+        """Return why the loop did not prove the code; "" if the only reason is that nothing shows that it helps."""
         if len(self.state.attempts) < 2:
             return self.end.why
         if not tried.checks:
@@ -267,7 +269,7 @@ class _Conclusion:
             yield f"{names} hides {counted(len(hidden), 'finding')}: {judge.listed(hidden)}"
 
     def _by_old_tests(self, tried: Attempt) -> str:
-        """Return what the tests as they were say against the patch's code; "" for nothing."""
+        """Return why the tests without the patch's changes refuse its code; "" if they do not."""
         was = self.start.baseline
         repaired = sorted(failing(was) - failing(tried) - self._flaky)
         fast = self._old_files(repaired)

@@ -27,7 +27,7 @@ class Ladder:
 
     @property
     def reason(self) -> str:
-        """The reason that a proposer gives for giving up; "" if none does."""
+        """Return the reason that a proposer gives for proposing nothing; "" if none does."""
         return next((reason for one in self._proposers if (reason := getattr(one, "reason", ""))), "")
 
     @property
@@ -36,7 +36,7 @@ class Ladder:
 
     @property
     def last_cost(self) -> Cost:
-        """The cost since the last read of this property."""
+        """Return the cost since the last read of this property."""
         now, before = self.spent, self._paid
         self._paid = now
         usd = None if now.usd is None or before.usd is None else now.usd - before.usd

@@ -1,4 +1,4 @@
-"""Hold back plausible repairs: one that is not clearly better than its rivals is offered to the user, not applied."""
+"""Hold back plausible repairs: if one is not clearly better than its rivals, it is offered to the user, not applied."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DISTURBING = 0.3
 
 
 def held_back(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if the search that proposed it considers it only plausible; its offer is recorded.
+    """Return `attempt`, refused if the search that proposed it considers it only plausible; record its offer.
 
-    With `accept_plausible` the attempt is kept, and the doubt is recorded for the evidence.
+    With `accept_plausible` the attempt stays accepted, and the doubt is recorded for the evidence.
     """
     search = next((one for one in state.searches() if one.proposed is attempt.patch), None)
     if not attempt.verdict or search is None:
@@ -40,7 +40,8 @@ def _offered(state: State, attempt: Attempt, offer: Offer) -> Attempt:
 def weak(state: State, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if it is not.
 
-    Either the tests kill too few mutants, or it changes far more nearby answers than any patch that was offered.
+    There are two reasons: the tests kill too few mutants of it, or it changes the results of far more calls near the
+    tests than any patch that was offered.
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
@@ -73,5 +74,5 @@ def offer_whole(state: State, attempt: Attempt, why: str) -> None:
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
-    """Return the offers whose tests still fail in `best`."""
+    """Return the offers that are still of use: their tests fail in `best`."""
     return tuple(offer for offer in state.offers if not offer.tests.isdisjoint(failing(best)))

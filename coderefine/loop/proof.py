@@ -60,7 +60,7 @@ def prove(state: State) -> Attempt:
 
 
 def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
-    """Return `mutation` of the patch `before` with the number that its line has in the patch `after`."""
+    """Return `mutation` with its line number in the patch `after`; its present one is that in the patch `before`."""
     texts = (patch.files.get(mutation.path) for patch in (before, after))
     return replace(mutation, line=judge.line_after(mutation.line, *texts))
 
@@ -73,7 +73,10 @@ def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
 
 
 def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Attempt:
-    """Check baseline and patch again after edits by the user, whose improvements must not count for the patch."""
+    """Check the baseline and the patch again, because the user has edited files meanwhile.
+
+    The effect of these edits must not count for the patch.
+    """
     state.say("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
     state.looked = time.time_ns()
     try:
@@ -167,7 +170,7 @@ def _begin_confirming(state: State, ask: Ask) -> None:
 
 
 def _near(state: State) -> frozenset[str]:
-    """Return the tests that failed at the baseline and the nearest others, as many as can be traced cheaply."""
+    """Return the failing tests of the baseline and the nearest others by name, as many as can be traced cheaply."""
     suite = tests(state.baseline)
     if suite is None:
         return frozenset()
@@ -210,8 +213,8 @@ def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
 def _given(state: State, attempt: Attempt, path: str) -> bytes | None:
     """Return the content of `path` in the view when the proof began.
 
-    A test file may be patched if it is a module with doctests. None for a file outside the repository that is reached
-    through a symbolic link, which views do not contain.
+    This may be the patched content even for a test file, if it is a module with doctests. None for a file that is
+    reached through a symbolic link out of the repository, because views do not contain it.
     """
     files = attempt.patch.files
     if state.parts.outside(path):
@@ -224,7 +227,7 @@ def _digest(data: bytes | None) -> str:
 
 
 def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
-    """Mark lost tests of `attempt` as flaky if they fail by chance or, under this seed, at the baseline too."""
+    """Mark lost tests of `attempt` as flaky if they fail by chance, or also at the baseline with the same hash seed."""
     lost = judge.lost(attempt, state.baseline, state.flaky)
     suite = tests(state.baseline)
     if lost and suite:

@@ -66,7 +66,7 @@ def judge_start(parts: Parts) -> State:
 
 
 def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
-    """Make `checks` the baseline of `state`, and run its failing tests again."""
+    """Make `checks` the baseline of `state`, and rerun its failing tests."""
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
     if suite and suite.failing and (state.parts.proposers or state.parts.given):

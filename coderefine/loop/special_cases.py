@@ -1,8 +1,8 @@
 """Detect patches that special-case the tests' inputs: only the results of these calls change, not those of variants.
 
-A patch that hard-codes expected results, however disguised, changes the results of the failing tests' calls and of no
-variant of these calls. The same may hold for a correct repair of a limit (`>` for `>=`). Therefore only patches that
-add constants where there were none (judge/new_constants.py) are checked; a changed limit does not.
+A patch that hard-codes expected results, however disguised, changes the results of the failing tests' calls, but of no
+variant of these calls. The same may be true of a correct repair of a limit (`>` for `>=`). Therefore a patch is checked
+only if it adds constants where there were none (judge/new_constants.py); a repair of a limit adds none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Guard(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Wraps `guard` and reuses recorded verdicts on attempts, since timing may change a second one."""
+    """Wraps `guard` and returns recorded verdicts on attempts, because timing may change a second one."""
 
     guard: Guard
     attempts: Sequence[Attempt]
@@ -59,7 +59,7 @@ class Remembered:
     def check(
         self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
     ) -> Verdict:
-        """See Guard."""
+        """Return the recorded verdict, else that of `guard`; see Guard.check."""
         known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
         if known is None:
             return self.guard.check(views, patch, originals, cases)
@@ -77,7 +77,7 @@ class SpecialCases:
     def check(
         self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
     ) -> Verdict:
-        """See Guard."""
+        """Return a negative verdict if the patch special-cases the tests' own calls; see Guard.check."""
         failing = [name for name, case in cases.items() if case.status.bad]
         if not failing or not judge.new_constants(judge.changes(patch, originals)):
             return Verdict(ok=True)
@@ -109,10 +109,10 @@ def judged(found: Nearby) -> Verdict:
 
 
 def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None:
-    """Return the number of variants of `call` whose result is unchanged if (nearly) all are, else 0.
+    """Return how many variants of `call` keep their result, if (nearly) all do; else 0.
 
-    None if there is no evidence: the result of `call` is unchanged, or too few variants can be compared. A new result
-    that is the same for all variants counts as unchanged, and so does an exception in place of a value.
+    None if there is no evidence: the result of `call` itself is unchanged, or too few variants can be compared. A new
+    result that is the same for all variants counts as unchanged, and so does an exception in place of a value.
     """
     own = _both(found, answers, call)
     if not own or own[0] == own[1]:
@@ -135,7 +135,7 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
-    """Return whether a pair of results is comparable; the same error twice is not, unless it is the error `old`."""
+    """Return whether a pair of results can be compared; not if it is twice the same error, except the error `old`."""
     return bool(pair) and (len({*pair}) > 1 or not _no_value(pair[0]) or pair[0] == old)
 
 
@@ -145,7 +145,7 @@ def _fresh(pair: tuple[str, ...], new: str) -> bool:
 
 
 def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> bool:
-    """Return whether all changed results are equal now although they differed before."""
+    """Return whether all changed results are equal in the new version although they differed in the old one."""
     pairs = [values[one] for one in (call, *fresh) if len(values.get(one, ())) == PAIR]
     now, before = {codes[0] for codes in pairs}, {codes[1] for codes in pairs}
     return len(fresh) >= LEAST and len(now) == 1 and len(before) >= VARIOUS

@@ -54,7 +54,7 @@ LINTER = "autofix"
 
 
 def _quiet(_event: Event) -> None:
-    """Ignore the event."""
+    """Ignore the event; the default listener."""
 
 
 def forget(_attempt: Attempt) -> None:
@@ -62,7 +62,7 @@ def forget(_attempt: Attempt) -> None:
 
 
 def _untouched(_since: int) -> tuple[str, ...]:
-    """Return no edited files: the default where no one else edits the tree."""
+    """Return no edited files: the default if only coderefine changes the tree."""
     return ()
 
 
@@ -161,7 +161,7 @@ class State:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Folders on the import path; pytest adds those of tests that are in no package."""
+        """Return the folders on the import path; pytest adds those of tests that are in no package."""
         folders = dict.fromkeys(posixpath.dirname(case.path) for case in self.baseline.cases.values() if case.path)
         bare = (name for name in folders if self.parts.original(posixpath.join(name, "__init__.py")) is None)
         return (*self.parts.roots, *bare)
@@ -173,7 +173,7 @@ class State:
 
     @property
     def patience(self) -> float:
-        """Seconds that one check may take: the rest of the run's time, at least SHORTEST."""
+        """Return the seconds that one check may take: the rest of the run's time, at least SHORTEST."""
         left = self.seconds_left
         return ENDLESS if left is None else max(left, SHORTEST)
 
@@ -254,7 +254,7 @@ class State:
         return next(repairs, attempt)
 
     def show(self, attempt: Attempt) -> Evidence:
-        """The evidence of `attempt`."""
+        """Return the evidence of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
         steps = [one.number for one in self.attempts[: attempt.number + 1] if one.verdict]
         doubts = tuple(self.doubts[number] for number in steps if number in self.doubts)
@@ -276,7 +276,10 @@ class State:
                 yield from (other for other in search.alternatives if other.files != attempt.patch.files)
 
     def _all_changed(self, steps: Sequence[int]) -> tuple[int, int] | None:
-        """Sum up the changed and the compared nearby answers of the attempts `steps`; None if none were compared."""
+        """Return the sums over `steps` (attempt numbers) of (changed results of calls near the tests, compared calls).
+
+        None if none were compared.
+        """
         counts = [count for number in steps if (count := self.changed.get(number))]
         return (sum(one for one, _ in counts), sum(all_ for _, all_ in counts)) if counts else None
 

@@ -24,10 +24,11 @@ OBSERVING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Two pairs of numbers (None: not measured), and what the tests did not notice.
+    """Two pairs of numbers (None: not measured), and the surviving mutants.
 
-    `noticed`: mutants that the tests kill, and all judged ones. `changed`: nearby answers that the patch changes, and
-    all compared ones, both without the calls of repaired tests. `survived`: the mutants that no test kills.
+    `noticed`: (mutants that the tests kill, all mutants judged). `changed`: (calls near the tests whose result the
+    patch changes, all compared calls), both without the calls of repaired tests. `survived`: the mutants that no test
+    kills.
     """
 
     noticed: tuple[int, int] | None = None
@@ -115,9 +116,9 @@ def _survived(wrong: Sequence[judge.Mutant], judged: Iterable[Judged]) -> tuple[
 def _changed(
     pool: AnyPool, originals: Mapping[str, bytes | None], running: Sequence[str], repaired: int
 ) -> tuple[int, int] | None:
-    """Count results that differ from the baseline, without calls of repaired tests; None if none were compared.
+    """Return (calls whose result differs from the baseline, all compared calls), without calls of repaired tests.
 
-    `repaired`: number of tests, the first of `running`, that failed at the baseline.
+    None if none were compared. `repaired`: number of tests, the first of `running`, that failed at the baseline.
     """
     if not repaired:
         return None

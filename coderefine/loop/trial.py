@@ -86,9 +86,10 @@ def _sources(state: State) -> tuple[str, ...]:
 
 
 def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
-    """Refuse a lint fix before tests run if it does not reduce the findings, or if it adds a new one.
+    """Return a refused attempt if tests need not run for this lint fix; None if they must.
 
-    In the latter case neither the fix nor any patch based on it could be published.
+    That is so if it does not reduce the findings, or if it adds a new one: then neither the fix nor any patch based on
+    it could be published.
     """
     if patch.origin != LINTER:
         return None
@@ -103,10 +104,10 @@ def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
-    """For a slow suite, run the failing tests, and those that earlier attempts broke, before all others.
+    """Run only some tests of a slow suite; return the refused attempt if these are no better, else None.
 
-    Return the refused attempt if it is no better on these, assuming that the others end as in the best attempt; tests
-    lost by chance are excused. Return None if all tests must run.
+    They are the failing tests, and those that earlier attempts broke. The others are assumed to end as in the best
+    attempt; tests lost by chance are excused. None: all tests must run.
     """
     asked = _asked_first(state)
     if not asked:
@@ -122,7 +123,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def _asked_first(state: State) -> tuple[str, ...]:
-    """Return the tests that tell most about an attempt; none if the suite is fast or the names are not known.
+    """Return the tests to run first, which most probably fail; none if the suite is fast or the names are unknown.
 
     A module that cannot be collected hides the names of its tests.
     """

@@ -1,4 +1,4 @@
-"""The code under repair: where it is, which interpreter is its own, what may not be written."""
+"""The project under repair: its location, its own interpreter, and the files that may not be written."""
 
 from coderefine.project.interpreter import Interpreter, interpreter
 from coderefine.project.place import Place, locate

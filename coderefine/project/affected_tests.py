@@ -1,4 +1,4 @@
-"""Which tests can be affected by changed files: the import graph of the project's own modules (import_graph.py)."""
+"""Find the tests that changed files can affect, by the import graph of the project's own modules (import_graph.py)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def affected(
     is_test: Callable[[str], bool],
     hidden: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> list[str]:
-    """Return tests among `files` (Python, repo-relative) that import one of `changed`, directly or not, or are one.
+    """Return the tests among `files` (Python, repo-relative) that are in `changed` or import one of these.
 
-    A changed conftest.py affects all tests beside and below it. Rather too many than too few: a name may stand for
-    several files. What is only reached through data, plug-ins or other programs is not seen. `hidden`: contents to
-    read instead of those below `top`.
+    Indirect imports count, and a changed conftest.py affects all tests in its folder and below. The result may contain
+    too many tests, because a module name may stand for several files. Data files, plug-ins and programs are not
+    followed. `hidden`: contents to read instead of the files below `top`.
     """
     known = sorted(files)
     found = reached(users(top, known, hidden), changed)
@@ -34,7 +34,7 @@ def affected(
 def users(
     top: Path, files: Iterable[str], hidden: Mapping[str, bytes | None] = MappingProxyType({})
 ) -> dict[str, list[str]]:
-    """By file, those of `files` that import it. `hidden` as for `affected`."""
+    """Return the import graph of `files`: by file, those that import it. `hidden`: see `affected`."""
     texts = {path: hidden.get(path) for path in files}
     imports = {
         path: imported(str(top / path), path) if text is None else imports_of(text, path)
@@ -44,7 +44,7 @@ def users(
 
 
 def conftests_of(found: Iterable[str]) -> dict[PurePosixPath, str]:
-    """The files of `found` that are a conftest.py, by their folders."""
+    """Return the conftest.py files of `found`, by their folders."""
     return {PurePosixPath(path).parent: path for path in found if PurePosixPath(path).name == "conftest.py"}
 
 

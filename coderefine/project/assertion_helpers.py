@@ -1,15 +1,15 @@
-"""Functions outside the test files that assert on behalf of tests: which of a module's functions no patch may change.
+"""Find functions outside the test files that assert on behalf of tests: no patch may change them.
 
-A library function may raise AssertionError, too, and tests may call it. It counts as a helper of the tests only if
+A library function may raise AssertionError too, and tests may call it. Only such a function counts as a helper:
 
 - it asserts (`assert`, `raise AssertionError`, `pytest.fail`, a call of `assert…`), and does nothing else: it returns
-  no value, stores nothing outside and raises nothing but AssertionError; a name that begins with `assert` needs only
-  the first half of this;
-- a test file calls it as a statement, and none expects an AssertionError of it (that would be a test of the helper);
+  no value, stores nothing outside and raises nothing but AssertionError (if its name begins with `assert`, it need
+  only assert);
+- a test file calls it as a statement, and no test file expects an AssertionError from it (that would be a test of it);
 - no other code of the project calls it.
 
-Private functions and constants of the same module that only helpers use belong to them. Fixtures, hooks of pytest and
-methods of a `…TestCase` are helpers wherever they stand.
+Private functions and constants of the same module that only helpers use count as well. Fixtures, hooks of pytest and
+methods of a `…TestCase` are always helpers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ CASE = re.compile(r"\w*TestCase")
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Names that one file calls. `stated`: as a statement of its own; `expected`: where AssertionError is expected."""
+    """The names of functions that one file calls.
+
+    `stated`: called as a statement of its own; `expected`: called where an AssertionError is expected.
+    """
 
     called: frozenset[str] = frozenset()
     stated: frozenset[str] = frozenset()
@@ -42,7 +45,7 @@ class Uses:
 
 @dataclass(slots=True)
 class AssertionHelpers:
-    """Finds helpers in the project at `top`; files are read when they are first needed, and once."""
+    """Finds helpers in the project at `top`; each file is read once, when it is first needed."""
 
     top: Path
     is_test: Callable[[str], bool]
@@ -51,7 +54,7 @@ class AssertionHelpers:
     _known: dict[tuple[str, bytes], frozenset[str]] = field(default_factory=dict, init=False)
 
     def names(self, path: str, data: bytes | None) -> frozenset[str]:
-        """Qualified names of the helpers in the file at `path` that holds `data`, and of constants they read."""
+        """Return qualified names: the helpers in the file at `path` with content `data`, and constants they read."""
         if data is None or not path.endswith(".py"):
             return frozenset()
         if (path, data) not in self._known:
@@ -71,7 +74,7 @@ class AssertionHelpers:
         yield from _only_used_by(helpers, tree, defined)
 
     def _serves(self, path: str, name: str) -> bool:
-        """Whether the function `name` of `path` is called by tests, on their behalf, and by no other file."""
+        """Return whether the function `name` of `path` is called as a helper by tests, and not by any other file."""
         uses = [(other, self._use(other)) for other in self._mentioning(name) if other != path]
         tests = _together(use for other, use in uses if self.is_test(other))
         program = _together(use for other, use in uses if not self.is_test(other))
@@ -132,7 +135,7 @@ def _assertion(kind: ast.expr) -> bool:
 
 
 def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
-    """Functions and methods by qualified name; those inside functions belong to the outer one."""
+    """Yield functions and methods with their qualified names, without functions inside functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             yield prefix + child.name, child
@@ -143,7 +146,7 @@ def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
 
 
 def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
-    """Fixtures, hooks, methods of test cases."""
+    """Yield fixtures, hooks of pytest, and methods of test cases."""
     classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     cases = {node.name for node in classes if any(CASE.fullmatch(_last(base)) for base in node.bases)}
     for name, node in defined.items():
@@ -160,7 +163,7 @@ def _bare(decorator: ast.expr) -> ast.expr:
 
 
 def _asserting(function: Function) -> bool:
-    """Whether it asserts, and by its name or by all that it does is there for nothing else."""
+    """Return whether the function asserts, and does nothing else or has a name that begins with `assert`."""
     inner = [node for item in function.body for node in ast.walk(item)]
     return any(map(_asserts, inner)) and (bool(NAMED.match(function.name)) or not any(map(_works, inner)))
 
@@ -172,7 +175,7 @@ def _asserts(node: ast.AST) -> bool:
 
 
 def _works(node: ast.AST) -> bool:
-    """Whether a node makes something that others see: a value, a change, another exception."""
+    """Return whether a node has an effect outside the function: a returned value, a change, another exception."""
     if isinstance(node, ast.Return):
         return node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
     if isinstance(node, ast.Raise):
@@ -182,13 +185,13 @@ def _works(node: ast.AST) -> bool:
 
 
 def _called_outside(tree: ast.Module, likely: Iterable[Function]) -> set[str]:
-    """What the module calls elsewhere than in its functions that assert."""
+    """Return the names that the module calls outside its functions `likely`, which assert."""
     allowed = {id(inner) for one in likely for inner in ast.walk(one)}
     return {_called(node) for node in ast.walk(tree) if id(node) not in allowed}
 
 
 def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
-    """Private functions of the module that are named in helpers and nowhere else, and constants that all these read."""
+    """Yield private functions of the module that only helpers name, and constants that only these and helpers read."""
     private = {name: node for name, node in defined.items() if node.name.startswith("_")}
     ours, before = set(helpers), 0
     while len(ours) > before:
@@ -206,7 +209,7 @@ def _only_named_in(functions: list[Function], tree: ast.Module) -> set[str]:
 
 
 def _constants(tree: ast.Module) -> Iterator[str]:
-    """Names that the module's own statements give values to."""
+    """Yield the names that statements at module level bind."""
     for statement in tree.body:
         yield from map(_last, _targets(statement))
 
@@ -218,7 +221,7 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _called(node: ast.AST) -> str:
-    """The last part of the name that `node` calls; "" when it is no call."""
+    """Return the last part of the name that `node` calls; "" if it is no call."""
     inner = node.value if isinstance(node, ast.Await) else node
     return _last(inner.func) if isinstance(inner, ast.Call) else ""
 

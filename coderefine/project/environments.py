@@ -1,4 +1,4 @@
-"""Where Python tools keep a project's environment; cheap places first, each with its name."""
+"""The places where Python tools keep a project's environment, the ones that are cheap to check first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PythonCandidate:
 
 
 def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Yield existing interpreters, best first. A tool is started only when everything cheaper was refused."""
+    """Yield existing interpreters, best first. A tool is started only after all cheaper candidates were rejected."""
     folders = tuple(dict.fromkeys((place.root, place.top)))
     if environ.get("VIRTUAL_ENV"):
         yield from _in(Path(environ["VIRTUAL_ENV"]), "VIRTUAL_ENV")
@@ -77,7 +77,7 @@ def _newest(python: Path) -> float:
 
 
 def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
-    """Yield an environment, or the one that a file names (pipenv and virtualenvwrapper write such a `.venv`)."""
+    """Yield an environment, or the one named in a file (pipenv and virtualenvwrapper write a file `.venv`)."""
     if path.is_file():
         name = path.read_text("utf-8", "replace").strip()
         path = Path(name) if "/" in name else Path.home() / ".virtualenvs" / name
@@ -85,7 +85,7 @@ def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
 
 
 def _pdm_note(folder: Path) -> Iterator[PythonCandidate]:
-    """PDM writes the interpreter's path into `.pdm-python` (before 2.6: `.pdm.toml`, not read)."""
+    """Yield the interpreter in `.pdm-python`, which PDM writes; `.pdm.toml`, used before PDM 2.6, is not read."""
     note = folder / ".pdm-python"
     if note.is_file():
         python = Path(note.read_text("utf-8", "replace").strip())
@@ -94,7 +94,7 @@ def _pdm_note(folder: Path) -> Iterator[PythonCandidate]:
 
 
 def _at_home(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Yield environments in the user's home, found by the hash of the path that the tools compute."""
+    """Yield environments in the user's home folder, named by a hash of the project's path as the tools compute it."""
     home = Path(environ.get("HOME") or Path.home())
     if environ.get("UV_PROJECT_ENVIRONMENT") and (folder / "uv.lock").is_file():
         yield from _in(folder / environ["UV_PROJECT_ENVIRONMENT"], "uv")
@@ -133,7 +133,7 @@ def _conda_name(note: Path) -> str:
 
 
 def _asked_tools(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Ask each tool that is installed and whose file is there."""
+    """Yield the environments reported by tools that are installed and whose file is in the project."""
     for tool, files, question in TOOLS:
         if any((folder / name).is_file() for name in files) and shutil.which(tool, path=environ.get("PATH")):
             path = _asked(folder, question, environ)

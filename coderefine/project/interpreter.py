@@ -47,9 +47,9 @@ OLDEST = (3, 9)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What an interpreter answered; `pytest` is its version, None when it has none. `fault`: why it cannot be used.
+    """What an interpreter reports. `pytest`: its version, None without pytest. `fault`: why it cannot be used.
 
-    `importable`: top-level names by the folder they are imported from ("": built in).
+    `importable`: names of top-level modules by the folder from which they are imported ("": built in).
     """
 
     version: str = ""
@@ -86,7 +86,7 @@ def _answer(lines: list[str]) -> ProbeResult:
 
 
 class Choices(Protocol):
-    """The part of the configuration about interpreters (a `Config` has it)."""
+    """The configuration keys for choosing an interpreter; a `Config` has them."""
 
     @property
     def python(self) -> str | None: ...
@@ -96,11 +96,12 @@ class Choices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """`path` is what to run (never resolved: a venv is known by its path). `source` says where it was found.
+    """The chosen interpreter.
 
-    `version` like "3.11.7"; `pytest` its pytest's version or None; `prefix` its sys.prefix; `passed_over` has
-    one sentence for each place that was tried before; `importable` has the top-level names that can be imported, by
-    the folder they come from.
+    `path`: its path, never resolved, because a venv is recognised by its path. `source`: where it was found. `version`:
+    like "3.11.7". `pytest`: its pytest's version or None. `prefix`: its sys.prefix. `passed_over`: a sentence for each
+    candidate that was rejected before. `importable`: names of importable top-level modules by the folder that contains
+    them.
     """
 
     path: Path
@@ -112,9 +113,10 @@ class Interpreter:
     importable: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
 
     def modules(self, top: Path) -> frozenset[str]:
-        """Return top-level names that can be imported and are not those of the project at `top`.
+        """Return the importable top-level module names, except those of the project at `top`.
 
-        An environment inside the project counts; an editable install puts the project's own folders on the path.
+        An environment inside the project counts as importable; the project's own folders, which an editable install
+        puts on the path, do not.
         """
         return frozenset[str]().union(
             *(names for folder, names in self.importable.items() if self._foreign(folder, top))
@@ -126,11 +128,11 @@ class Interpreter:
 
 
 def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> Interpreter:
-    """Return the interpreter to run the project's tests with (usually one process of 20 ms).
+    """Return the interpreter for running the project's tests (usually at the cost of one process of 20 ms).
 
-    Order: `config.python`, VIRTUAL_ENV (unless it is the one coderefine itself lives in), .venv/venv, uv,
-    poetry, pdm, hatch, pipenv, tox, nox, conda, ours. Raises SurroundingsError naming all that was tried when
-    none runs, when the configured one does not, or when the pytest gate is on and none has pytest.
+    Order: `config.python`, VIRTUAL_ENV (unless coderefine itself runs in it), .venv/venv, uv, poetry, pdm, hatch,
+    pipenv, tox, nox, conda, ours. Raises SurroundingsError, with all candidates, if none works, if the configured one
+    does not, or if the pytest gate is on and none has pytest.
     """
     if config.python is not None:
         return _configured(place, config.python, environ)
@@ -154,7 +156,7 @@ def _answers(place: Place, environ: Mapping[str, str]) -> Iterator[tuple[PythonC
 
 
 def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Yield the candidates, each path once; ours comes last even when VIRTUAL_ENV names it."""
+    """Yield the candidates, each path once; our own interpreter comes last even if VIRTUAL_ENV names it."""
     ours = PythonCandidate(Path(sys.executable), "coderefine's own")
     seen = {ours.path}
     home = Path(sys.prefix).resolve()

@@ -1,4 +1,4 @@
-"""Where the code under repair is: repository top, project root, git directory, asked scope."""
+"""The location of the code under repair: top of the repository, project root, git directory, requested scope."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Absolute, symlink-free folders of one run.
+    """The folders of one run, absolute and without symbolic links.
 
-    `top` is the repository's working tree; `root` the project in it (equal or below). `git_dir` is the
-    directory all worktrees share, `worktree_dir` the one with this worktree's HEAD and index; both are None
-    without git. `scope` holds the asked paths, relative to `top`, POSIX separators, "." for all.
+    `top`: the top of the repository's working tree. `root`: the project in it (the same folder or below). `git_dir`:
+    the git directory shared by all worktrees; `worktree_dir`: the one with this worktree's HEAD and index; both are
+    None without git. `scope`: the requested paths, relative to `top`, with POSIX separators; "." is everything.
     """
 
     top: Path
@@ -35,10 +35,10 @@ class Place:
 
 
 def locate(paths: Sequence[Path], cwd: Path) -> Place:
-    """Return the place that holds all of `paths` (none: `cwd`). Starts no process.
+    """Return the place that contains all of `paths` (none: `cwd`). Starts no process.
 
-    Raises UsageError for a missing path, a path in no or in another repository than the first one, or one
-    inside a git directory; SurroundingsError for a `.git` file that leads nowhere.
+    Raises UsageError for a path that does not exist, that is in no repository or in another one than the first path, or
+    that is inside a git directory; SurroundingsError for a `.git` file with an invalid target.
     """
     asked = [_existing(path, cwd) for path in paths] or [cwd.resolve()]
     folder = Path(os.path.commonpath([_folder(path) for path in asked]))
@@ -77,7 +77,7 @@ def _top(folder: Path) -> Path | None:
 
 
 def _check_repository(path: Path, top: Path, name: Path) -> None:
-    """Raise UsageError for a `path` of another repository than `top`, or of none; `name` is how it was given."""
+    """Raise UsageError if `path` is not in the repository `top`; the message calls the path `name`."""
     other = _top(_folder(path))
     if other != top:
         where = f" but in {other}" if other else ""
@@ -85,7 +85,7 @@ def _check_repository(path: Path, top: Path, name: Path) -> None:
 
 
 def _check_one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:
-    """Refuse paths of several projects, unless a project above them has the tests and configuration."""
+    """Raise UsageError for paths of several projects, unless a project above them has the tests and configuration."""
     roots = [root for root in dict.fromkeys(_root(_folder(path), top) for path in paths) if _is_project(root)]
     if len(roots) > 1 and not _is_project(_root(folder, top)):
         names = ", ".join(root.relative_to(top).as_posix() for root in roots)
@@ -97,7 +97,7 @@ def _is_project(folder: Path) -> bool:
 
 
 def _worktree_dir(top: Path) -> Path:
-    """Return the git directory of this very worktree (gitrepository-layout(5): a `.git` file says `gitdir: PATH`)."""
+    """Return the git directory of this worktree (gitrepository-layout(5): a `.git` file contains `gitdir: PATH`)."""
     pointer = top / ".git"
     if pointer.is_dir():
         return pointer.resolve()
@@ -111,7 +111,7 @@ def _worktree_dir(top: Path) -> Path:
 
 
 def _common(worktree_dir: Path) -> Path:
-    """Return the directory shared by all worktrees: named by `commondir` in a linked worktree's own directory."""
+    """Return the git directory shared by all worktrees; a linked worktree's own one contains a file that names it."""
     try:
         shared = (worktree_dir / "commondir").read_bytes().decode("utf-8", "surrogateescape").strip("\r\n")
     except OSError:
@@ -120,7 +120,7 @@ def _common(worktree_dir: Path) -> Path:
 
 
 def _root(folder: Path, top: Path | None) -> Path:
-    """Return the nearest project at or above `folder`, not above `top`; without one `top`, or `folder` itself."""
+    """Return the nearest project folder at or above `folder`, up to `top`; if there is none, `top` or else `folder`."""
     for place in (folder, *folder.parents):
         if _is_project(place) or place == top:
             return place
@@ -128,7 +128,7 @@ def _root(folder: Path, top: Path | None) -> Path:
 
 
 def _scope(paths: Iterable[Path], top: Path) -> tuple[str, ...]:
-    """Return `paths` relative to `top`, without repeats and without what another one holds already."""
+    """Return `paths` relative to `top`, without repetitions and without those inside another one."""
     names = dict.fromkeys(path.relative_to(top).as_posix() for path in paths)
     return tuple(name for name in names if not any(_holds(other, name) for other in names if other != name))
 

@@ -1,4 +1,4 @@
-"""Which paths a patch may not write, each with its reason."""
+"""Decide which paths a patch may not write, each with a reason."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xd
 
 
 class Globs(Protocol):
-    """The part of the configuration about protection (a `Config` has it)."""
+    """The configuration keys about protection; a `Config` has them."""
 
     @property
     def protect(self) -> tuple[str, ...]: ...
@@ -106,9 +106,9 @@ class Globs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """The rules on what may not be written. Made once per run by `Protection.of`; paths are repo-relative.
+    """The rules for files that may not be written; paths are repo-relative. Created once per run by `Protection.of`.
 
-    `plugins`: files that pytest loads as plug-ins of the project's own.
+    `plugins`: files of the project that pytest loads as plug-ins.
     """
 
     top: Path
@@ -138,7 +138,7 @@ class Protection:
         return f"{path} {why}" if why else None
 
     def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
-        """Return functions of the file at `path`, which holds `data`, that assert for tests, and constants they read.
+        """Return the functions in the file at `path` (content: `data`) that assert for tests, and constants they read.
 
         The rest of the file may be written; see assertion_helpers.py.
         """
@@ -156,9 +156,9 @@ class Protection:
         return any(fnmatchcase(parts[-1], pattern) for pattern in patterns) or self._in_testpaths("/".join(parts))
 
     def _inside(self, path: str) -> str:
-        """Return `path` relative to the project's root, so that a project kept in a folder tests/ is no test.
+        """Return `path` relative to the project's root, so that folders above the project do not make its files tests.
 
-        A root with the name of a test folder (`tests/pytest.ini`) is one, and stays part of the path.
+        If the root itself has the name of a test folder (a project in `tests/`), this name stays part of the path.
         """
         above, _, name = self.prefix.rpartition("/")
         return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
@@ -173,7 +173,10 @@ class Protection:
         return False
 
     def _in_testpaths(self, path: str) -> bool:
-        """Return whether `path` is in `testpaths`; only folders named like tests: `testpaths = src` means doctests."""
+        """Return whether `path` is in a folder of `testpaths` that is named like tests.
+
+        Others do not count: `testpaths = src` means doctests.
+        """
         for folder in map(_folded, self.settings.testpaths):
             looks = any(word in folder for word in ("test", "spec", "check"))
             if looks and (path.startswith(folder + "/") or fnmatchcase(path, folder + "/*")):
@@ -209,7 +212,7 @@ class Protection:
         return "is a test or test data" if self.is_test(path) else None
 
     def _read_only(self, path: str) -> str | None:
-        """Return why its own mode, or that of its folder, keeps us from replacing a file."""
+        """Return why the permissions of the file, or of its folder, do not allow replacing it; None if they do."""
         file = self.top / path
         if not file.is_file():
             return None
@@ -220,7 +223,7 @@ class Protection:
         return None
 
     def _shadow(self, path: str) -> str | None:
-        """Return why a *new* file would be imported instead of the test runner or the standard library."""
+        """Return why a *new* file would be imported instead of the test runner or the standard library, else None."""
         parts = PurePosixPath(_below(path, self.prefix).removeprefix("src/")).parts
         first = parts[0].removesuffix(".py")
         if not path.endswith(".py") or len(parts) > 2 or _exists(self.top / path, len(parts)):
@@ -231,7 +234,7 @@ class Protection:
 
 
 def protected_name(path: str) -> str | None:
-    """Return why `path` is protected by its name alone, whatever project it is in; None when it is not."""
+    """Return why `path` is protected by its name alone, in any project; None if it is not."""
     parts = _folded(path).split("/")
     if any(_like(part, METADATA) for part in parts):
         return "is metadata of an installed package"
@@ -273,7 +276,7 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def _folded(path: str) -> str:
-    """Return `path` as the most tolerant file system sees it: no case, no compatibility forms, no trailing dots."""
+    """Return `path` as on the most tolerant file system: ignoring case, compatibility forms and trailing dots."""
     text = unicodedata.normalize("NFKC", path).casefold()
     text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     return "/".join(part.rstrip(". ") or part for part in text.split("/"))

@@ -1,4 +1,4 @@
-"""Those of pytest's own settings that say which files are tests and where modules come from; read, never evaluated."""
+"""Those settings of pytest that determine which files are tests and where modules are imported from; no code is run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOML = (("pytest.toml", ("pytest",)), (".pytest.toml", ("pytest",)), ("pyproject
 class PytestSettings:
     """pytest's `testpaths` and `pythonpath` (relative to the project's root), `python_files` and `addopts`.
 
-    With pytest's defaults.
+    The defaults are those of pytest.
     """
 
     testpaths: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ def _table(path: Path) -> Mapping[str, object]:
 
 
 def _toml(path: Path) -> Mapping[str, object]:
-    """pytest 9 reads `[tool.pytest]` as well as `[tool.pytest.ini_options]`."""
+    """Return pytest's settings in a TOML file: `[tool.pytest]` (pytest 9) or `[tool.pytest.ini_options]`."""
     table: object = tomllib.loads(path.read_text("utf-8"))
     for key in dict(TOML)[path.name]:
         table = table.get(key, {}) if isinstance(table, dict) else {}
@@ -109,7 +109,7 @@ def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
 
 
 def _entry_points(root: Path) -> Iterator[str]:
-    """Yield the entries of `pytest11` in the project's metadata; setup.py is read, not run."""
+    """Yield the entry points `pytest11` in the project's metadata; setup.py is read, not executed."""
     table = _table_of(root / "pyproject.toml")
     for keys in (("project", "entry-points"), ("tool", "poetry", "plugins")):
         inner: object = table

@@ -1,4 +1,4 @@
-"""Publish as a commit on another branch, here or at a remote; nothing is checked out, the working tree stays."""
+"""Publish as a commit on another branch, here or at a remote; nothing is checked out, the working tree is unchanged."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Branch:
     name: str = "branch"
 
     def publish(self, outcome: Outcome) -> str:
-        """Create the branch.
+        """Create the branch and return a line for the report.
 
-        Raises PublishError when HEAD moved, or the branch exists with something else.
+        Raises PublishError if HEAD moved, or if the branch exists with another content.
         """
         repository, head = self.snapshot.repository, self.snapshot.head
         ref = f"refs/heads/{self.branch}"
@@ -49,7 +49,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """The new commit of the remote branch, and a line that says so."""
+    """The new commit of the remote branch, and a line about it for the report."""
 
     commit: str
     line: str
@@ -70,13 +70,13 @@ class Push:
     name: str = "push"
 
     def publish(self, outcome: Outcome) -> str:
-        """Push, and return a line that says so; see `land`."""
+        """Push and return a line for the report; see `land`."""
         return self.land(outcome).line
 
     def land(self, outcome: Outcome) -> Landed:
-        """Push.
+        """Push and return the new commit.
 
-        Raises PublishError when the remote branch is not at the commit that was proved on, or git refuses.
+        Raises PublishError if the remote branch is not at the commit on which the patch was proved, or if git refuses.
         """
         repository, head = self.snapshot.repository, self.snapshot.head
         if head.sha is None:
@@ -102,9 +102,9 @@ class Push:
         return Landed(commit, f"pushed {commit[:10]} to {self.branch}: {changed_lines(changes)}")
 
     def _is_pushed(self, ref: str, there: str, tree: str) -> bool:
-        """Return whether our branch holds this patch already.
+        """Return whether our remote branch already holds this patch.
 
-        Raises PublishError when its newest commit is not ours.
+        Raises PublishError if its newest commit was not made by coderefine.
         """
         repository = self.snapshot.repository
         repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, ref)

@@ -38,10 +38,10 @@ class Commit:
     name: str = "commit"
 
     def publish(self, outcome: Outcome) -> str:
-        """Commit.
+        """Commit and return a line for the report.
 
-        Raises PublishError when something changed meanwhile, a hook refused, or uncommitted work overlaps; then nothing
-        is changed.
+        Raises PublishError if something changed meanwhile, a hook refused, or uncommitted work overlaps the patch; then
+        nothing is changed.
         """
         repository, head = self.snapshot.repository, self.snapshot.head
         if operation := repository.under_way():
@@ -160,9 +160,10 @@ def _item(mode: str, blob: str) -> Item:
 
 
 def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> str | None:
-    """Return the commit that this run made on top of the old HEAD, if it did; a hook may have added commits on top.
+    """Return the commit that this run made on top of the old HEAD; None if it made none.
 
-    `made`: git has just reported success; then the parent decides alone, since only we hold the index.
+    Commits of hooks may be on top of it. `made`: git has just reported success; then the parent alone identifies the
+    commit, because we hold the lock of the index.
     """
     repository = journal.repository
     if repository.resolve("HEAD") in (None, plan.head):

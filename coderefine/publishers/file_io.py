@@ -19,9 +19,9 @@ UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
 
 
 def place_of(top: Path, path: str, *, remove: bool = False) -> str:
-    """Return `path` relative to `top` with links resolved; for a file to remove, only those of its folder.
+    """Return `path` relative to `top` with links resolved; for a file to remove, only the links of its folder.
 
-    Raises PublishError when that leads out of the repository, into a git directory, or to nothing.
+    Raises PublishError if that is outside the repository, in a git directory, or does not exist.
     """
     named = top / path
     real = named.parent.resolve() / named.name if remove else named.resolve()
@@ -37,7 +37,7 @@ def place_of(top: Path, path: str, *, remove: bool = False) -> str:
 
 
 def current(top: Path, path: str) -> bytes | None:
-    """Return what `path` holds now; None when absent.
+    """Return the present content of `path`; None if there is no file.
 
     Raises PublishError for a folder, a device, or without permission.
     """
@@ -53,7 +53,7 @@ def current(top: Path, path: str) -> bytes | None:
 
 
 def reread(top: Path, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
-    """Return `changes` with what the files hold now, since a hook may have reformatted them."""
+    """Return `changes` with the present content of the files, because a hook may have reformatted them."""
     return tuple(replace(change, after=current(top, change.path)) for change in changes)
 
 
@@ -88,9 +88,10 @@ def is_shared(path: Path) -> bool:
 
 
 def overwrite(path: Path, before: bytes, after: bytes) -> bool:
-    """Write `after` into the file that holds `before`; return False, and write nothing, where it holds something else.
+    """Write `after` into the file if its content is `before`; else write nothing and return False.
 
-    A process killed meanwhile leaves the beginning of `after` and the rest of `before`: see `is_torn`.
+    If the process is killed meanwhile, the file contains the beginning of `after` and the rest of `before`: see
+    `is_torn`.
     """
     handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     with os.fdopen(handle, "r+b", buffering=0) as file:
@@ -108,7 +109,10 @@ def overwrite(path: Path, before: bytes, after: bytes) -> bool:
 
 
 def is_torn(found: bytes | None, before: bytes | None, after: bytes | None) -> bool:
-    """Return whether `found` is half written: the state after a kill inside `overwrite`, in either direction."""
+    """Return whether `found` is part `before` and part `after`, as a kill inside `overwrite` leaves it.
+
+    The two may be swapped, because an interrupted `overwrite` may have been restoring the file.
+    """
     if found is None or before is None or after is None:
         return False
     return _is_mixture(found, before, after) or _is_mixture(found, after, before)
@@ -144,7 +148,7 @@ def remove(path: Path) -> None:
 
 
 def refused(path: str, error: OSError) -> PublishError:
-    """Turn an OSError on writing into a PublishError with one line."""
+    """Convert an OSError on writing to a PublishError with a message of one line."""
     reason = {
         "EFBIG": "the file would be too large",
         "ENOSPC": "the disk is full",
@@ -155,10 +159,11 @@ def refused(path: str, error: OSError) -> PublishError:
 
 
 def _attribute(original: Path, copy: Path) -> None:
-    """Copy extended attributes and access lists from the original. Raises OSError when the user's own cannot be kept.
+    """Copy extended attributes and access lists from the original.
 
-    What the system manages (labels, capabilities) is copied where that is permitted. An access list that the folder
-    gives every new file is removed where the original has none.
+    Raises OSError if those set by the user cannot be kept. Attributes that the system manages (labels, capabilities)
+    are copied if that is permitted. An access list that the folder gives to every new file is removed if the original
+    has none.
     """
     if not hasattr(os, "listxattr"):
         return

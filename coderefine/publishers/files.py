@@ -26,9 +26,9 @@ class Files:
     name: str = "files"
 
     def publish(self, outcome: Outcome) -> str:
-        """Write the patch.
+        """Write the patch and return a line for the report.
 
-        Raises PublishError when the tree or HEAD changed, or a file cannot be written; then nothing is.
+        Raises PublishError if the tree or HEAD changed, or if a file cannot be written; then nothing is written.
         """
         changes = self.snapshot.changes(outcome.best.patch)
         plan = Publication("files", str(self.snapshot.top), changes, self.snapshot.head.sha, self.snapshot.head.ref)
@@ -59,9 +59,10 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class PatchFile:
-    """`--patch FILE`: write one mail, and nothing else.
+    """`--patch FILE`: write one mail to a file, and change nothing else.
 
-    `git am` applies it to HEAD where HEAD was proved, else `git apply` to the working tree with its uncommitted work.
+    If the patch was proved on HEAD, `git am` applies it there; otherwise `git apply` applies it to the working tree
+    with its uncommitted work.
     """
 
     snapshot: Snapshot
@@ -70,9 +71,9 @@ class PatchFile:
     name: str = "patch"
 
     def publish(self, outcome: Outcome) -> str:
-        """Write the mail.
+        """Write the mail and return a line for the report.
 
-        Raises PublishError when `target` cannot be written.
+        Raises PublishError if `target` cannot be written.
         """
         changes = self.snapshot.changes(outcome.best.patch)
         uncommitted = self.snapshot.uncommitted()

@@ -1,4 +1,4 @@
-"""What a publication says: the commit message with the evidence as trailers, its author, and the lines it changes."""
+"""Texts about a publication: the commit message with the evidence as trailers, its author, and the changed lines."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
 
 
 def _taken(outcome: Outcome) -> list[Attempt]:
-    """Return the accepted attempts that the best one is built on, and itself."""
+    """Return the accepted attempts on which the best one is based, and the best one."""
     return [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
 
 
@@ -89,7 +89,7 @@ def _one_line(attempt: Attempt) -> str:
 
 
 def _summary(outcome: Outcome) -> str:
-    """Return the summary of the only step, or what all steps achieved and where."""
+    """Return the summary of the only step; for several steps, what they repair together and where."""
     if len(_taken(outcome)) < 2 and (summary := _one_line(outcome.best)):
         return summary
     before, left = (

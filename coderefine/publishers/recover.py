@@ -13,9 +13,9 @@ from coderefine.publishers.user_index import UserIndex
 
 
 def recover(repository: Repository, *, patience: float = transaction.ORPHANS) -> str | None:
-    """Repair what a killed run left half written; return a line that says so, or None.
+    """Complete or undo a publication that a killed run left incomplete; return a line about it, or None.
 
-    Usually costs one stat. Raises PublishError when another process is still writing after `patience` seconds.
+    Usually this costs one stat call. Raises PublishError if another process is still writing after `patience` seconds.
     """
     path = transaction.marker(repository)
     try:
@@ -64,7 +64,7 @@ def _repair(journal: Journal) -> str | None:
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
-    """Return the plan when enough of it was carried out to finish it; None when it has to be taken back."""
+    """Return the plan if it was carried out far enough to complete it; None if it must be undone."""
     if plan.how == "commit":
         commit = our_commit(journal, plan)
         return replace(plan, commit=commit) if commit else None

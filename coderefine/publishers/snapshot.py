@@ -1,4 +1,4 @@
-"""What the tree was when the run began, to compare with before writing, and the patch applied to that state."""
+"""The state of the tree when the run began: it is compared before writing, and the patch is applied to it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ GITLINK = 0o160000
 
 @dataclass(frozen=True, slots=True)
 class PatchedHead:
-    """HEAD plus the patch, by path, as git stores it.
+    """The entries (mode and blob) of the patched paths, as git stores them, in four versions.
 
-    `head`: of HEAD. `base`: of the edited original. `theirs`: patched. `result`: HEAD plus the patch. `tree` is HEAD's
-    tree with `result` in it.
+    `head`: in HEAD. `base`: the content to which the patch was made. `theirs`: that content patched. `result`: HEAD
+    plus the patch. `tree`: HEAD's tree with `result` in it.
     """
 
     head: Mapping[str, Item]
@@ -36,11 +36,11 @@ class PatchedHead:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The tree at the start.
+    """The tree when the run began.
 
-    `originals`: content of (at least) every patched path in the working tree; None was absent. `under`: where the tree
-    that was checked differs from the working tree (None: no file). With `under` as git.changes.hidden returns it for
-    HEAD, the patch was proved on HEAD; only then may it become a commit.
+    `originals`: content of (at least) every patched path in the working tree; None: no file. `under`: files whose
+    content in the tree that was checked differs from the working tree (None: no file). If `under` is what
+    git.changes.hidden returns for HEAD, the patch was proved on HEAD; only then may it become a commit.
     """
 
     journal: Journal
@@ -57,11 +57,11 @@ class Snapshot:
         return self.journal.repository.top
 
     def judged(self, path: str) -> bytes | None:
-        """Return what `path` held in the tree that was checked."""
+        """Return the content of `path` in the tree that was checked."""
         return self.under[path] if path in self.under else self.originals[path]
 
     def changes(self, patch: Patch) -> tuple[FileChange, ...]:
-        """Return what `patch` changes in the tree that was checked, with links resolved and no-ops left out.
+        """Return the file changes of `patch` to the tree that was checked, with links resolved and without no-ops.
 
         Raises PublishError.
         """
@@ -78,9 +78,9 @@ class Snapshot:
         return tuple(found)
 
     def merged_changes(self, changes: Iterable[FileChange]) -> tuple[FileChange, ...]:
-        """Return what `changes` do to the working tree: uncommitted work stays and the patch is merged into it.
+        """Return `changes` for the working tree: the patch is merged with the uncommitted work.
 
-        Raises PublishError where the two overlap.
+        Raises PublishError if the two overlap.
         """
         found = []
         for change in changes:
@@ -102,8 +102,8 @@ class Snapshot:
     def patched_head(self, changes: Sequence[FileChange]) -> PatchedHead:
         """Return HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
-        Raises PublishError when that is not the tree that was proved, because a file was edited during the run; when a
-        patched file has uncommitted work that overlaps the patch; or when it is in a submodule.
+        Raises PublishError if a file was edited during the run, so that this is not the tree that was proved; if
+        uncommitted work in a patched file overlaps the patch; or if the file is in a submodule.
         """
         if edited := self.uncommitted():
             raise PublishError(
@@ -126,7 +126,7 @@ class Snapshot:
             return PatchedHead(ours, base, theirs, result, made.write())
 
     def uncommitted(self) -> tuple[str, ...]:
-        """Name the files in which the tree that was checked differs from HEAD."""
+        """Return the files in which the tree that was checked differs from HEAD."""
         return tuple(path for path in hidden(self.top, self.head.sha or EMPTY_TREE) if path not in self.under)
 
     def is_on_head(self, commit: str, tree: str) -> bool:

@@ -57,10 +57,10 @@ def publish(
     *,
     undoing: Publication | None = None,
 ) -> Publication:
-    """Carry out `plan`, all of it or nothing, then `act`, which may change the plan; return what was published.
+    """Carry out `plan` completely or not at all, then `act`, which may change the plan; return what was published.
 
-    `check` raises PublishError when the tree is not what the plan was made for. Any failure, an interrupt included,
-    takes everything back. `undoing` is the publication that this plan takes back.
+    `check` raises PublishError if the tree is not the one for which the plan was made. After any failure, an interrupt
+    included, everything is restored. `undoing`: the publication that this plan undoes.
     """
     top = journal.repository.top
     # A temporary name beside each file: with `.new` for the new content, with `.old` for the old file.
@@ -97,10 +97,10 @@ def publish(
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """Delay interrupts to the end of the block. Use it only for work of milliseconds.
+    """Delay interrupts until the end of the block, which should last only milliseconds.
 
-    Handlers are exchanged instead of blocking signals, because Python runs a handler in the main thread, whichever
-    thread got the signal. For the same reason nothing needs to be done in another thread.
+    Handlers are replaced instead of blocking signals, because Python runs a handler in the main thread, whichever
+    thread received the signal. For the same reason nothing is done in other threads.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -164,9 +164,9 @@ def pending(journal: Journal) -> Iterator[int]:
 
 
 def claim(handle: int, patience: float = ORPHANS) -> None:
-    """Lock the open marker, waiting `patience` seconds.
+    """Lock the open marker, waiting up to `patience` seconds.
 
-    Raises PublishError when another process is still writing then.
+    Raises PublishError if another process is still writing then.
     """
     until = time.monotonic() + patience
     while not flock(handle):
@@ -188,9 +188,10 @@ def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *,
 
 
 def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:
-    """Restore the old content of every file that holds what we wrote; return the names of the others, which stay.
+    """Restore the old content of every file that contains what we wrote.
 
-    With `keep`, the others are passed to it and restored, too.
+    Return the names of the other files. They are left as they are, unless `keep` is given: then their content is passed
+    to `keep`, and they are restored too.
     """
     left: list[str] = []
     for number, change in enumerate(plan.changes):
@@ -208,7 +209,7 @@ def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None 
 
 
 def clean(top: Path, plan: Publication) -> None:
-    """Remove our temporary files and links, and folders that we made and that are empty."""
+    """Remove our temporary files and links, and those folders that we created and that are empty."""
     for temp in plan.temps:
         file_io.remove(top / f"{temp}.new")
         file_io.remove(top / f"{temp}.old")
@@ -229,7 +230,7 @@ def _write(top: Path, plan: Publication) -> None:
 
 
 def _prepare(top: Path, temp: str, change: FileChange) -> None:
-    """Write the new content beside the file."""
+    """Write the new content to a temporary file in the same folder."""
     place = top / change.path
     if change.before is not None and not os.access(place, os.W_OK):
         raise PermissionError(13, "Permission denied")
@@ -261,9 +262,9 @@ def _replace(top: Path, temp: str, change: FileChange) -> None:
 
 
 def _overwrite(place: Path, change: FileChange) -> bool:
-    """Write a file with several names (hard links) in place, so that all get the new content; return whether it is one.
+    """Write a file with several names (hard links) in place, so that all names get the new content.
 
-    The journal has the old content.
+    Return whether the file is one. The old content is in the journal.
     """
     if change.before is None or change.after is None or not file_io.is_shared(place):
         return False
@@ -273,7 +274,7 @@ def _overwrite(place: Path, change: FileChange) -> bool:
 
 
 def _create(ready: Path, place: Path) -> None:
-    """Create a new file, but never over one that appeared meanwhile (where the file system has links)."""
+    """Create a new file, without overwriting one that appeared meanwhile (if the file system has hard links)."""
     if _link(ready, place):
         ready.unlink()
     elif place.exists():
@@ -283,7 +284,7 @@ def _create(ready: Path, place: Path) -> None:
 
 
 def _link(place: Path, name: Path) -> bool:
-    """Make a hard link, so that restoring the file needs no disk space. Return False where that is not possible."""
+    """Make a hard link, so that restoring the file needs no disk space. Return False if that is not possible."""
     try:
         os.link(place, name, follow_symlinks=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""`coderefine undo`: take back what a run wrote, as long as it is unchanged since."""
+"""`coderefine undo`: restore what a run wrote, provided that it is unchanged since."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from coderefine.publishers.user_index import UserIndex, shown
 
 
 def undo(journal: Journal) -> str:
-    """Take back the run's publication; return one line that says so.
+    """Undo the run's publication; return a line about it.
 
-    Raises PublishError when there is none, or a file, branch or HEAD is not as the run left it; then nothing is
+    Raises PublishError if there is none, or if a file, branch or HEAD is not as the run left it; then nothing is
     changed.
     """
     done = journal.publication()

@@ -1,4 +1,4 @@
-"""Change a few entries of the user's index while its lock is held."""
+"""Change a few entries of the user's git index while holding its lock."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from coderefine.publishers.snapshot import Item
 
 @dataclass(frozen=True, slots=True)
 class UserIndex:
-    """The user's index.
-
-    `seen` is its SHA-256 when it was first read.
-    """
+    """The user's index. `seen`: its SHA-256 when it was first read."""
 
     repository: Repository
     seen: str = ""
@@ -39,7 +36,7 @@ class UserIndex:
 
     @property
     def ready(self) -> Path:
-        """Return where the next index is written before it becomes the lock."""
+        """Return where the next index is written before it is renamed to index.lock."""
         return self.repository.git_dir / "coderefine" / "index"
 
     def entries(self, paths: Mapping[str, object]) -> dict[str, Item]:
@@ -85,7 +82,7 @@ class UserIndex:
             raise PublishError("the index was changed by another git command this very moment: run again")
 
     def own(self, tree: str) -> Path:
-        """Write an index of `tree` for `git commit`, where `recover` finds it."""
+        """Write an index of `tree` for `git commit`, at a path where `recover` finds it."""
         self._drop_own()
         storage.make_folder(self._own.parent)
         copy_index(self.path, self._own)  # for what it knows of the files' times
@@ -93,7 +90,7 @@ class UserIndex:
         return self._own
 
     def own_tree(self) -> str | None:
-        """Return the tree of the index that `git commit` was given, with what hooks staged; None when there is none."""
+        """Return the tree of the index that `git commit` used, with what hooks staged; None if there is none."""
         if not self._own.exists():
             return None
         result = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})
@@ -114,8 +111,8 @@ class UserIndex:
     def commit(self) -> None:
         """Rename the lock to the index.
 
-        What `git commit` was given stays until `tidy`: `recover` knows the commit by it as long as nothing says that
-        it was published.
+        The index that `git commit` used stays until `tidy`: `recover` recognises the commit by it as long as the
+        journal does not say that it was published.
         """
         try:
             self.lock.replace(self.path)
@@ -131,7 +128,7 @@ class UserIndex:
         self.tidy()
 
     def is_ready(self, sha256: str | None) -> bool:
-        """Return whether the index with this content is prepared and not yet the lock."""
+        """Return whether an index with this SHA-256 is prepared, but not yet renamed to index.lock."""
         return bool(sha256) and digest(self.ready) == sha256
 
     def holds(self, sha256: str | None) -> bool:
@@ -155,7 +152,7 @@ def digest(path: Path) -> str:
 
 
 def shown(item: Item) -> str | None:
-    """Return (mode, blob) as the journal keeps it."""
+    """Return mode and blob as text, as the journal stores them; None for no entry."""
     return f"{item[0]:o} {item[1]}" if item else None
 
 

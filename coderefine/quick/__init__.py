@@ -1,5 +1,5 @@
-"""The fast path of the hook (20 ms): decides "clean" if that is certain, and leaves other cases to the full engine.
+"""The fast path of the hook (20 ms): report "clean" if that is certain, else let the full engine decide.
 
-Nothing here imports what is slow to import (re, enum, dataclasses, pathlib, subprocess, click): a clean commit would
-pay for it each time. What cannot be decided cheaply is not decided here.
+Nothing here imports slow modules (re, enum, dataclasses, pathlib, subprocess, click), because every clean commit would
+take that time.
 """

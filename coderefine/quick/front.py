@@ -106,7 +106,10 @@ def _begun(project: QuickProject, python: list[str], running: list[Child]) -> li
 
 
 def _same(project: QuickProject, tests: list[str], python: list[str], staged: list[str]) -> set[str]:
-    """Return those of `tests` that the coverage map excludes; none if other files are staged, which they may read."""
+    """Return those of `tests` that the coverage map excludes; none if files other than Python are staged.
+
+    Tests may read such files.
+    """
     if not tests or not set(staged) <= set(python):
         return set()
     from coderefine.quick import reach
@@ -148,8 +151,8 @@ def _python(names: list[str]) -> list[str]:
 def _tests(project: QuickProject, python: list[str]) -> list[str]:
     """Return the test files that can be affected, according to the import graph stored by the last run.
 
-    Imports are read again only where they matter: not for the checked files themselves, whose importers do not depend
-    on their own imports, and not for files that no test reached.
+    A file's imports are read again only if they matter: not for the checked files themselves, whose importers do not
+    depend on their own imports, and not for files that no test reached.
     """
     kept = ticket.kept_in(project.folder, ticket.GRAPH)
     marks = graph.walk(project.top)

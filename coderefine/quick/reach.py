@@ -1,9 +1,10 @@
 """The coverage map: the functions that each test file executed in its last complete run, with their digests.
 
-A test file is certainly unaffected if itself, every conftest.py, and of each file that it imported or executed the
-module level and the executed functions are unchanged. This is checked only for test files that can be affected
-according to the import graph; files that are not in the map run. Tests that read files or start programs are not in
-the map, and neither are files that may carry state from one test to the next (caches, global variables).
+A test file is certainly unaffected if nothing of the following changed: the file itself, every conftest.py above it,
+and, in each file that it imported or executed, the module level and the executed functions. This is checked only for
+test files that can be affected according to the import graph; files that are not in the map run. Tests that read files
+or start programs are not in the map, and neither are files that may carry state from one test to the next (caches,
+global variables).
 """
 
 from __future__ import annotations
@@ -118,7 +119,10 @@ def _together(found: Iterable[Mapping[str, Iterable[int]]]) -> dict[str, set[int
 
 
 def _run(parts: FunctionDigests, text: str, imported: Iterable[int], ran: Iterable[int]) -> tuple[list[int], str]:
-    """The functions run and their digest; nothing where the whole file counts because that is safer."""
+    """Return the executed functions and their digest.
+
+    Return an empty result if the whole file must be compared, which is the safe choice.
+    """
     if -1 in parts.run(ran) or any(word in text for word in CARRIED):
         return [], ""
     run = [number for number in parts.run([*imported, *ran]) if number >= 0]
@@ -148,9 +152,10 @@ def same(  # noqa: PLR0917
     marks: Mapping[str, Mark],
     texts: Mapping[str, str] | None = None,
 ) -> set[str]:
-    """Those of `tests` that surely run as they did, though `python` has changed. `marks`: of all files, as they are.
+    """Return those of `tests` that certainly run as before, although the files `python` have changed.
 
-    `texts`: what files hold in place of what is on the disk; their marks are of no file.
+    `marks`: of all files, as they are now. `texts`: contents to use in place of those on the disk; `marks` do not apply
+    to these.
     """
     tests = list(tests)
     known = _kept(folder, top) if tests else {}

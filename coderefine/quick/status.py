@@ -1,4 +1,4 @@
-"""The state of index and tree from one `git status`."""
+"""The state of index and working tree, from one `git status`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ SETTINGS = frozenset(os.fsencode(name) for name in NAMES)
 
 
 def asked() -> Child:
-    """git, looking. Raises OSError."""
+    """Start `git status`. Raises OSError."""
     return Child(ARGV, reading_env())
 
 
 def staged(said: bytes) -> list[str] | None:
-    """Files added, changed or deleted in the index; None when the tree differs from it, or there is something unusual.
+    """Return the staged files: added, changed or deleted ones; None if index and working tree differ.
 
-    Untracked code differs too, and so does what configures the tools: they would find what the commit will not have.
+    Untracked code and untracked configuration of the tools count as a difference, because the tools would use them, but
+    the commit does not contain them. Unusual entries count as a difference too.
     """
     found: list[str] = []
     for line in said.split(b"\0"):
@@ -38,12 +39,12 @@ def staged(said: bytes) -> list[str] | None:
 
 
 def strangers(said: bytes) -> bool:
-    """Whether there are untracked files: data that tests would find in the tree, and the commit will not have."""
+    """Return whether there are untracked files, which tests would find in the tree although the commit lacks them."""
     return any(line.startswith(b"? ") for line in said.split(b"\0"))
 
 
 def _changed(line: bytes) -> list[str] | None:
-    """The file of a line of git's about a change, as a list: empty for a link. None: as above."""
+    """Return the file in a line about a change, as a list (empty for a link); None for an unusual entry."""
     fields = line.split(b" ", 8)
     if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":
         return None
@@ -54,7 +55,7 @@ def _changed(line: bytes) -> list[str] | None:
 
 
 def place(cwd: str) -> tuple[str, str] | None:
-    """Working tree and git directory, when `cwd` is the top of a tree: there git and pre-commit start hooks."""
+    """Return working tree and git directory if `cwd` is the top of a tree, where git and pre-commit start hooks."""
     pointer = f"{cwd}/.git"
     if os.path.isdir(pointer):  # noqa: PTH112
         return cwd, pointer

@@ -1,4 +1,4 @@
-"""What the last whole run found out about a project, and whether that still holds."""
+"""The ticket: what the last full run found out about a project; it says whether this still applies."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
 
 
 class Ticket:
-    """`ruff`: the argv in front of the paths, empty without that gate. `python`: empty when no tests are to run;
-    then `why` says so. `keys`: the variable that holds a key. `bytecode`: whether git ignores __pycache__.
+    """The results of the last full run that the fast path uses.
+
+    `ruff`: the command without paths, empty without that gate. `python`: the command that runs tests, empty if none are
+    to run; `why` is the reason. `keys`: the name of the variable with the model's key. `bytecode`: whether git ignores
+    __pycache__.
     """
 
     __slots__ = ("bytecode", "complexity", "floor", "keys", "python", "radon", "ruff", "why")
@@ -49,13 +52,16 @@ class Ticket:
 
 
 def write(folder: str, top: str, ticket: Ticket) -> None:
-    """Keep `ticket` in the git directory `folder` for the next hook in `top`. Never raises: it is only a cache."""
+    """Store `ticket` in the git directory `folder` for the next hook in `top`.
+
+    Never raises, because it is only a cache.
+    """
     programs = [argv[0] for argv in (ticket.ruff, ticket.python) if argv]
     keep(folder, TICKET, [_identity(), marks(top, programs), programs, ticket.fields])
 
 
 def read(folder: str, top: str) -> Ticket | None:
-    """The ticket of the last run, when everything is still as it was then."""
+    """Return the ticket of the last run if nothing that it depends on has changed; else None."""
     kept = kept_in(folder, TICKET)
     if not isinstance(kept, list) or len(kept) != 4 or kept[0] != _identity() or kept[1] != marks(top, kept[2]):
         return None
@@ -80,7 +86,7 @@ def _mark(path: str) -> object:
 
 
 def keep(folder: str, name: str, what: object) -> None:
-    """Put `what` (marshal's types) aside, whole or not at all; without a word where that is not possible."""
+    """Store `what` (types that marshal supports) completely or not at all; ignore errors."""
     home = f"{folder}/{FOLDER}"
     aside = f"{home}/{name}.{os.getpid()}"
     try:
@@ -93,7 +99,7 @@ def keep(folder: str, name: str, what: object) -> None:
 
 
 def kept_in(folder: str, name: str) -> object:
-    """What was kept; None when there is nothing, or nothing readable."""
+    """Return what `keep` stored under `name`; None if there is nothing, or nothing readable."""
     try:
         with open(f"{folder}/{FOLDER}/{name}", "rb") as file:  # noqa: PTH123
             return marshal.load(file)

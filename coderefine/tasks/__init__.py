@@ -1,7 +1,7 @@
-"""What "done" means: the built-in tasks, TOML files, and tasks of other packages.
+"""Tasks: the built-in ones, TOML files, and tasks of other packages.
 
-A task of one's own is a TOML file (see `toml_file`), or a `coderefine.core.Task`, or a function that makes one of a
-`Place`, named under the entry point group `coderefine.tasks`:
+A custom task is a TOML file (see `toml_file`), or a `coderefine.core.Task`, or a function from a `Place` to a Task,
+registered in the entry point group `coderefine.tasks`:
 
     [project.entry-points."coderefine.tasks"]
     haiku = "haiku_task:TASK"
@@ -25,9 +25,9 @@ GROUP = "coderefine.tasks"
 
 
 def find(name: str, place: Place) -> Task:
-    """The task `name`: a TOML file (from the project's root), a built-in one, or another package's.
+    """Return the task `name`: a TOML file (relative to the project's root), a built-in one, or another package's.
 
-    Raises ConfigError for one that does not exist or is no task.
+    Raises ConfigError if it does not exist or is no task.
     """
     if name.endswith(".toml"):
         from coderefine.tasks.toml_file import read

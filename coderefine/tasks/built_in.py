@@ -1,4 +1,4 @@
-"""The built-in tasks; each function makes one for a project, and imports its critics only then."""
+"""The built-in tasks; each function creates one for a project, and imports the needed critics."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PYRIGHTS = ("basedpyright", "pyright")
 
 
 def fix(_place: Place) -> Task:
-    """Make the gates of the configuration green."""
+    """Make the configured gates pass."""
     return FIX
 
 
 def readability(_place: Place) -> Task:
-    """Make code easier to read, with its behaviour kept by the tests: complexity, lint, names, comments, size."""
+    """Make code easier to read, with unchanged behaviour: complexity, lint, names, comments, size."""
     from coderefine.critics.reading import Reading
 
     return Task(
@@ -43,7 +43,7 @@ def readability(_place: Place) -> Task:
 
 
 def performance(_place: Place) -> Task:
-    """Make code faster, by measurement, with its behaviour kept by the tests."""
+    """Make code measurably faster, with unchanged behaviour."""
     from coderefine.critics.speed import Speed
 
     return Task(
@@ -60,7 +60,7 @@ def performance(_place: Place) -> Task:
 
 
 def docs(_place: Place) -> Task:
-    """Write docstrings where they are missing or wrong; the code itself stays as it is."""
+    """Write docstrings that are missing or wrong; the code itself stays unchanged."""
     from coderefine.critics.docs import Docs
 
     return Task(
@@ -76,7 +76,7 @@ def docs(_place: Place) -> Task:
 
 
 def _changes_code(path: str, before: bytes | None, after: bytes | None) -> str:
-    """Why a change is not documentation; "" when it is."""
+    """Return why a change is not only documentation; "" if it is."""
     if not path.endswith(".py"):
         return ""
     same = before is not None and after is not None and _code(before) == _code(after)
@@ -92,7 +92,7 @@ def _code(data: bytes) -> str:
 
 
 def types(place: Place) -> Task:
-    """Clear the findings of a type checker: pyright or basedpyright where the project is set up for it, else mypy.
+    """Repair the findings of a type checker: pyright or basedpyright if the project has settings for it, else mypy.
 
     The project's own settings of the checker are used; without any, mypy checks the whole project.
     """
@@ -111,7 +111,7 @@ def types(place: Place) -> Task:
 
 
 def _settings(place: Place) -> tuple[dict[str, object], frozenset[str]]:
-    """mypy's settings as far as they are known, and the checkers that the project has settings for."""
+    """Return mypy's settings in pyproject.toml, and the type checkers for which the project has settings."""
     named = {"pyright"} if (place.root / "pyrightconfig.json").is_file() else set()
     tables: dict[str, object] = {}
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):

@@ -4,9 +4,9 @@ name = "headline"
 role = "You write headlines."
 goal = "One headline for story.txt, in headline.txt."
 rules = ["At most 60 characters."]
-given = ["story.txt"]          # shown, never written
-files = ["*.txt"]              # artefacts that are no Python: shown and reviewed
-wanted = ["headline.txt"]      # where the work goes
+given = ["story.txt"]          # shown to the model, never written
+files = ["*.txt"]              # files other than Python: shown and reviewed
+wanted = ["headline.txt"]      # the files to write
 enough = 4.5                   # of 5 in the review
 gates = []
 criteria = { catchy = "Makes one want to read on." }
@@ -32,7 +32,7 @@ KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 
 def read(path: Path) -> Task:
-    """Read the task in the file at `path`. Raises ConfigError for what is no task."""
+    """Read the task in the file at `path`. Raises ConfigError if it is invalid."""
     if not path.is_file():
         raise ConfigError(f"there is no task {path}")
     table = toml(path)
@@ -40,7 +40,10 @@ def read(path: Path) -> Task:
 
 
 def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
-    """The task that `table` describes; `name` is its name unless it gives one. Raises ConfigError, naming `where`."""
+    """Return the task described by `table`, which may contain a name other than `name`.
+
+    Raises ConfigError, with `where`.
+    """
     own = {key: _checked(key, value, where) for key, value in table.items() if key in KEYS}
     settings = {key: value for key, value in table.items() if key not in KEYS}
     typed(settings, f"{where}: a task", KEYS)
@@ -49,7 +52,7 @@ def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
 
 
 def _checked(key: str, value: object, where: str) -> object:
-    """`value` as a Task has it. Raises ConfigError for another type; a bool does not count as a number."""
+    """Return `value` converted for a field of Task. Raises ConfigError for another type; bools are not numbers."""
     types, called = KEYS[key]
     if type(value) not in types or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
         raise ConfigError(f"{where}: {key} must be {called}, not {value!r}")

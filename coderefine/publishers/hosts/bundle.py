@@ -1,6 +1,6 @@
-"""The bundle: what the run that executes the pull request's code passes to the run that posts, as a file.
+"""The bundle: a file with which the run that executes the pull request's code passes its results to the run that posts.
 
-Reading trusts nothing: code of the pull request ran in the job that wrote the file.
+Its content is not trusted, because code of the pull request ran in the job that wrote the file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Object = dict[str, object]
 class Suggestion:
     """A suggestion: lines `first`..`last` of `path` at the head are `old` and should be `new` (without line ends).
 
-    `rules` are what it clears (`pytest/failed`, `ruff/F401`), `why` says so for a reader.
+    `rules`: the findings that it repairs (`pytest/failed`, `ruff/F401`); `why`: a text about them for the reader.
     """
 
     path: str
@@ -55,7 +55,7 @@ class Suggestion:
 
     @property
     def fingerprint(self) -> str:
-        """Return an identity that stays the same when a push only moves the lines: no line numbers, blanks squeezed."""
+        """Return an identity without line numbers and with reduced white space, so that moving lines keeps it equal."""
         parts = (self.path, " ".join(sorted(set(self.rules))), _squeezed(self.old), _squeezed(self.new))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -75,8 +75,8 @@ class Note:
 class Bundle:
     """Everything to post.
 
-    `head` is the commit that it was proved on. `patch` is the whole patch as a unified diff, "" for none. `behaviour`:
-    it repairs more than style. `evidence` and `summary` are one line each.
+    `head`: the commit on which the patch was proved. `patch`: the whole patch as a unified diff, "" for none.
+    `behaviour`: it repairs more than style. `evidence` and `summary`: one line each.
     """
 
     head: str
@@ -89,7 +89,7 @@ class Bundle:
     notes: tuple[Note, ...] = ()
 
     def speaks(self, *, style: bool) -> bool:
-        """Return whether there is something to post: a patch, and one of behaviour unless `style` is wanted, too."""
+        """Return whether there is something to post: a patch, which repairs more than style unless `style` is set."""
         return bool(self.patch) and (self.behaviour or style)
 
     def offered(self, *, style: bool) -> tuple[Suggestion, ...]:
@@ -145,7 +145,7 @@ def load(data: bytes) -> Bundle:
 
 
 def _bytes(path: Path) -> bytes:
-    """Return the content of a regular file: follow no link, wait for no pipe, read no more than allowed."""
+    """Return the content of a regular file, at most the allowed size; follow no link and open no pipe."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
@@ -241,7 +241,10 @@ def _span(body: Object) -> tuple[int, int]:
 
 
 def _patch(body: Object) -> str:
-    """Return the whole patch, which must be a diff and nothing else, of files that coderefine may change."""
+    """Return the whole patch.
+
+    Raises PublishError if it is more than a diff, or of files that coderefine may not change.
+    """
     found = _text(body, "patch", LONGEST_PATCH)
     try:
         for path in paths_of(found) if found else ():
@@ -252,7 +255,7 @@ def _patch(body: Object) -> str:
 
 
 def checked_file(folder: Path, patch: str) -> str:
-    """Return the SHA-256 of the patch file in `folder` when `git apply` would read exactly `patch` from it, else "".
+    """Return the SHA-256 of the patch file in `folder` if `git apply` would read exactly `patch` from it, else "".
 
     The file is a mail (git/patch_format.py): headers, a message, a diffstat, then the diff. Nothing before the diff may
     look like the beginning of another one, and nothing may follow it.

@@ -1,6 +1,6 @@
-"""Texts to post.
+"""The texts to post.
 
-Everything that comes from a repository is in code spans and fences, so that no mention, link or HTML in it has an
+Everything that comes from a repository is in code spans and fences, so that mentions, links and HTML in it have no
 effect.
 """
 
@@ -21,9 +21,9 @@ SHOWN = 50_000
 
 
 def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) -> str:
-    """Return an inline comment: why, the suggestion, the mark.
+    """Return an inline comment: the reason, the suggestion, and a hidden mark.
 
-    `offset` is GitLab's `:-0+2`; `distrust` as in `summary`.
+    `offset`: the lines that a suggestion on GitLab replaces (`:-0+2`). `distrust`: see `summary`.
     """
     fence = _fence("\n".join(suggestion.new))
     body = "".join(f"{line}\n" for line in suggestion.new)
@@ -33,15 +33,16 @@ def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) 
 
 
 def mark(suggestion: Suggestion) -> str:
-    """Return the hidden comment by which a suggestion is found again."""
+    """Return the hidden comment by which a posted suggestion is recognised."""
     return f"<!-- coderefine:{suggestion.fingerprint} -->"
 
 
 def summary(bundle: Bundle, checkout: str, *, inline: int = 0, fetch: str = "", distrust: bool = False) -> str:
-    """Return the summary comment: what the patch does, on what evidence, and one command that applies all of it.
+    """Return the summary comment: what the patch does, the evidence, and a command that applies it.
 
-    `checkout`: the command that checks the pull request out. `inline`: number of suggestions on it. `fetch`: a command
-    that gets the patch where it is too long to show. `distrust`: only the pull request's own run reports the evidence.
+    `checkout`: the command that checks out the pull request. `inline`: number of suggestions on it. `fetch`: a command
+    that downloads the patch if it is too long to show. `distrust`: the evidence was reported only by the pull request's
+    own run.
     """
     lines = [f"### coderefine proved a patch for `{bundle.head[:10]}`", "", f"- {span(bundle.summary)}"]
     lines.append(f"- evidence: {span(bundle.evidence)}")
@@ -69,7 +70,7 @@ def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
 
 
 def _source(bundle: Bundle, *, distrust: bool) -> tuple[str, str]:
-    """Return the commit with a mark whether its evidence is trusted, and the patch's digest."""
+    """Return hidden marks: the commit, with whether its evidence is trusted; and the patch's digest."""
     return f"{bundle.head}{'?' * distrust}", hashlib.sha256(bundle.patch.encode()).hexdigest()[:16]
 
 

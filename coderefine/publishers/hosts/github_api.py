@@ -1,4 +1,4 @@
-"""GitHub's REST and GraphQL over PyGithub's transport, with errors sorted by what can be done about them."""
+"""GitHub's REST and GraphQL interfaces through PyGithub, with one error class for each way to react."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Api:
     def ask(self, verb: str, path: str, body: object = None) -> Any:
         """Send a request and return the answer's JSON.
 
-        Raises one of the errors above, or PublishError.
+        Raises the errors of hosts/host.py, or PublishError.
         """
         return self._ask(verb, path, body)[1]
 
     def pages(self, path: str, key: str = "") -> Iterator[Any]:
-        """Yield every entry of a list, page by page; `key` names the list where the answer wraps it."""
+        """Yield every entry of a list, page by page; `key` names the list if the answer contains it in an object."""
         link: str | None = f"{path}{'&' if '?' in path else '?'}per_page=100"
         for _ in range(PAGES):
             headers, found = self._ask("GET", link, None)

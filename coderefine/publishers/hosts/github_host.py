@@ -90,9 +90,9 @@ class GitHub(Host):
                 yield Posted(str(one["id"]), mark, replied=one["id"] in answered, outdated=outdated)
 
     def _own(self, comments: list[Any]) -> list[Any]:
-        """Return the comments that this token's user (or app) wrote.
+        """Return the comments written by the user (or app) of this token.
 
-        GraphQL knows apps, too; GET /user knows people only.
+        GraphQL is used because GET /user does not know apps.
         """
         if comments and not self.me:
             try:
@@ -134,7 +134,10 @@ class GitHub(Host):
             after = found["pageInfo"]["endCursor"]
 
     def suggest(self, fresh: Sequence[Suggestion]) -> int:
-        """Post one review; where GitHub refuses it, post one by one: a single refused comment refuses the review."""
+        """Post all suggestions as one review; return how many GitHub refused.
+
+        If GitHub refuses the review, which one invalid comment is enough for, post them one by one.
+        """
         comments = [self._comment(one) for one in fresh]
         body = {"commit_id": self.head, "event": "COMMENT", "comments": comments}
         try:
@@ -168,7 +171,10 @@ class GitHub(Host):
         return place
 
     def finish(self, bundle: Bundle) -> None:
-        """Write the check run unless an equal one exists: it never blocks; remaining findings are annotations."""
+        """Write the check run, with remaining findings as annotations, unless an equal one exists.
+
+        It never blocks merging.
+        """
         self.attempt(lambda: self._check_run(bundle), "check run")
 
     def _check_run(self, bundle: Bundle) -> None:

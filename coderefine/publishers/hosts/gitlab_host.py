@@ -29,7 +29,7 @@ REACH = 100
 
 
 def connect(token: str, url: str, project: str) -> Any:
-    """Return the project as python-gitlab has it, without sending a request.
+    """Return the project as an object of python-gitlab, without sending a request.
 
     Raises PublishError without python-gitlab.
     """
@@ -76,7 +76,7 @@ class GitLab(Host):
 
     @contextlib.contextmanager
     def translated(self) -> Iterator[None]:
-        """Sort python-gitlab's errors; it handles rate limits (429) itself."""
+        """Convert python-gitlab's errors to those of hosts/host.py; python-gitlab itself handles rate limits (429)."""
         import gitlab
         import requests
 
@@ -153,7 +153,10 @@ class GitLab(Host):
         return len(fresh) - posted
 
     def _discussion(self, one: Suggestion) -> dict[str, object]:
-        """Return a comment with its position: an unchanged line has both its numbers, an added one the new one."""
+        """Return a comment with its position.
+
+        An unchanged line has an old and a new line number, an added line only a new one.
+        """
         place = self.places[one.path]
         left = place.unchanged.get(one.last)
         return {

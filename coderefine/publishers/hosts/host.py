@@ -1,4 +1,4 @@
-"""Show a bundle on a pull request, and nothing twice: what every host does in the same way."""
+"""Post a bundle on a pull request, and nothing twice: the part that is the same for all hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MovedError(PublishError):
 
 
 class ForbiddenError(PublishError):
-    """The token may not do this; a smaller step may be allowed."""
+    """The token lacks the permission; the host skips this part of the posting and tries the next."""
 
 
 class MissingError(PublishError):
@@ -44,7 +44,7 @@ class InvalidError(PublishError):
 class BusyError(PublishError):
     """A fault of the server, a rate limit or a broken connection: it may work later.
 
-    `wait`: seconds that the host asks to wait; 0 where it says nothing.
+    `wait`: seconds that the host asks to wait; 0 if it gives none.
     """
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
@@ -56,8 +56,8 @@ class BusyError(PublishError):
 class Posted:
     """A comment of ours that was posted before.
 
-    `replied`: somebody answered, so it must not be deleted. `outdated`: its lines changed, so the host no longer lets
-    anybody accept it.
+    `replied`: there is an answer to it, so it must not be deleted. `outdated`: its lines changed, so the host no longer
+    lets users apply the suggestion.
     """
 
     id: str
@@ -88,7 +88,7 @@ class CommentPlan:
 
 
 def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
-    """Compare by fingerprint.
+    """Compare suggestions and posted comments by fingerprint; return what to post and to remove.
 
     Of two equal comments the older one stays; a resolved one is not posted again.
     """
@@ -107,11 +107,11 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
 
 @dataclass(slots=True, kw_only=True)
 class Host(ABC):
-    """Post a bundle on one pull request: a host's class says how it is read and written there.
+    """Posts a bundle on one pull request; a subclass for each host reads and writes there.
 
-    `fetch`: command that gets a patch which is too long to show. `distrust`: say that the artifact was made by a run
-    that others control. `style`: post a patch that repairs style only, too. `head`: the commit that was proved.
-    `done`: what was posted, in words.
+    `fetch`: command that downloads a patch which is too long to show. `distrust`: say that the artifact was made by a
+    run that others control. `style`: also post a patch that repairs only style. `head`: the commit on which the patch
+    was proved. `done`: what was posted, as texts.
     """
 
     fetch: str = ""
@@ -123,9 +123,9 @@ class Host(ABC):
     name: ClassVar[str]
 
     def publish(self, bundle: Bundle) -> str:
-        """Post, and return one line that says what was posted.
+        """Post the bundle, and return one line that lists what was posted.
 
-        Raises PublishError when the host finally refused.
+        Raises PublishError if the host refuses even after retries.
         """
         waited = 0.0
         for tried in range(1, ROUNDS + 1):
@@ -179,7 +179,10 @@ class Host(ABC):
         return summary(bundle, self.checkout, inline=inline, fetch=self.fetch, distrust=self.distrust)
 
     def attempt(self, act: Callable[[], object], what: str, done: str = "", *, deleting: bool = False) -> bool:
-        """Try a step; where the host refuses it, skip it and say so. What is deleted already is ignored."""
+        """Call `act`; if the host refuses, skip it, note `what` was skipped and return False.
+
+        Missing comments need no deletion.
+        """
         try:
             with self.translated():
                 act()
@@ -196,7 +199,7 @@ class Host(ABC):
         return contextlib.nullcontext()
 
     def finish(self, bundle: Bundle) -> None:  # noqa: B027 - a host may have nothing more
-        """Post what only this host has."""
+        """Post what only this kind of host has."""
 
     @property
     @abstractmethod
@@ -222,11 +225,11 @@ class Host(ABC):
 
     @abstractmethod
     def posted(self) -> Iterable[Posted]:
-        """Return our own inline comments: with our mark, written by this token's user (anybody can copy a mark)."""
+        """Return our own inline comments: with our mark, and written by this token's user (anyone can copy a mark)."""
 
     @abstractmethod
     def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:
-        """Return those that the diff has a place for."""
+        """Return those suggestions whose lines are in the pull request's diff, where they can be commented."""
 
     @abstractmethod
     def remove(self, stale: Posted) -> None:
@@ -234,7 +237,7 @@ class Host(ABC):
 
     @abstractmethod
     def resolve(self, answered: Sequence[Posted]) -> None:
-        """Mark the threads of these comments as resolved, and add to `done` how many were not."""
+        """Mark the threads of these comments as resolved; add to `done` how many could not be."""
 
     @abstractmethod
     def suggest(self, fresh: Sequence[Suggestion]) -> int:
@@ -242,9 +245,9 @@ class Host(ABC):
 
 
 def regions(patch: str) -> tuple[Region, ...]:
-    """Return, for each hunk of a file's diff, new line number -> text.
+    """Return, for each hunk of a file's diff, the text by new line number.
 
-    Broken text gives fewer hunks, not an error.
+    A malformed diff gives fewer hunks, not an error.
     """
     found: list[dict[int, str]] = []
     for start, _, right, row in _rows(patch):
@@ -256,7 +259,7 @@ def regions(patch: str) -> tuple[Region, ...]:
 
 
 def unchanged(patch: str) -> Mapping[int, int]:
-    """Return new line number -> old one, of the unchanged lines in the hunks."""
+    """Return the old line number by new line number, for the unchanged lines in the hunks."""
     return {right: left for _, left, right, row in _rows(patch) if row[:1] == " "}
 
 
@@ -275,6 +278,6 @@ def _rows(patch: str) -> Iterator[tuple[bool, int, int, str]]:
 
 
 def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:
-    """Return whether one hunk holds all lines of the suggestion, with the text that it expects."""
+    """Return whether one hunk contains all lines of the suggestion, with the text that it replaces."""
     wanted = dict(zip(range(suggestion.first, suggestion.last + 1), suggestion.old, strict=True))
     return any(all(region.get(line) == text for line, text in wanted.items()) for region in places)

@@ -1,4 +1,4 @@
-"""Read an untrusted patch line by line, and refuse what `git apply` could do besides changing the named files."""
+"""Parse an untrusted patch line by line, and refuse it if `git apply` would do more than change the named files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def paths_of(text: str) -> tuple[str, ...]:
 
 
 def _touched(first: str, headers: Sequence[str]) -> list[str]:
-    """Name the paths of one file's `headers`, or of its `first` line. Raises ValueError where there is none."""
+    """Return the paths in one file's `headers`, or in its `first` line. Raises ValueError if there are none."""
     touched = [path for path in map(_path, headers) if path]
     if touched:
         return touched
@@ -82,7 +82,7 @@ def _hunks(rows: Sequence[str], at: int) -> int:
 
 
 def _length(said: str | None) -> int:
-    """Return the number of lines in a hunk's header; without one it is 1."""
+    """Return the number of lines in a hunk's header; 1 if it gives none."""
     return 1 if said is None else int(said)
 
 
@@ -116,7 +116,7 @@ def _stripped(name: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """Return a path that git wrote in quotes (core.quotePath)."""
+    """Return a path that git has written in quotes (core.quotePath)."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
     data = ESCAPE.sub(lambda found: chr(ESCAPED.get(found[1]) or int(found[1], 8)), name[1:-1])

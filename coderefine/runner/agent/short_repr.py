@@ -140,7 +140,7 @@ PART = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 
 def broken(head: str, rest: str) -> str:
-    """Return the end of `head` if it continues in `rest` and may be part of a secret, which patterns would not match.
+    """Return the end of `head` if it continues in `rest` and may be part of a secret, which patterns would miss.
 
     The same as in coderefine/sensitive.py (a test compares them).
     """
