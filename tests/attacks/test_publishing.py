@@ -351,9 +351,7 @@ ATTACKS = (
     few(
         ATTACKS,
         "credit for an uncommitted fix",
-        "a commit that needs an empty folder",
         "a commit that its own hooks hide",
-        "a branch that is not checked out",
         "hooks for every repository",
         "a patch of a workflow shown as proved",
         "a patch file that holds more than is shown",

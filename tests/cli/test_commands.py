@@ -204,6 +204,7 @@ class TestDemo:
         assert said.code == 2
         assert "not empty" in said.lines[0]
 
+    @pytest.mark.thorough
     def test_the_model_joins_and_its_failure_is_told(self, tmp_path: Path) -> None:
         with LlmServer([error(401)]) as server:
             said = coderefine(

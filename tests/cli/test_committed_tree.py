@@ -90,6 +90,7 @@ def test_dirty_work_in_the_very_file_stays_and_is_not_committed(tmp_path: Path) 
     assert (top / "order.py").read_text() == LONG.replace("return 2", "return 'mine'")
 
 
+@pytest.mark.thorough
 def test_work_that_overlaps_the_patch_is_refused_and_a_branch_is_not(tmp_path: Path) -> None:
     """The commit would have to change the lines that the user is changing; a branch touches no file."""
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})

@@ -43,7 +43,6 @@ def home(sealed: Path) -> Path:
     few(
         (f"{attack}, {view}" for attack in ATTACKS for view in ("overlay", "copy")),
         "writes into HOME, overlay",
-        "reads a key, copy",
     ),
 )
 def test_attack(home: Path, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +82,7 @@ def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: 
     assert "may write ~/cache" in said.out
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "faulty", every(2, [ORDER, GREEN.replace('"""Prices', 'import os\n"""Prices')]), ids=["a test", "only lint"]
 )

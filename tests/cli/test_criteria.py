@@ -54,6 +54,7 @@ def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
     assert len(server.requests) == 3
 
 
+@pytest.mark.thorough
 def test_what_the_review_still_remarks_is_shown_and_blocks_nothing(green: Path) -> None:
     broken = Reply(block("order.py", OLD, "    return 0"))
     with LlmServer(lambda seen: POOR if "You review" in seen.prompt else broken) as server:
@@ -79,6 +80,7 @@ def test_an_unknown_set_is_refused(green: Path) -> None:
     assert "did you mean 'readability'" in said.lines[0]
 
 
+@pytest.mark.thorough
 def test_a_reviewed_run_is_replayed_without_a_request(green: Path) -> None:
     with LlmServer(script) as server:
         coderefine("fix", "--model", "scripted", "--base-url", server.url, "--format", "json", cwd=green)

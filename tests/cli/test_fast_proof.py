@@ -70,6 +70,7 @@ def test_the_coverage_map_of_the_hook_narrows_it_further(tmp_path: Path) -> None
     assert "proved by 2 of 4 tests" in said.out, said
 
 
+@pytest.mark.thorough
 def test_the_hook_runs_all_affected_tests(untidy: Path) -> None:
     write(untidy, {"order.py": LINT + "# end\n", "cart.py": FILES["cart.py"] + "# end\n"})
     write(untidy, {"pyproject.toml": "[tool.coderefine]\nfast-proof = true\nsearch = false\n"})

@@ -146,6 +146,7 @@ class TestModel:
         assert (repo / "order.py").read_text() == GREEN
         assert "1 test flipped, 1 kept, 0 lost" in said.out
 
+    @pytest.mark.thorough
     def test_wrong_then_right_costs_two(self, repo: Path) -> None:
         with LlmServer([WRONG, RIGHT]) as server:
             said = coderefine(*model(server), cwd=repo)
@@ -211,6 +212,7 @@ class TestModel:
             said = coderefine(*model(server, flag, value), cwd=repo)
         assert (said.code, len(server.requests)) == (1, requests), said
 
+    @pytest.mark.thorough
     def test_the_whole_run_ends_in_time(self, repo: Path) -> None:
         with LlmServer([Reply(RIGHT, delay=20)]) as server:
             said = coderefine(*model(server, "--timeout", "4"), cwd=repo)

@@ -90,6 +90,7 @@ def test_rivals_are_offered_with_an_input_that_tells_them_apart(shop: Path) -> N
     assert f"coderefine pick {run_of(shop)} N" in said.out
 
 
+@pytest.mark.thorough
 def test_one_is_picked_by_its_number_proved_and_written(shop: Path) -> None:
     place = answers(shop).index("900") + 1
     said = coderefine("pick", run_of(shop), str(place), cwd=shop)

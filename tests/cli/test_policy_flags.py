@@ -30,6 +30,7 @@ def test_samples_come_in_one_request_and_the_right_one_is_taken(shop: Path) -> N
     assert [(seen.body["n"], seen.body["model"]) for seen in server.requests] == [(3, "small")]
 
 
+@pytest.mark.thorough
 def test_a_policy_is_chosen_by_name(shop: Path) -> None:
     with LlmServer([WRONG, RIGHT]) as server:
         said = coderefine(*fix(server, "--policy", "warming", "--model", "own"), cwd=shop)

@@ -31,7 +31,7 @@ def fixed(top: Path, script: Script, *more: str) -> int:
 
 @pytest.mark.parametrize(
     "script",
-    every(2, [[RIGHT], [WRONG, UNREADABLE, RIGHT], [WRONG, Reply(UNREADABLE, more=(WRONG, RIGHT))]]),
+    every(3, [[RIGHT], [WRONG, UNREADABLE, RIGHT], [WRONG, Reply(UNREADABLE, more=(WRONG, RIGHT))]]),
     ids=["at once", "one by one", "together"],
 )
 def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tree(shop: Path, script: Script) -> None:
@@ -46,6 +46,7 @@ def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tr
     assert state(shop) == before
 
 
+@pytest.mark.thorough
 def test_it_does_not_matter_what_became_of_the_tree(shop: Path) -> None:
     fixed(shop, [WRONG, RIGHT], "--commit")
     (shop / "order.py").write_text("nothing = 'like it was'\n")

@@ -41,6 +41,7 @@ class TestWrite:
         assert "coderefine show --diff" in said.out, "the best try is offered"
         assert '+    return "I" * number' in coderefine("show", "--diff", cwd=top).out
 
+    @pytest.mark.thorough
     def test_code_was_committed_while_its_tests_failed_because_the_server_died(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
         said, _ = write(top, [new(LETTERS), error(401)], "--commit")
@@ -48,6 +49,7 @@ class TestWrite:
         assert git(top, "log", "--format=%s") == "start"
         assert "still fail" in last(said.out)
 
+    @pytest.mark.thorough
     def test_what_the_tests_accept_is_still_written(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
         said, _ = write(top, [new(LETTERS), new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{LETTERS}")])
@@ -144,6 +146,7 @@ class TestPlaces:
 
 
 class TestLog:
+    @pytest.mark.thorough
     def test_undone_and_committed_runs_are_marked(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
         assert coderefine(*OFFLINE, cwd=top).code == 0
@@ -169,6 +172,7 @@ class TestLog:
         assert "failed: broken exited 9" in line
         assert "failed: broken exited 9" in coderefine("show", cwd=top).out
 
+    @pytest.mark.thorough
     def test_the_second_step_names_lines_of_the_users_file(self, tmp_path: Path) -> None:
         """ruff takes two lines away at the top; the search's line is said for the file as the user has it."""
         top = make_repo(tmp_path / "order", {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS})
@@ -229,7 +233,10 @@ class TestEntrance:
     def test_a_type_checker_that_is_not_there(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
         python, tools = tmp_path / "venv/bin/python", tmp_path / "tools"
-        subprocess.run((sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv"), check=True)
+        subprocess.run(
+            (sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", tmp_path / "venv"),
+            check=True,
+        )
         tools.mkdir()
         for name in ("git", "sh", "cat", "env", "unshare", "nsenter", "setpriv", "mount"):
             if found := shutil.which(name):

@@ -80,6 +80,7 @@ def test_tests_that_import_what_is_not_there_are_a_request(pkg: Make) -> None:
     assert "no test of yours" not in said.out
 
 
+@pytest.mark.thorough
 def test_what_is_half_right_is_a_step_and_the_next_answer_completes_it(pkg: Make) -> None:
     top = pkg(FILES)
     fixed = block("pkg/roman.py", 'SIGNS = ((10, "X"), (5', 'SIGNS = ((10, "X"), (9, "IX"), (5').replace(
@@ -92,6 +93,7 @@ def test_what_is_half_right_is_a_step_and_the_next_answer_completes_it(pkg: Make
     assert "IX" in server.requests[1].prompt.split("=== result")[1], "the second question carries the values"
 
 
+@pytest.mark.thorough
 def test_a_stub_is_a_request_and_is_written_in_place(pkg: Make) -> None:
     top = pkg({**FILES, "pkg/roman.py": STUB})
     said, server = write(top, [new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{STUB}")])
@@ -135,6 +137,7 @@ def test_without_tests_drafted_ones_advise_and_prove_nothing(pkg: Make) -> None:
     assert "SIGNS" not in drafts[0].prompt, "drafted from the request, not from the answer"
 
 
+@pytest.mark.thorough
 def test_a_drafted_test_that_is_wrong_blocks_nothing(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     wrong = "```python\n" + TESTS.replace("'II'", "'IIII'") + "```"
@@ -171,10 +174,10 @@ def drafting(seen: Seen) -> str:
     return f"```python\n{DRAFT}```" if "You write pytest tests" in seen.prompt else new(RIGHT)
 
 
-def test_a_draft_is_kept_in_the_tree_when_asked_for_and_judges_nothing_until_somebody_looked(pkg: Make) -> None:
+def test_a_draft_is_kept_in_the_tree_when_asked_for(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     keep = ("--keep-draft", "tests/test_roman.py", "--max-requests", "3")
-    said, server = write(top, drafting, "Roman numerals", *keep)
+    said, _ = write(top, drafting, "Roman numerals", *keep)
     assert said.code == 0, said
     kept = (top / "tests/test_roman.py").read_text()
     assert kept.startswith(KEPT)
@@ -185,7 +188,15 @@ def test_a_draft_is_kept_in_the_tree_when_asked_for_and_judges_nothing_until_som
     assert "0 tests flipped, 0 kept" in said.out
     assert "tests/test_roman.py" in next(line for line in said.out.splitlines() if line.startswith("wrote"))
     assert coderefine("check", "--gate", "pytest", cwd=top).code == 0
+
+
+@pytest.mark.thorough
+def test_a_kept_draft_judges_nothing_until_somebody_looked(pkg: Make) -> None:
+    top = pkg({"pkg/__init__.py": ""})
+    keep = ("--keep-draft", "tests/test_roman.py", "--max-requests", "3")
+    write(top, drafting, "Roman numerals", *keep)
     assert coderefine("replay", cwd=top).code == 0
+    kept = (top / "tests/test_roman.py").read_text()
     (top / "pkg/roman.py").unlink()
     _, server = write(top, drafting, "Roman numerals", "--max-requests", "2", "--diff")
     assert any("You write pytest tests" in seen.prompt for seen in server.requests), "the kept draft is no judge"
@@ -233,7 +244,7 @@ def test_a_specification_is_shown_and_stays_as_it_is(pkg: Make) -> None:
 @pytest.mark.parametrize(
     "elsewhere",
     every(
-        2,
+        3,
         [
             new(RIGHT) + new("X = 1\n", "pkg/more.py"),
             new(RIGHT) + block("pkg/__init__.py", "", "from pkg.roman import roman"),
@@ -253,6 +264,7 @@ def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
     assert state(top) == before
 
 
+@pytest.mark.thorough
 def test_the_code_beside_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
     beside = {"pkg/__init__.py": '"""Numbers."""\n', "pkg/greek.py": '"""Greek."""\n', "pkg/long.py": "X = 1\n" * 999}
     top = pkg({**FILES, **beside})

@@ -119,6 +119,7 @@ def test_a_failure_that_shows_other_code_does_not_block(
     assert [finding.severity for finding in found.findings] == severities
 
 
+@pytest.mark.thorough
 def test_a_hang_learned_once_is_cheaper_the_second_time(tmp_path: Path) -> None:
     """After a whole check the limit follows the slowest test that ended by itself."""
     write(tmp_path, {"test_a.py": "def test_a(): pass\n"})

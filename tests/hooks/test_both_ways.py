@@ -132,7 +132,6 @@ CASES: dict[str, tuple[Stage, int]] = {
         "an unused import",
         "odd names of what is wrong",
         "broken, and right in the tree",
-        "an untracked test fails",
         "deleted from the index alone",
         "nothing",
     ),

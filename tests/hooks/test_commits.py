@@ -114,6 +114,7 @@ def test_however_the_commit_is_made_its_content_is_the_users(repo: Path, how: st
     assert git(repo, "status", "--porcelain") == ("" if how == "-a" else "M pkg/b.py")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 @pytest.mark.parametrize("how", every(2, ["-a", "--"]))
 def test_however_the_commit_is_made_a_broken_change_is_refused(repo: Path, how: str) -> None:

@@ -148,6 +148,7 @@ def test_a_branch_that_is_not_checked_out_is_judged_when_it_is_pushed(pushed: Pa
     assert (pushed / "pkg/a.py").read_text() == FILES["pkg/a.py"]
 
 
+@pytest.mark.thorough
 def test_the_second_ref_of_a_push_is_judged_too(pushed: Path) -> None:
     write(pushed, {"pkg/a.py": EDITED})
     git(pushed, "commit", "-qam", "fine", "--no-verify")

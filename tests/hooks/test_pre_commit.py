@@ -123,6 +123,7 @@ def test_unstaged_edits_are_put_aside_and_come_back(repo: Path) -> None:
     assert (repo / "pkg/a.py").read_text() == WRONG
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 @pytest.mark.parametrize("how", every(3, ["-a", "-- pkg/a.py", "--amend -a"]))
 def test_the_index_of_this_very_commit_is_judged(repo: Path, how: str) -> None:
@@ -162,6 +163,7 @@ def test_a_part_of_a_file_is_staged(repo: Path) -> None:
     assert "a - b" in (repo / "pkg/a.py").read_text()
 
 
+@pytest.mark.thorough
 def test_a_submodule_is_not_looked_into(repo: Path, tmp_path: Path) -> None:
     other = make_repo(tmp_path / "other", {"bad.py": "import os\n"})
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "vendor")
@@ -213,6 +215,7 @@ def test_a_project_without_tests(tmp_path: Path) -> None:
         assert "tests skipped: no test imports what is staged" in done.stdout
 
 
+@pytest.mark.thorough
 def test_without_network(repo: Path) -> None:
     alone = ("unshare", "-rn")
     if run(repo, *alone, "true").returncode:
@@ -258,6 +261,7 @@ def test_two_commits_at_once(repo: Path, tmp_path: Path) -> None:
         assert (top / "pkg/a.py").read_text() in (WRONG, FILES["pkg/a.py"])
 
 
+@pytest.mark.thorough
 def test_all_files_in_serial_though_argv_is_split(repo: Path) -> None:
     """pre-commit splits at 128 KiB of argv: each part is judged; nothing runs side by side."""
     many = {f"pkg/{'long_' * 30}{n}.py": f'"""{n}."""\n' for n in range(900)}

@@ -95,7 +95,7 @@ def test_a_function_that_is_only_documented_otherwise_in_a_file_that_another_imp
 @pytest.mark.parametrize(
     "files",
     every(
-        3,
+        4,
         [
             BROKEN,
             {"pkg/a.py": SOURCE.replace("RATE = 3", "RATE = 4")},
@@ -116,7 +116,7 @@ def test_what_may_break_a_test_is_run(repo: Path, files: Mapping[str, str | None
 @pytest.mark.parametrize(
     "files",
     every(
-        2,
+        4,
         [
             {**REST, "data.txt": "2\n"},
             {**REST, "tests/test_a.py": FILES["tests/test_a.py"] + "\n"},
@@ -130,6 +130,7 @@ def test_where_it_cannot_be_known_tests_run(repo: Path, files: Mapping[str, str 
     assert staged(repo, files) == (0, CLEAN)
 
 
+@pytest.mark.thorough
 def test_a_map_that_is_stale(repo: Path) -> None:
     """A commit went round the hook; what the test ran is no longer what it was."""
     write(repo, BROKEN)
@@ -153,6 +154,7 @@ def test_a_test_that_may_read_the_source_is_always_run(repo: Path, word: str) ->
     assert staged(repo, REST)[1] != MAPPED
 
 
+@pytest.mark.thorough
 def test_what_a_cache_carries_over_is_not_cleared(repo: Path) -> None:
     cached = SOURCE.replace("def rest(a, b):", "@lru_cache\ndef rest(a, b):").replace(
         "from pkg", "from functools import lru_cache\n\nfrom pkg"

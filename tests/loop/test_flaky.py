@@ -65,7 +65,7 @@ def named_flaky(critic: Dice, before: Check) -> frozenset[str]:
     return again.flaky | unsteady(VIEWS, critic, again.steady, Ask(seed=1), failed=FAILED)
 
 
-MANY = 600
+MANY = 200
 
 
 def test_a_failure_by_chance_is_named_with_the_certainty_that_is_promised() -> None:

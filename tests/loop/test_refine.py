@@ -65,6 +65,7 @@ def test_the_right_patch_is_proved_and_the_tree_is_not_touched(shop: Path) -> No
     assert tree(shop) == before
 
 
+@pytest.mark.thorough
 def test_nothing_is_asked_after_success(shop: Path) -> None:
     script = Script([{"shop.py": RIGHT}, {"shop.py": WRONG}])
     run(shop, script)
@@ -110,6 +111,7 @@ def test_two_faults_fixed_one_after_the_other(tmp_path: Path) -> None:
     assert len(ran.evidence.flipped) == 2
 
 
+@pytest.mark.thorough
 def test_on_a_slow_suite_where_nothing_fails_what_breaks_the_same_test_again_costs_that_test_only(
     tmp_path: Path,
 ) -> None:
@@ -122,6 +124,7 @@ def test_on_a_slow_suite_where_nothing_fails_what_breaks_the_same_test_again_cos
     assert ran == [True, False]
 
 
+@pytest.mark.thorough
 def test_on_a_slow_suite_the_second_step_is_not_refused_for_what_the_first_repaired(tmp_path: Path) -> None:
     """There the tests that still fail are run first; those that the first step repaired do not count as failing."""
     code = "def one():\n    return 0\n\n\ndef two():\n    return 0\n"
@@ -149,6 +152,7 @@ def test_part_of_the_way_is_published_and_the_rest_is_named(tmp_path: Path) -> N
     assert (outcome.stop, outcome.clean) == (Stop.NO_PROGRESS, False)
 
 
+@pytest.mark.thorough
 def test_a_test_tied_to_the_hash_seed_is_a_real_failure(tmp_path: Path) -> None:
     """Alone and under another seed it passes; the full run with the first seed fails again."""
     tied = 'import os\n\n\ndef test_seed():\n    assert os.environ["PYTHONHASHSEED"] != "0"\n'
@@ -156,6 +160,7 @@ def test_a_test_tied_to_the_hash_seed_is_a_real_failure(tmp_path: Path) -> None:
     assert run(top, Script([])).outcome.evidence.flaky == ()
 
 
+@pytest.mark.thorough
 def test_a_flaky_test_is_named_and_is_nobodys_task(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     flaky = f"""\
@@ -206,6 +211,7 @@ def test_a_patch_that_breaks_collection_is_an_attempt_not_an_end(shop: Path) -> 
     assert ran.stop is Stop.CLEAN
 
 
+@pytest.mark.thorough
 def test_a_patch_that_kills_the_test_process_is_an_attempt_not_an_end(shop: Path) -> None:
     deadly = "import ctypes\n\n\ndef total(items):\n    return ctypes.string_at(0)\n"
     crash = "def total(items):\n    return total(items)\n"
@@ -314,6 +320,7 @@ def test_is_marked():
 """
 
 
+@pytest.mark.thorough
 def test_a_test_that_needs_another_before_it_is_not_excused_when_the_patch_breaks_it(tmp_path: Path) -> None:
     """Alone it fails on any tree; the patch breaks it in company, under the seed of the proof only."""
     mark = "\n\ndef mark(text):\n    return text\n"

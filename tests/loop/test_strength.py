@@ -61,6 +61,7 @@ def test_answers_near_the_repaired_test_that_change_are_counted(tmp_path: Path) 
     assert found.changed[1] > 8, "18 itself is what was wrong; among its neighbours nothing changes"
 
 
+@pytest.mark.thorough
 def test_what_the_tests_notice_of_the_linters_own_fixes_says_nothing_against_a_repair(tmp_path: Path) -> None:
     shown = "\n\n".join(f'def shown{n}(value):\n    return "{{}}".format(value + {n})\n' for n in range(6))
     calls = "".join(f"    words.shown{n}(3)\n" for n in range(6))

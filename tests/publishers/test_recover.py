@@ -88,12 +88,11 @@ def prepared_repo(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("how", "longest", "times"),
     [
-        ("files", 0.12, 4),
-        ("commit", 0.35, 4),
-        ("undo files", 0.12, 3),
+        ("files", 0.12, 3),
+        ("commit", 0.35, 3),
         pytest.param("files", 0.12, 12, marks=pytest.mark.thorough),
         pytest.param("commit", 0.35, 12, marks=pytest.mark.thorough),
-        pytest.param("undo files", 0.12, 6, marks=pytest.mark.thorough),
+        pytest.param("undo files", 0.12, 9, marks=pytest.mark.thorough),
         pytest.param("undo commit", 0.3, 8, marks=pytest.mark.thorough),
     ],
 )

@@ -12,6 +12,7 @@ from coderefine.core import Ask, Check, Patch, Status
 from coderefine.project import Interpreter, Place, locate
 from coderefine.runner.cold import run_tests
 from coderefine.workspace import open_views
+from tests.support.cases import every
 from tests.support.repo import git, make_repo
 
 FILES = {
@@ -27,7 +28,7 @@ FILES = {
 Kind = Literal["overlay", "copy"]
 
 
-@pytest.mark.parametrize("kind", ["overlay", "copy"])
+@pytest.mark.parametrize("kind", every(2, ["overlay", "copy"]))
 def test_crashes_and_hangs_in_a_real_view(
     tmp_path: Path, kind: Kind, this_python: Interpreter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

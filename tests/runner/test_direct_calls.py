@@ -15,6 +15,8 @@ from coderefine.project import interpreter, locate
 from coderefine.runner.cold import run_tests
 from coderefine.runner.pool import Candidate, Judged, Plan, Pool, open_pool
 from coderefine.workspace import open_views
+from tests.conftest import seal
+from tests.support.cases import few
 from tests.support.repo import make_repo
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
@@ -77,42 +79,71 @@ TELL = (
 """Body that fails the test and says how it was called."""
 
 
-def ways(tmp_path: Path, files: Mapping[str, str]) -> list[str]:
-    """How the tests were called that a candidate with the body TELL fails."""
-    log = tmp_path / "log"
-    every = {"pyproject.toml": "", "mod.py": source(log, "return 1"), **files}
-    top = make_repo(tmp_path / "project", every)
-    place = locate([top], top)
+AROUND_IT = {
+    "hook of conftest.py": {"conftest.py": "def pytest_runtest_call(item):\n    pass\n"},
+    "report of conftest.py": {"conftest.py": "def pytest_runtest_makereport(item, call):\n    pass\n"},
+    "call of conftest.py": {"__init__.py": "", "conftest.py": "def pytest_pyfunc_call(pyfuncitem):\n    pass\n"},
+    "fixture of conftest.py": {"conftest.py": "import pytest\n@pytest.fixture(autouse=True)\ndef g():\n    pass\n"},
+    "setup of a package": {"__init__.py": "def setup_module():\n    pass\n"},
+}
+"""What stands in the folder of a test that might be called directly otherwise."""
+
+
+class Forms:
+    """A pool for a project with a folder for each of FORMS and AROUND_IT."""
+
+    def __init__(self, pool: Pool, log: Path) -> None:
+        self._pool = pool
+        self._log = log
+
+    def told(self, form: str) -> list[str]:
+        """How the tests of `form` were called when a candidate with the body TELL failed them twice."""
+        self._log.unlink(missing_ok=True)
+        tests = tuple(name for name in self._pool.tests if name.startswith(f"{folder(form)}/"))
+        assert tests
+        for number in (1, 2):
+            candidate = Candidate(number, {"mod.py": source(self._log, TELL).encode()})
+            (judged,) = self._pool.judge([candidate], Plan(tests, then=()))
+            assert judged.speed == "hot", judged.slow
+        return self._log.read_text().split()
+
+
+def folder(form: str) -> str:
+    return form.replace(" ", "_").replace(".", "_")
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forms]:
+    home = tmp_path_factory.mktemp("forms")
+    files = {
+        "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
+        "mod.py": source(home / "log", "return 1"),
+    }
+    for name, (text, _) in FORMS.items():
+        files[f"{folder(name)}/test_{folder(name)}.py"] = f"import unittest\nimport pytest\nimport mod\n\n\n{text}"
+    for name, around in AROUND_IT.items():
+        files[f"{folder(name)}/test_{folder(name)}.py"] = f"import mod\n\n\n{FORMS['plain'][0]}"
+        files.update({f"{folder(name)}/{path}": text for path, text in around.items()})
     config = Config(python=sys.executable, sandbox="off")
-    with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
-        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        with open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool:
-            candidate = Candidate(1, {"mod.py": source(log, TELL).encode()})
-            for judged in (*pool.judge([candidate], Plan()), *pool.judge([candidate], Plan())):
-                assert judged.speed == "hot", judged.slow
-    return log.read_text().split()
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        top = make_repo(home / "project", files)
+        place = locate([top], top)
+        with (
+            open_views(place) as views,
+            open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool,
+        ):
+            yield Forms(pool, home / "log")
 
 
-@pytest.mark.parametrize(("text", "may"), FORMS.values(), ids=list(FORMS))
-def test_only_tests_without_any_help_of_pytest_are_called_directly(tmp_path: Path, text: str, may: bool) -> None:
-    told = ways(tmp_path, {"test_mod.py": "import unittest\nimport pytest\nimport mod\n\n\n" + text})
-    assert told == (["direct", "protocol", "direct"] if may else ["protocol", "protocol"])
+@pytest.mark.parametrize("form", FORMS)
+def test_only_tests_without_any_help_of_pytest_are_called_directly(forms: Forms, form: str) -> None:
+    assert forms.told(form) == (["direct", "protocol", "direct"] if FORMS[form][1] else ["protocol", "protocol"])
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("conftest.py", "def pytest_runtest_call(item):\n    pass\n"),
-        ("conftest.py", "def pytest_runtest_makereport(item, call):\n    pass\n"),
-        ("conftest.py", "import pytest\n@pytest.fixture(autouse=True)\ndef g():\n    pass\n"),
-        ("tests/__init__.py", "def setup_module():\n    pass\n"),
-        ("tests/conftest.py", "def pytest_pyfunc_call(pyfuncitem):\n    pass\n"),
-    ],
-)
-def test_hooks_fixtures_and_setups_around_a_test_forbid_it(tmp_path: Path, path: str, text: str) -> None:
-    files = {"tests/__init__.py": "", "tests/test_mod.py": "import mod\ndef test_f():\n    assert mod.f() == 1\n"}
-    assert "direct" not in ways(tmp_path, {**files, path: text})
-    assert (tmp_path / "log").read_text()
+@pytest.mark.parametrize("form", AROUND_IT)
+def test_hooks_fixtures_and_setups_around_a_test_forbid_it(forms: Forms, form: str) -> None:
+    assert set(forms.told(form)) == {"protocol"}
 
 
 BODIES = {
@@ -189,28 +220,29 @@ class Around:
 
 @pytest.fixture(scope="module")
 def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
-    folder = tmp_path_factory.mktemp("around")
-    top = make_repo(folder / "project", {**AROUND, "mod.py": source(folder / "log", "return 1")})
-    place = locate([top], top)
+    home = tmp_path_factory.mktemp("around")
     config = Config(python=sys.executable)
-    with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
-        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        with open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool:
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        top = make_repo(home / "project", {**AROUND, "mod.py": source(home / "log", "return 1")})
+        place = locate([top], top)
+        with (
+            open_views(place) as views,
+            open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool,
+        ):
             opened = Around(pool, views, top)
             assert not opened.judged("return 5").plausible  # from here on a direct failure stands
             yield opened
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
-def test_direct_calls_speak_as_cold_pytest_does(around: Around, body: str) -> None:
-    cold, hot = around.cold(body), around.judged(body)
+MAIN = ("wrong value", "right value", "exception", "skip", "sys.exit", "warning", "failing finalizer", "failing thread")
+
+
+@pytest.mark.parametrize("name", few(BODIES, *MAIN, "closed stdout", "log handlers", "filters", "state left"))
+def test_a_pytest_that_has_started_and_direct_calls_speak_as_a_cold_one(around: Around, name: str) -> None:
+    cold, hot, warm = around.cold(BODIES[name]), around.judged(BODIES[name]), around.judged(BODIES[name], "warm")
     assert dict(hot.statuses) == dict(cold)
     assert hot.plausible == (not any(status.bad for status in cold.values()))
-
-
-@pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
-def test_a_pytest_that_has_started_speaks_as_a_cold_one(around: Around, body: str) -> None:
-    cold, warm = around.cold(body), around.judged(body, "warm")
     assert (warm.speed, dict(warm.statuses)) == ("warm", dict(cold))
 
 

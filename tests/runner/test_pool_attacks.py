@@ -90,8 +90,8 @@ def judge(pool: Pool, body: str, **plan: object) -> Judged:
     "case",
     few(
         (f"{name}, {fastest}" for name in ATTACKS for fastest in ("hot", "warm")),
-        *(f"{name}, hot" for name in ATTACKS),
-        *(f"{name}, warm" for name in ("exit 0", "memory", "fork bomb", "killed server", "deleted tests")),
+        *(f"{name}, hot" for name in list(ATTACKS)[::2]),
+        *(f"{name}, warm" for name in ("exit 0", "killed server", "deleted tests")),
     ),
 )
 def test_attack_is_refused_and_leaves_nothing(opened: Pool, case: str) -> None:

@@ -149,12 +149,16 @@ def test_nothing_is_posted_when_somebody_pushed_meanwhile(proved: Path, pull: Fa
     assert pull.writes == []
 
 
-def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
-    remote = tmp_path / "remote.git"
-    git(tmp_path, "init", "-q", "--bare", str(remote))
-    git(pull.top, "remote", "add", "origin", str(remote))
+@pytest.fixture
+def remote(pull: Fake, tmp_path: Path) -> Path:
+    """Where the pull request's branch was pushed to."""
+    git(tmp_path, "init", "-q", "--bare", "remote.git")
+    git(pull.top, "remote", "add", "origin", str(tmp_path / "remote.git"))
     git(pull.top, "push", "-q", "origin", "topic")
-    head = pull.head
+    return tmp_path / "remote.git"
+
+
+def test_a_pull_request_is_opened_once(pull: Fake, remote: Path) -> None:
     said = suggest(pull, "--pull-request", "--no-post")
     assert "opened #2 against topic" in said.err
     assert pull.opened[0]["head"] == "coderefine/topic"
@@ -163,9 +167,20 @@ def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
     assert "holds this repair already" in again
     assert "is open already" in again
     assert git(remote, "rev-parse", "coderefine/topic") == ours
+
+
+@pytest.mark.thorough
+def test_a_branch_that_somebody_else_changed_is_left_alone(pull: Fake, remote: Path) -> None:
+    suggest(pull, "--pull-request", "--no-post")
+    ours = git(remote, "rev-parse", "coderefine/topic")
     theirs = git(remote, "commit-tree", f"{ours}^{{tree}}", "-p", ours, "-m", "by hand")
     git(remote, "update-ref", "refs/heads/coderefine/topic", theirs)
     assert "a commit of another author" in suggest(pull, "--pull-request", "--no-post").err
+
+
+@pytest.mark.thorough
+def test_push(pull: Fake, remote: Path) -> None:
+    head = pull.head
     said = suggest(pull, "--push", "--no-post")
     assert "pushed" in said.err, said.err
     assert git(remote, "rev-parse", "topic^") == head
@@ -175,11 +190,8 @@ def test_push_and_pull_request(pull: Fake, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake, tmp_path: Path) -> None:
-    remote = tmp_path / "remote.git"
-    git(tmp_path, "init", "-q", "--bare", str(remote))
-    git(pull.top, "remote", "add", "origin", str(remote))
-    git(pull.top, "push", "-q", "origin", "topic")
+@pytest.mark.usefixtures("remote")
+def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake) -> None:
     suggest(pull)
     assert (len(pull.comments), len(pull.notes)) == (1, 1)
 

@@ -36,6 +36,7 @@ def fixed(top: Path, task: str, script: Script, *more: str) -> tuple[Said, LlmSe
     return said, server
 
 
+@pytest.mark.thorough
 def test_types_makes_the_checkers_findings_go_away(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": TYPED, "test_order.py": TYPED_TESTS})
     silenced = block("order.py", "    return str(total)", "    return str(total)  # type: ignore")
@@ -133,6 +134,7 @@ SUM_TESTS = "from shop import total\n\n\ndef test_sum():\n    assert total([1, 2
 CRITERIA = ["readability/naming", "readability/comments", "readability/structure", "readability/dead"]
 
 
+@pytest.mark.thorough
 def test_readability_is_measured_reviewed_and_held_by_the_tests(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": UGLY, "test_shop.py": SUM_TESTS})
     versions = iter([SHREDDED, WRONG, NICE])

@@ -49,6 +49,7 @@ def test_a_no_op_is_refused_and_nothing_written(repo: Path) -> None:
     assert (repo / "work.py").read_text() == CASE.module(CASE.slow)
 
 
+@pytest.mark.thorough
 def test_the_benchmark_itself_is_not_made_easier(repo: Path) -> None:
     easier = block("bench.py", "distinct(list(range(2500)) * 2)", "distinct([])")
     said, _ = offered(repo, f"Less to do.\n\n{easier}")

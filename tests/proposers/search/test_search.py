@@ -94,6 +94,7 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
     assert any(event.kind == "search" for event in said) or search.spent.test_runs < 20
 
 
+@pytest.mark.thorough
 def test_what_is_exchanged_is_named_on_both_sides(repair: Repair) -> None:
     faulty = "def has_name(value):\n    return hasattr('name', value)\n"
     tests = (
@@ -138,6 +139,7 @@ def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair
     assert patches
 
 
+@pytest.mark.thorough
 def test_a_method_that_lost_its_staticmethod(repair: Repair) -> None:
     faulty = (
         b"class Box:\n    def width(text):\n        return len(text)\n\n"
@@ -162,6 +164,7 @@ def test_tests_are_never_edited(repair: Repair) -> None:
     assert patches == []
 
 
+@pytest.mark.thorough
 def test_two_faults_of_different_tests(repair: Repair) -> None:
     faulty = "def add(a, b):\n    return a - b\n\ndef small(a):\n    return a > 3\n"
     tests = (
@@ -175,6 +178,7 @@ def test_two_faults_of_different_tests(repair: Repair) -> None:
     assert ";" in patches[0].summary
 
 
+@pytest.mark.thorough
 def test_a_hanging_program(repair: Repair) -> None:
     faulty = "def down(n):\n    steps = 0\n    while n > 0:\n        n += 1\n        steps += 1\n    return steps\n"
     tests = "from loop import down\n\ndef test_down():\n    assert down(3) == 3\n    assert down(0) == 0\n"
@@ -191,6 +195,7 @@ def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> Non
     assert patch.files == {"shop.py": faulty.replace("n > 10", "n >= 10").encode()}
 
 
+@pytest.mark.thorough
 def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: Path) -> None:
     files = {
         "shop.py": "def known(name):\n    return {'a': 1}[name]\n\n\nFIRST = known('XXaXX')\n",
