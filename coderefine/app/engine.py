@@ -1,7 +1,7 @@
-"""What checks and the loop are made of: private views, gates, advisers, proposers, limits.
+"""Assemble the components of checks and of the loop: private views, gates, advisers, proposers, limits.
 
-Modules of the loop, the search and the model's client are imported where they are used: `check` and a hook with nothing
-to repair start without them.
+Modules of the loop, the search and the model's client are imported where they are used, so that `check`, and a hook
+with nothing to repair, start without them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Show = Callable[["Request"], None]
 
 
 def open_views(project: Project) -> AbstractContextManager[Views]:
-    """Open private views in which the tests have what the configuration allows.
+    """Open private views in which the tests have the permissions of the configuration.
 
-    Raises SandboxError where nothing may run unless it is confined, and it cannot be.
+    Raises SandboxError if the configuration requires a sandbox and the system has none.
     """
     from coderefine import workspace
 
@@ -79,7 +79,7 @@ def _task_critics(project: Project) -> tuple[Critic, ...]:
 
 
 def check(project: Project) -> tuple[Check, ...]:
-    """Run the gates on the tree as it is and, where they are clean, the task's advisers, as `fix` does at its start."""
+    """Run the gates on the tree as it is and, if they are clean, the task's advisers, like `fix` at its start."""
     from coderefine.loop.critique import critique
 
     ask = Ask(project.place.scope)
@@ -103,10 +103,11 @@ def open_loop(
     views: Views | None = None,
     proposers: Sequence[Proposer] | None = None,
 ) -> Iterator[Parts]:
-    """Open the private views and, where `model` allows one and one is configured, the model's client.
+    """Open the private views and the model's client, if `model` allows one and one is configured.
 
-    Yield what the loop needs. `under`: where the tree to check differs from the working tree. `views`: of that tree,
-    where they are open already. `proposers`: in place of the usual ones. Without a `journal` nothing is recorded.
+    Yield the components of the loop. `under`: files whose content in the tree to check differs from the working tree.
+    `views`: views of that tree, if they are already open. `proposers`: replace the usual ones. Without a `journal`
+    nothing is recorded.
     """
     from coderefine.llm.access import check_price, configured
     from coderefine.workspace.snapshot_views import SnapshotViews
@@ -195,7 +196,7 @@ def _unconfigured(project: Project) -> frozenset[str]:
 
 
 def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:
-    """Return the attempts of a run that is resumed or replayed, if it is on the tree that it began with."""
+    """Return the attempts of a run that is resumed or replayed; () if it is not on the tree with which it began."""
     from coderefine.journal.run_list import files_at_start
 
     found = journal.attempts()
@@ -207,8 +208,8 @@ def _advisers(
 ) -> tuple[Critic, ...]:
     """Return the advisers, which run once the gates are clean.
 
-    They are those of the task, and a review where criteria and a model are set. `original`: returns what a path held
-    when the run began. `earlier`: attempts of a recorded run; their advice is used again.
+    They are those of the task, and a review if criteria and a model are configured. `original` returns the content of a
+    path when the run began. `earlier`: attempts of a recorded run, whose advice is used again.
     """
     from coderefine.critics.recorded import with_records
 
@@ -232,7 +233,7 @@ def _advisers(
 def _proposers(project: Project, client: Client | None, under: Contents) -> tuple[Proposer, ...]:
     """Return the proposers: the search for repairs of failing tests, ruff's fixes, then the model, which costs money.
 
-    Tests first: the search costs nothing where none fails, and hundreds of ruff's fixes take minutes to judge.
+    The search is first because it costs nothing if no test fails, while judging hundreds of ruff's fixes takes minutes.
     """
     from coderefine.proposers.autofix import Autofix
 

@@ -1,4 +1,4 @@
-"""Recorded runs: found again with the request they began with, to be resumed, replayed or taken back."""
+"""Recorded runs: find a run and its original request, to resume, replay or undo it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAM = "a program's: "
 
 
 def open_repository(listen: Listen) -> Repository:
-    """Return the repository, after an interrupted publication was finished or taken back."""
+    """Return the repository, after completing or undoing an interrupted publication."""
     repository = _repository()
     if recovered := recover(repository):
         listen(Event("note", recovered))
@@ -36,7 +36,7 @@ def _repository() -> Repository:
 
 
 def undo(run: str, listen: Listen) -> str:
-    """Take back what `run` ("": the newest that wrote something) wrote; return a line that says so."""
+    """Undo what `run` ("": the newest that wrote something) wrote; return a line about it."""
     with lock(_repository()):
         repository = open_repository(listen)
         last = run or next((item.run for item in runs(repository) if item.publication), "")
@@ -46,7 +46,7 @@ def undo(run: str, listen: Listen) -> str:
 
 
 def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
-    """Return the journal of a finished run, its paths, and its request with the configuration it had."""
+    """Return the journal of a finished run, its paths, and its request with the configuration of that time."""
     repository = open_repository(listen)
     journal = Journal.load(repository, run)
     if journal.ending() is None:
@@ -60,7 +60,7 @@ def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Reques
 def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
     """Return the journal of `run`, its paths and its request.
 
-    Raises JournalError when it cannot be resumed.
+    Raises JournalError if it cannot be resumed.
     """
     repository = open_repository(listen)
     journal = Journal.load(repository, run)
@@ -83,9 +83,9 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
 
 
 def _stop(journal: Journal) -> str:
-    """Return how the run ended; "" when there is something left to do.
+    """Return how the run ended; "" if there is something left to do.
 
-    That is so when it was interrupted, or its patch is not written yet.
+    That is so if it was interrupted, or if its patch is not written yet.
     """
     ending = journal.ending()
     if ending is None or ending.stop is Stop.INTERRUPTED:
@@ -96,12 +96,12 @@ def _stop(journal: Journal) -> str:
 
 
 def name_of(task: Task | str) -> str:
-    """Return how a task is recorded: by the name that finds it, or as one that only a program has."""
+    """Return the name under which a task is recorded; for a Task object passed by a program, with a prefix."""
     return task if isinstance(task, str) else f"{PROGRAM}{task.name}"
 
 
 def _settings(journal: Journal, record: object) -> dict[str, object]:
-    """Return recorded settings as the configuration takes them.
+    """Convert recorded settings to arguments of the configuration.
 
     Raises JournalError for a run whose task cannot be loaded again.
     """

@@ -1,4 +1,4 @@
-"""Check what is about to be committed or pushed, and repair it where that can be proved."""
+"""Check what is about to be committed or pushed, and repair it if the repair can be proved."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ FEW = 10
 
 @dataclass(frozen=True, slots=True)
 class StateCheck:
-    """What the gates found in one state.
+    """The results of the gates for one state.
 
-    `broken`: tests that it breaks in code that it does not change. `repaired`: whether the loop ran, and reported.
+    `broken`: tests that fail because of the state, in code that it does not change. `repaired`: whether the loop ran
+    and reported.
     """
 
     checks: tuple[Check, ...] = ()
@@ -49,7 +50,7 @@ class StateCheck:
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """How a state is repaired: the command line, whether a model may help, and who is told of the result."""
+    """How to repair a state: the command line, whether a model may be used, and where to report the result."""
 
     argv: tuple[str, ...]
     model: bool
@@ -59,7 +60,7 @@ class RepairRequest:
 def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
     """Return the states to check, each with its Python files: those of `names`, else all that it adds or changes.
 
-    A state is what is staged, or with `push` (what git writes to its pre-push hook) one of the commits that are pushed.
+    A state is the staged tree; with `push` (git's input to its pre-push hook), each pushed commit.
     """
     if push is None:
         found = [staged(top)]
@@ -92,9 +93,9 @@ def check_state(
     *,
     repair: RepairRequest | None,
 ) -> StateCheck:
-    """Run the gates on `state`, and the loop only where they find something that a `repair` may mend.
+    """Run the gates on `state`, and the loop only if they find something that `repair` allows to repair.
 
-    Where the working tree is what is checked, the coverage map is updated.
+    If the working tree is what is checked, the coverage map is updated.
     """
     project = _find_project(top, python, settings, listen)
     keep_project(project)
@@ -126,7 +127,7 @@ def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, objec
 def _judge(
     project: Project, opened: Views, state: Staged, tests: Sequence[str]
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Return what the gates find in the state, and where they find nothing the tests that it breaks elsewhere."""
+    """Return the checks of the gates on the state and, if these are clean, the tests that it breaks elsewhere."""
     scope, timeout = project.place.scope, project.config.timeout
     mapped = bool(tests) and not state.hidden and _is_coverage_cheap(project, tests)
     ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=mapped)
@@ -165,7 +166,7 @@ def _affected_tests(project: Project, python: Sequence[str], state: Staged) -> l
 
 
 def _importing(project: Project, python: Sequence[str], state: Staged) -> list[str]:
-    """Return the test files of the state that, by the import graph, import what it changes or deletes."""
+    """Return the test files of the state that, according to the import graph, import what it changes or deletes."""
     top, gone = project.place.top, _deleted(state)
     there = {path for path in python_files(top) if state.hidden.get(path, b"") is not None}
     there |= {path for path, data in state.hidden.items() if path.endswith(".py") and data is not None}
@@ -174,7 +175,7 @@ def _importing(project: Project, python: Sequence[str], state: Staged) -> list[s
 
 
 def _with_needed_gates(project: Project, tests: Sequence[str], *, linted: bool) -> Project:
-    """Keep only the gates that have work: pytest where there are `tests`, the linters where `linted`."""
+    """Keep only the gates that have something to check: pytest if there are `tests`, the linters if `linted`."""
     config = project.config
     inside = tuple(os.path.relpath(project.place.top / path, project.place.root) for path in tests)
     needed = tuple(gate for gate in config.gates if (tests if gate == "pytest" else linted))
@@ -184,10 +185,10 @@ def _with_needed_gates(project: Project, tests: Sequence[str], *, linted: bool) 
 def _broken_tests(
     project: Project, opened: Views, checks: Sequence[Check], ask: Ask, *, tests: Sequence[str], since: str
 ) -> tuple[str, ...]:
-    """Return ids of tests that fail in `checks` and did not fail in the commit `since`; `tests` are their files.
+    """Return ids of tests that fail in `checks` and did not fail in the commit `since`; `tests`: their files.
 
-    They are in code that the commit does not change: it deletes what they import, for example. A failure outside the
-    scope is no finding, since it may be an old one; therefore `since` is run, too.
+    They fail in code that the commit does not change, for example because it deletes what they import. A failure
+    outside the scope is no finding, because it may be an old one; therefore the tests also run on `since`.
     """
     failing = _failing(checks)
     if not failing:
@@ -207,7 +208,7 @@ def _failing(checks: Sequence[Check]) -> set[str]:
 def _publish(state: Staged, proved: Proved) -> Published:
     """Write the patch into the working tree.
 
-    Where it would overlap unstaged edits, or is for a commit that is not checked out, keep it as a file instead.
+    If it would overlap unstaged edits, or is for a commit that is not checked out, store it in a file instead.
     """
     from coderefine.app.run import Published
     from coderefine.publishers import Files
@@ -240,7 +241,7 @@ MARK = "coderefine hook run"
 
 
 def install(name: str) -> Path:
-    """Write the git hook `name` and return its path. Raises UsageError where another one exists already."""
+    """Write the git hook `name` and return its path. Raises UsageError if another one exists already."""
     path = _hooks_folder() / name
     if path.exists() and not _is_ours(path):
         raise UsageError(f"{path} is there already: add the line `{_line(name)}` to it yourself")
@@ -267,9 +268,9 @@ def _line(name: str) -> str:
 
 
 def _hooks_folder() -> Path:
-    """Return the folder of this repository's hooks (core.hooksPath and linked worktrees included).
+    """Return the folder of this repository's hooks, considering core.hooksPath and linked worktrees.
 
-    Raises UsageError for a folder that all repositories of the user or of the system share.
+    Raises UsageError for a folder that several repositories share.
     """
     from coderefine.git import Repository
 

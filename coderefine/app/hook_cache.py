@@ -1,4 +1,4 @@
-"""Data that a full run of the hook keeps in the git directory for the quick check: programs, limits, import graph."""
+"""Data that a full run of the hook stores in the git directory for its fast path: programs, limits, import graph."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
 
 
 def keep_project(project: Project) -> None:
-    """Keep the data for the quick check.
+    """Store the data for the fast path of the hook.
 
-    Nothing is kept where the quick check could decide differently from the full one.
+    Nothing is stored if the fast path could decide differently from the full check.
     """
     folder, top = _folder(project), str(project.place.top)
     if not folder:
@@ -53,9 +53,9 @@ def _ticket(project: Project) -> ticket.Ticket:
 
 
 def unaffected(project: Project, tests: Sequence[str], python: Sequence[str]) -> set[str]:
-    """Return those of `tests` that, by the coverage map, run nothing of `python`.
+    """Return those of `tests` that, according to the coverage map, execute nothing in `python`.
 
-    Requires that `keep_project` was called.
+    `keep_project` must have been called before.
     """
     folder, top = _folder(project), str(project.place.top)
     kept = ticket.kept_in(folder, ticket.GRAPH) if folder else None
@@ -65,7 +65,7 @@ def unaffected(project: Project, tests: Sequence[str], python: Sequence[str]) ->
 
 
 def unaffected_by(project: Project, tests: Collection[str], patched: Mapping[str, bytes]) -> set[str]:
-    """Return those of `tests` that, by the coverage map, run nothing of what changes when files become `patched`."""
+    """Return those of `tests` that, according to the coverage map, execute nothing that the patch `patched` changes."""
     folder, top = _folder(project), str(project.place.top)
     if not folder:
         return set()
@@ -75,7 +75,7 @@ def unaffected_by(project: Project, tests: Collection[str], patched: Mapping[str
 
 
 def keep_coverage(project: Project, view: View, checks: Sequence[Check], tests: Collection[str]) -> None:
-    """Record in the coverage map what the test files `tests` ran in `view`, where all of them passed."""
+    """Record in the coverage map what the test files `tests` executed in `view`, if all of them passed."""
     folder, top = _folder(project), str(project.place.top)
     for check in checks:
         if folder and check.coverage and check.complete and check.clean:
@@ -85,7 +85,7 @@ def keep_coverage(project: Project, view: View, checks: Sequence[Check], tests: 
 
 
 def _folder(project: Project) -> str:
-    """Return the git directory where the quick check decides as the full one does, else ""."""
+    """Return the git directory if the fast path decides like the full check, else ""."""
     place, config = project.place, project.config
     own = not (config.commands or config.pass_env or project.task.name != "fix")
     usual = own and set(config.gates) <= set(ticket.GATES)

@@ -1,4 +1,4 @@
-"""Choose among the plausible patches that a run offered: by number, or by what is true of the program with them."""
+"""Choose one of the plausible patches that a run offered: by its number, or by an expression that is true with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An alternative laid on the tree as it is now. `number`: what it is picked by."""
+    """An alternative, applied to the tree as it is now. `number`: the number for picking it."""
 
     number: int
     offer: Offer
@@ -42,9 +42,9 @@ class Choice:
 
 
 def choices(journal: Journal, destination: Destination) -> list[Choice]:
-    """Return all alternatives of the run, laid on the tree that is to be judged.
+    """Return all alternatives of the run, applied to the tree that is to be judged.
 
-    Raises JournalError when there are none.
+    Raises JournalError if there are none.
     """
     outcome = journal.outcome()
     if outcome is None or not outcome.offers:
@@ -64,9 +64,9 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
 def _merged(
     repository: Repository, path: str, before: bytes | None, after: bytes | None, under: Contents
 ) -> bytes | None:
-    """Return what `path` is to hold now.
+    """Return the new content of `path`: the patch, merged with changes made since the run.
 
-    Raises PublishError where what happened to it since then is in the way.
+    Raises PublishError if the two overlap.
     """
     file = repository.top / path
     now = under[path] if path in under else file.read_bytes() if file.is_file() else None
@@ -85,7 +85,7 @@ def _merged(
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
     """Return those of `choices` with which `expression` is true.
 
-    Raises UsageError where it is no expression, or cannot be evaluated at all: it has a name that is not there.
+    Raises UsageError if it is no expression, or cannot be evaluated with any of them (an undefined name, say).
     """
     try:
         ast.parse(expression, mode="eval")
@@ -121,7 +121,7 @@ def test_that():
 
 
 def lines_of_test(modules: Sequence[str], expression: str) -> Iterator[str]:
-    """Yield a test to add, so that the next run knows that `expression` is true."""
+    """Yield the lines of a test to add, so that the next run knows that `expression` is true."""
     known = set(dir(builtins))
     nodes = ast.walk(ast.parse(expression, mode="eval"))
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known)

@@ -1,4 +1,4 @@
-"""A pull request: which one is meant, and what is posted on it, pushed to its branch, or opened against it."""
+"""Find the pull request, and post results on it, push to its branch, or open a pull request against that branch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from coderefine.publishers.hosts.gitlab_host import GitLab, connect
 class Pull:
     """A pull request.
 
-    `base` and `head` are anything git can resolve, `number` is 0 when unknown, `label` is OWNER:BRANCH of the head.
+    `base` and `head`: names of commits that git can resolve. `number`: 0 if unknown. `label`: OWNER:BRANCH of the head.
     `fork`: the head is in another repository, to which we cannot push.
     """
 
@@ -57,9 +57,9 @@ class PostingTarget:
 def find(
     environ: Mapping[str, str], *, base: str | None, head: str | None, repo: str | None, number: int | None
 ) -> Pull:
-    """Return the pull request that the flags name, else the one that the CI system tells of.
+    """Return the pull request given by the flags, else the one that the CI system reports.
 
-    Raises UsageError when the event of GITHUB_EVENT_PATH cannot be read.
+    Raises UsageError if the event file GITHUB_EVENT_PATH cannot be read.
     """
     event: object = {}
     if file := environ.get("GITHUB_EVENT_PATH"):
@@ -96,13 +96,13 @@ def _first(*values: object) -> str:
 
 
 def _token(host: str) -> str:
-    """Return the token of `host`, "" for none."""
+    """Return the token for `host` from the environment; "" if there is none."""
     names = ("GITLAB_TOKEN",) if host == "gitlab" else ("GITHUB_TOKEN", "GH_TOKEN")
     return _first(*(os.environ.get(name) for name in names))
 
 
 def post_artifact(target: PostingTarget, folder: Path) -> str:
-    """Post what another run proved, without checking out or running anything of the pull request."""
+    """Post the result of another run, without checking out or running anything of the pull request."""
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
         raise PublishError(f"the artifact is about {bundle.head[:10]}, not {target.pull.head[:10]}: nothing was posted")
@@ -110,7 +110,7 @@ def post_artifact(target: PostingTarget, folder: Path) -> str:
 
 
 def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> str:
-    """Write the artifact, then push and post as asked; return lines that say what was done.
+    """Write the artifact, then push and post as requested; return lines about what was done.
 
     `result`: of the run that proved the bundle's patch. Raises PublishError, UsageError.
     """
@@ -160,7 +160,7 @@ def _posted(target: PostingTarget, bundle: Bundle) -> str:
 
 
 def _fetch(target: PostingTarget, bundle: Bundle) -> str:
-    """Return a shell command that downloads exactly the checked patch and applies it; "" where there is no artifact."""
+    """Return a shell command that downloads exactly the checked patch and applies it; "" if there is no artifact."""
     sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
     if not sha256:
         return ""
@@ -176,7 +176,7 @@ def _api(secret: str) -> Api:
 
 
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
-    """Push, and return a line about it and what is left to post: after a push only the annotations."""
+    """Push; return a line about it, and what remains to be posted: after a push only the annotations."""
     pull = target.pull
     branch = pull.branch or snapshot.head.branch or ""
     if not branch or pull.fork:

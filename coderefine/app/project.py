@@ -1,4 +1,4 @@
-"""The project that a command works on: its place, configuration, interpreter, protected files and task."""
+"""The project of a command: its place, configuration, interpreter, protected files and task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coderefine.tasks import find
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What is worked on, and who listens to the events."""
+    """A project, its settings and its task, and the listener for events."""
 
     place: Place
     config: Config

@@ -1,4 +1,4 @@
-"""Judge a patch that somebody made, as coderefine judges its own; write it only where that is asked."""
+"""Judge a given patch, made outside coderefine, by the rules for its own patches; write it only on request."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which patch is meant.
+    """Where the given patch comes from.
 
     `patch`: a diff or mails as bytes or as text of several lines, the path of a file with one, a commit, a range
-    `A..B`, or a branch. Without it what is `staged`, or else all uncommitted changes.
+    `A..B`, or a branch. Without it: the `staged` changes, or else all uncommitted ones.
     """
 
     patch: str | bytes | None = None
@@ -60,10 +60,10 @@ def prove(
     cwd: Path | None = None,
     show: Show | None = None,
 ) -> RunResult:
-    """Judge the patch of `source` and report the result, whose `outcome.proof` holds the verdict.
+    """Judge the patch of `source` and report the result, whose `outcome.proof` contains the verdict.
 
-    Where `request` has a destination, the proved patch is written there. Raises UsageError where there is no patch, or
-    it does not apply.
+    If `request` has a destination, a proved patch is written there. Raises UsageError if there is no patch, or if it
+    cannot be applied.
     """
     cwd = cwd or Path.cwd()
     place = locate([], cwd)
@@ -79,7 +79,7 @@ def prove(
 
 
 def _read(source: Source, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
-    """Read the patch. What is to be written is read as a diff, and applied to the tree that it is written to."""
+    """Read the patch; one that is to be written is read as a diff and applied to the tree of its destination."""
     destination = request.destination
     if source.patch is None:
         if not (destination.elsewhere or destination.commit):
@@ -96,7 +96,7 @@ def _read(source: Source, repository: Repository, request: Request, cwd: Path) -
 
 
 def _diff(patch: str | bytes, cwd: Path) -> tuple[str, bytes | None]:
-    """Return the name of the patch, and its text where it is a diff and no commits."""
+    """Return the name of the patch, and its text if it is a diff; None for commits."""
     if isinstance(patch, bytes):
         return "the patch", patch
     if "\n" in patch:
@@ -106,7 +106,7 @@ def _diff(patch: str | bytes, cwd: Path) -> tuple[str, bytes | None]:
 
 
 def _find_project(given: GivenPatch, request: Request, listen: Listen, cwd: Path) -> Project:
-    """Find the project that the patched files are in; their findings are those that matter."""
+    """Find the project that contains the patched files; only findings in these files count."""
     top = locate([], cwd).top
     nearest = [next(one for one in (top / path, *(top / path).parents) if one.exists()) for path in given.files]
     project = find_project([str(path) for path in nearest] or [str(cwd)], request.settings, listen)
@@ -115,7 +115,7 @@ def _find_project(given: GivenPatch, request: Request, listen: Listen, cwd: Path
 
 
 def split(given: GivenPatch, project: Project) -> GivenParts:
-    """Divide the patch into code, tests with configuration, and what no gate reads."""
+    """Divide the patch into code, tests with configuration, and files that no gate reads."""
     why = {path: _protected(path, project.protection) for path in given.files}
     settings = frozenset(_having(why, CONFIGURATION))
     tests, beside = (_only(given, _having(why, *words)) for words in ((TEST, CONFIGURATION), UNREAD))
@@ -141,14 +141,14 @@ def _only(given: GivenPatch, paths: Collection[str]) -> dict[str, bytes | None]:
 
 
 def _protected(path: str, protection: Protection) -> str | None:
-    """Return why no patch of coderefine's own may change `path`."""
+    """Return why coderefine's own patches may not change `path`; None if they may."""
     if protection.hooks and path.startswith(f"{protection.hooks}/"):
         return "is a hook"
     return protected_name(path) or (TEST if protection.is_test(path) else None)
 
 
 def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project: Project) -> tuple[str, ...] | None:
-    """Return the changed test modules, as test ids name them; None where other tests may depend on what is changed."""
+    """Return the changed test modules, named as in test ids; None if other tests may depend on the changes."""
     modules = [path for path in tests if _is_module(path)]
     if settings or len(modules) < len(tests):
         return None
@@ -162,7 +162,7 @@ def _is_module(path: str) -> bool:
 
 
 def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
-    """Yield a reason where the patch changes what configures this very proof."""
+    """Yield a reason if the patch changes the configuration that this proof uses."""
     path = posixpath.normpath(posixpath.join(project.place.prefix, "pyproject.toml"))
     if path in tests:
         file = project.place.top / path

@@ -1,4 +1,4 @@
-"""Compute a recorded run again, from its record alone."""
+"""Compute the result of a recorded run again, from its record alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDLESS = Limits(None, None, None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The outcome computed again, and the files in which its patch differs from the recorded one."""
+    """The new outcome, and the files in which its patch differs from the recorded one."""
 
     outcome: Outcome
     differing: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the user asked for: settings, and where a proved patch goes."""
+"""The request of the user: settings, and the destination of a proved patch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coderefine.publishers.message import author_env
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a proved patch goes: a diff, a mail, a commit or a branch (at most one); by default the working tree."""
+    """Where a proved patch is written: a diff, a mail, a commit or a branch (only one); by default the working tree."""
 
     diff: bool = False
     patch: str | None = None
@@ -32,11 +32,14 @@ class Destination:
 
     @property
     def elsewhere(self) -> bool:
-        """Return whether the patch goes anywhere else than into the working tree."""
+        """Return whether the patch is written anywhere but into the working tree."""
         return self.diff or bool(self.patch) or bool(self.branch)
 
     def check(self, repository: Repository, config: Config, paths: Iterable[str]) -> None:
-        """Raise UsageError now for what would make the publication of a patch of `paths` fail after the run."""
+        """Raise UsageError now for a problem that would make the publication fail after the run.
+
+        `paths`: the files that a patch may change.
+        """
         try:
             author_env(config.author)
         except PublishError as error:
@@ -51,7 +54,7 @@ class Destination:
             self._check_in_head(repository, paths)
 
     def _check_in_head(self, repository: Repository, paths: Iterable[str]) -> None:
-        """Raise UsageError for one of `paths` that is not in HEAD: a commit of its repair would hold the whole file."""
+        """Raise UsageError if one of `paths` is not in HEAD: a commit of its repair would add the whole file."""
         head = repository.resolve("HEAD")
         for path in paths:
             known = head and repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
@@ -60,7 +63,7 @@ class Destination:
                 raise UsageError(f"{path} is not in HEAD, and {option} proves HEAD plus the patch: commit it first")
 
     def under(self, repository: Repository) -> Mapping[str, bytes | None]:
-        """Return where the tree to prove differs from the working tree: for a commit it is HEAD plus the patch."""
+        """Return the files in which the tree to prove differs from the working tree; for a commit, that is HEAD."""
         exact = self.commit or self.branch
         return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}
 
@@ -78,10 +81,10 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user asked for, in a form that can be recorded and resumed.
+    """The request of the user, in a form that can be recorded and resumed.
 
-    `settings`: configuration keys of the command line. `model`: whether one may be asked. `again`: the command
-    that has to be given again, for a run that cannot be resumed.
+    `settings`: configuration keys from the command line. `model`: whether a model may be used. `again`: the command to
+    enter again, for a run that cannot be resumed.
     """
 
     argv: tuple[str, ...] = ()

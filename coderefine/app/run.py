@@ -1,7 +1,7 @@
 """The lifecycle of a run: lock, recover, journal, loop, publish, finish, prune, report.
 
-`fix`, `write`, `pick`, `resume`, the hook, `suggest` and the library all come through `run`; they differ in the tree,
-the scope and the publisher.
+`fix`, `write`, `pick`, `resume`, the hook, `suggest` and the library all call `run`; they differ in the tree, the scope
+and the publisher.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "pe
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A proved patch to publish: `outcome` holds it, `diff` is its text, `parts` what it was proved with."""
+    """A proved patch to publish. `outcome` contains it; `diff`: its text; `parts`: the components that proved it."""
 
     outcome: Outcome
     diff: bytes
@@ -43,9 +43,9 @@ class Proved:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of the patch: `line` says it.
+    """The result of publishing. `line`: a text about it.
 
-    `refused`: why it could not be written. `bundle`: what a pull request is shown of it.
+    `refused`: why the patch could not be written. `bundle`: the results to show on a pull request.
     """
 
     line: str = ""
@@ -61,7 +61,7 @@ Publish = Callable[[Proved], Published]
 class RunResult:
     """The end of a run: its outcome and what was published.
 
-    `run`: its name. `diff`: the patch as text. `before`: what the patched files held when the run began. `written`:
+    `run`: its name. `diff`: the patch as text. `before`: content of the patched files when the run began. `written`:
     whether the working tree, the index or a branch was changed.
     """
 
@@ -87,12 +87,12 @@ def run(
     show: Show | None = None,
     loop: Callable[[Parts], Outcome] = refine,
 ) -> RunResult:
-    """Run the loop on `project`, publish its result, report it and return it.
+    """Run the loop on `project`; publish its result, report it and return it.
 
-    `publish` and `under` (where the tree to prove differs from the working tree) are those of the request's destination
-    unless given; for `views`, `proposers` and `show` see `open_loop`. `earlier`: the run to resume.
-    `loop`: what makes the outcome.
-    Raises PublishError, after the report, when the tree changed meanwhile.
+    `publish` and `under` (files whose content in the tree to prove differs from the working tree) are those of the
+    request's destination, unless given. For `views`, `proposers` and `show` see `open_loop`. `earlier`: the run to
+    resume. `loop`: the function that makes the outcome. Raises PublishError, after the report, if the tree changed
+    meanwhile.
     """
     place, destination = project.place, request.destination
     if place.git_dir is None:
@@ -131,15 +131,15 @@ def run(
 
 
 def run_unrecorded(project: Project) -> Outcome:
-    """Run the loop where there is no git repository: nothing is recorded, and nothing could be taken back."""
+    """Run the loop without a git repository: nothing is recorded, so nothing can be undone."""
     with open_loop(project, None, Originals(project.place.top)) as parts:
         return refine(parts)
 
 
 def _new_journal(repository: Repository, project: Project, request: Request) -> Journal:
-    """Begin a record with the settings that decide the run, so that a replay needs neither file nor environment.
+    """Begin a record, with the settings that determine the run, so that a replay needs neither file nor environment.
 
-    Settings that may hold secrets are left out.
+    Settings that may contain secrets are left out.
     """
     names = [item.name for item in fields(project.config) if item.name not in UNRECORDED]
     settings = {name: value for name in names if (value := getattr(project.config, name)) is not None}
@@ -154,7 +154,7 @@ def _new_journal(repository: Repository, project: Project, request: Request) -> 
 
 @contextmanager
 def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
-    """On an interrupt, say what became of the patch and how to go on; record an error as the end of the run."""
+    """On an interrupt, report whether the patch was written and how to continue. Record an error as the run's end."""
     try:
         yield
     except KeyboardInterrupt:
@@ -173,7 +173,7 @@ def _how_to_go_on(journal: Journal, request: Request) -> str:
 
 
 def _committed(project: Project, destination: Destination, repository: Repository) -> Contents:
-    """Return where the tree to prove differs from the working tree, after a note that names these files."""
+    """Return the files in which the tree to prove differs from the working tree, after a note that names them."""
     under = destination.under(repository)
     if under:
         files = (f"{path} (untracked)" if data is None else path for path, data in sorted(under.items()))
@@ -183,7 +183,7 @@ def _committed(project: Project, destination: Destination, repository: Repositor
 
 
 def _note_protected_benchmarks(project: Project) -> None:
-    """Name the files that the benchmark command runs: no patch may change them."""
+    """Report the files that the benchmark command runs, because no patch may change them."""
     protected = project.config.performance.protected if project.task.name == "performance" else ()
     for name in (glob.removeprefix("**/") for glob in protected):
         if (project.place.root / name).is_file():
@@ -192,10 +192,10 @@ def _note_protected_benchmarks(project: Project) -> None:
 
 
 def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, go_on: str) -> RunResult:
-    """Publish the patch and return the end of the run; `go_on`: what to do after an interrupt.
+    """Publish the patch and return the end of the run; `go_on`: what to do after an interrupt, for a message.
 
-    Nothing is published where no attempt is better than the start, or after an interrupt. Drafted tests are published
-    with the patch, but not recorded as part of it, because they are not proved.
+    Nothing is published if no attempt is better than the start, or after an interrupt. Drafted tests are published with
+    the patch, but not recorded as part of it, because they are not proved.
     """
     journal, best = snapshot.journal, outcome.best
     interrupted = outcome.stop is Stop.INTERRUPTED
@@ -232,7 +232,7 @@ def _publisher(project: Project, destination: Destination) -> Publish:
 
 
 def _how_to_pick(outcome: Outcome, run: str) -> str:
-    """Say what to do about the offers of a run that wrote nothing; "" without any."""
+    """Return a text on what to do about the offers of a run that wrote nothing; "" without offers."""
     if not outcome.offers:
         return ""
     that = answer_template(outcome.offers)

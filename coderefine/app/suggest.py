@@ -1,4 +1,4 @@
-"""Repair what a pull request changes, and make of the proved patch what is posted on it."""
+"""Repair the files that a pull request changes, and make the suggestions to post on it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def prove(
 ) -> tuple[RunResult, Bundle]:
     """Run the loop on `paths` as they are committed; return its result and the bundle, `empty` filled with it.
 
-    What earlier steps of the CI job left untracked is not used. `style`: suggest repairs of style findings, too.
+    Untracked files, left by earlier steps of the CI job, are not used. `style`: suggest repairs of style findings too.
     """
     full = tuple(str(repository.top / path) for path in paths)
     project = find_project(full, {**request.settings, "accept": "proved", "fast_proof": False}, listen)
@@ -85,8 +85,8 @@ def prove(
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
     """Make the bundle of a patch.
 
-    Every hunk is proved alone, which takes one run of all tests each. Where none passes alone, there is one suggestion
-    per file, if its hunks are close together.
+    Every hunk is proved alone, which takes one run of all tests each. If none passes alone, there is one suggestion per
+    file, provided that its hunks are close together.
     """
     outcome, best = proved.outcome, proved.outcome.best
     before = {path: proved.parts.original(path) for path in best.patch.files}
@@ -129,7 +129,7 @@ def _suggestion(hunk: judge.Hunk, rules: Sequence[str], why: str) -> Suggestion:
 
 
 def _replacing_a_line(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
-    """Turn an insertion into the replacement of a neighbouring line: a suggestion must replace lines."""
+    """Convert an insertion to the replacement of a neighbouring line, because a suggestion must replace lines."""
     if hunk.old:
         return hunk
     lines = before.splitlines(keepends=True)
@@ -161,7 +161,7 @@ def _changes_behaviour(rules: Sequence[str]) -> bool:
 
 
 def _why(before: Attempt, after: Attempt) -> str:
-    """Name what the hunk repairs: tests by name, else findings."""
+    """Return what the hunk repairs: tests by name, else findings."""
     cleared = gone(before, after)
     tests = [finding.symbol for finding in cleared if finding.critic == "pytest"]
     if tests:
@@ -184,7 +184,10 @@ def _line(text: str) -> str:
 
 
 def _text(diff: bytes) -> str:
-    """Return the patch as text; where it is not UTF-8, it ends in a mark so that it is never shown (see patch_text)."""
+    """Return the patch as text; if it is not UTF-8, with a mark at its end that prevents it from being shown.
+
+    See patch_text.
+    """
     try:
         return diff.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The task of `write`: the request, the files to write into, and the tests that judge them."""
+"""The task of `write`: the request, the files to write, and the acceptance tests."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ SMALL, NEIGHBOURS = 3_000, 2
 def write_task(
     request: str, into: Sequence[str], tests: Sequence[str], *, draft: bool, keep_draft: str | None
 ) -> tuple[Place, Path]:
-    """Write the task to a file in the git directory, so that a resumed or replayed run finds it again.
+    """Write the task to a file in the git directory, so that a resumed or replayed run finds it.
 
-    `into`: files to write; `tests`: those that judge, by default the ones that import what is written. `draft`: let
-    the model draft tests where there are none; `keep_draft`: the file to keep them in.
-    Returns the project that the files are, or will be, in, and the task's file. Raises UsageError.
+    Return the project that the files are in, or will be, and the path of the task's file. `into`: files to write;
+    `tests`: the acceptance tests, by default those that import the files. `draft`: let the model draft tests if there
+    are none; `keep_draft`: a file for these. Raises UsageError.
     """
     place = _locate(into)
     protection = Protection.of(place, Config())
@@ -96,7 +96,7 @@ def _relative(path: str, place: Place) -> str:
 
 
 def _check_writable(place: Place, wanted: Sequence[str], protection: Protection) -> None:
-    """Raise UsageError for a protected file or a folder. That it is outside the current folder is no reason."""
+    """Raise UsageError for a protected file or a folder; files outside the current folder are allowed."""
     everywhere = replace(protection, scope=(".",))
     for path in wanted:
         reason = everywhere.reason(path) or (f"{path} is a folder" if (place.top / path).is_dir() else "")
@@ -111,7 +111,7 @@ def _existing_test(path: str, place: Place) -> str:
 
 
 def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> tuple[str, ...]:
-    """Return the test files that import what is wanted, without drafts that were not reviewed."""
+    """Return the test files that import the files `wanted`, without drafts that nobody has reviewed."""
     files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}
     found = affected(place.top, files, wanted, protection.is_test)
     return tuple(path for path in found if not is_draft(place.top / path))
@@ -120,7 +120,7 @@ def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> t
 def _drafts(
     place: Place, judged: Sequence[str], keep: str | None, protection: Protection, *, wanted: bool
 ) -> Mapping[str, object]:
-    """Return whether the model drafts tests, and the file they are kept in."""
+    """Return the settings about drafted tests: whether the model drafts some, and the file for them."""
     if keep is None:
         return {"drafts": wanted and not judged}
     path = _relative(keep, place)
@@ -135,14 +135,14 @@ def _drafts(
 
 
 def _is_collected(path: str, place: Place, protection: Protection) -> bool:
-    """Return whether pytest would collect the file by its own name, in whatever folder it is."""
+    """Return whether pytest would collect the file, judging by its name and not by its folder."""
     name = PurePosixPath(path).name
     bare = name if place.prefix == "." else f"{place.prefix}/{name}"
     return name.endswith(".py") and name != "conftest.py" and protection.is_test(bare)
 
 
 def _neighbours(place: Place, wanted: Sequence[str], protection: Protection) -> list[str]:
-    """Return neighbouring modules that show style and names: `__init__.py`, then the largest small modules."""
+    """Return modules near the files as examples of style: `__init__.py`, then the largest of the small modules."""
     sizes = {path: path.stat().st_size for path in (place.top / wanted[0]).parent.glob("*.py")}
     names = {path.relative_to(place.top).as_posix(): size for path, size in sizes.items() if 0 < size <= SMALL}
     fit = [name for name in names if name not in wanted and not protection.is_test(name)]

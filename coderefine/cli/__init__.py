@@ -1,7 +1,7 @@
 """Command line: parse arguments, run a command, return an exit code.
 
-No other package prints or ends the process. What `--version` and the quick check of the hook can do without is imported
-inside functions.
+No other package prints or ends the process. Modules that `--version` and the fast path of the hook do not need are
+imported inside functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _clean(argv: list[str]) -> int | None:
-    """Return the exit code of `hook run` where the quick check can decide alone, else None."""
+    """Return the exit code of `hook run` if the fast path can decide alone, else None."""
     if argv[:2] != ["hook", "run"]:
         return None
     from coderefine.quick.front import hook

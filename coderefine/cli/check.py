@@ -23,6 +23,6 @@ def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object)
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
-    """Return whether every gate is clean and complete; False when no gate ran at all."""
+    """Return whether every gate is clean and complete; False if no gate ran."""
     gates = [one for one in checks if one.gate]
     return bool(gates) and all(one.clean and one.complete for one in gates)

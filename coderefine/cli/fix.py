@@ -1,4 +1,4 @@
-"""`coderefine fix` and `coderefine resume`, and how a run that a command starts is reported."""
+"""`coderefine fix` and `coderefine resume`, and the report of a run that a command starts."""
 
 from __future__ import annotations
 

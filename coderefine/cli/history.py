@@ -1,4 +1,4 @@
-"""`coderefine log | show | undo | replay`: list earlier runs, show one, take one back, compute one again."""
+"""`coderefine log | show | undo | replay`: list earlier runs, show one, undo one, repeat one from its record."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _line(summary: Summary) -> str:
 
 
 def _description(done: Publication | None, undone: Publication | None) -> str:
-    """Say what was written, and whether it still is."""
+    """Return a text on what was written, and whether it is still there."""
     if done is None:
         return f"undone: it {_description(undone, None)}" if undone else ""
     if done.how == "branch":
@@ -124,7 +124,7 @@ def _description(done: Publication | None, undone: Publication | None) -> str:
 
 
 def _diff(journal: Journal) -> str:
-    """Return the diff from the run's start to its best attempt, or to the best try where nothing was proved.
+    """Return the diff from the run's start to its best attempt, or to the best unproved one if none was proved.
 
     Untracked files are in no commit; their content comes from the journal.
     """

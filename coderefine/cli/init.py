@@ -57,7 +57,7 @@ def init(folder: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace the file in one step: a full disk must not leave half a pyproject.toml."""
+    """Replace the file atomically, so that a full disk does not leave half a pyproject.toml."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".pyproject-")
     try:

@@ -1,4 +1,4 @@
-"""How a report ends: its last line where "all checks pass" would not be about the user's tree, and the exit code."""
+"""The last line of a report, if "all checks pass" would not be about the user's tree; and the exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def failures(checks: Iterable[Check]) -> str:
-    """Count what failed: `2 tests fail, 1 ruff finding`; empty when nothing did."""
+    """Return how many tests and findings failed: `2 tests fail, 1 ruff finding`; "" for none."""
     parts = []
     for check in checks:
         hard = [finding for finding in check.findings if finding.severity is Severity.HARD]
@@ -27,16 +27,16 @@ def failures(checks: Iterable[Check]) -> str:
 
 
 def refusal(commit: str, failed: str, repair: str = "") -> str:
-    """Say that a commit is refused, why, and where its `repair` is.
+    """Return the line for a refused commit: the reason, and where its `repair` is.
 
-    `commit` is "" for what is staged.
+    `commit`: "" for the staged tree.
     """
     what = f"push refused: {commit[:10]}" if commit else "commit refused"
     return "; ".join(part for part in (f"{what}: {failed or 'not everything could be checked'}", repair) if part)
 
 
 def repaired(result: RunResult) -> str:
-    """Say where the repair of a refused commit is, and whether it repairs everything."""
+    """Return a text on where the repair of a refused commit is, and whether it repairs everything."""
     outcome = result.outcome
     if not outcome.best.number:
         found = sum(len(offer.alternatives) for offer in outcome.offers)
@@ -49,7 +49,7 @@ def repaired(result: RunResult) -> str:
 
 
 def with_patch(result: RunResult, *, elsewhere: bool) -> str:
-    """Return the last line for a patch that is not in the working tree: written `elsewhere`, or refused."""
+    """Return the last line for a patch that is not in the working tree: it was written `elsewhere`, or refused."""
     outcome = result.outcome
     if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
         return ""
@@ -68,12 +68,12 @@ def suggested(outcome: Outcome, head: str) -> str:
 
 
 def proof_exit_code(outcome: Outcome) -> int:
-    """Return 0 when a given patch is proved."""
+    """Return 0 if a given patch is proved, 1 if not; for an incomplete run the code of its end."""
     if outcome.stop in (Stop.ENVIRONMENT, Stop.INTERRUPTED):
         return exit_code(outcome)
     return 0 if outcome.proof and outcome.proof.verdict else 1
 
 
 def exit_code(outcome: Outcome) -> int:
-    """Return 0 when no finding is left, in the tree or with the published patch."""
+    """Return 0 if no finding is left, in the tree or with the published patch."""
     return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)

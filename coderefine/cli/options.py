@@ -1,4 +1,4 @@
-"""Command-line flags with their configuration keys, one table for all commands, and the request that they make."""
+"""Command-line flags with their configuration keys, one table for all commands, and the request they result in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COUNT, ONE_OR_MORE, AMOUNT = click.IntRange(0), click.IntRange(1), click.FloatRa
 def option(
     names: str, metavar: str | None, text: str, kind: Any = None, **more: Any
 ) -> Decorator[Callable[..., object]]:
-    """Return an option with a value; `names`: as on the command line and, if it is another, its key."""
+    """Return an option with a value. `names`: the flag and, if it has another name, the configuration key."""
     return click.option(*names.split(), metavar=metavar, help=text, type=kind, **more)
 
 
@@ -151,7 +151,7 @@ SENTENCES = frozenset({"criteria"})
 
 
 def settings(given: Mapping[str, object]) -> dict[str, object]:
-    """Turn command-line values into configuration keys: leave out what was not given, make `A,B` a tuple."""
+    """Convert command-line values to configuration keys: leave out those not given, split `A,B` to a tuple."""
     found = {name: value for name, value in given.items() if value not in (None, ())}
     for name, value in found.items():
         if isinstance(value, tuple) and name not in SENTENCES:
@@ -160,9 +160,9 @@ def settings(given: Mapping[str, object]) -> dict[str, object]:
 
 
 def request_of(given: Mapping[str, object], **more: object) -> Request:
-    """Make the request of a command line with the flags of DESTINATION.
+    """Return the request of a command line with the flags of DESTINATION.
 
-    `more` are keys that the command itself sets. Raises UsageError when flags exclude each other.
+    `more`: keys that the command itself sets. Raises UsageError if flags exclude each other.
     """
     from coderefine.app.request import Destination, Request  # `check` starts without the publishers
 

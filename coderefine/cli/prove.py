@@ -1,4 +1,4 @@
-"""`coderefine prove`: judge a patch that somebody made."""
+"""`coderefine prove`: judge a given patch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that a command prints: progress on stderr, the report on stdout."""
+"""The output of a command: progress on stderr, the report on stdout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Print reports in `format_`: text, json or one of reports.formats.
+    """Prints reports in `format_`: text, json or one of reports.formats.
 
     `diff`: include the patch in the report of a run.
     """
@@ -31,7 +31,7 @@ class Screen:
     diff: bool = False
 
     def checks(self, checks: Sequence[Check], decided: str = "") -> None:
-        """Report what the gates found; `decided` is an additional last line for people."""
+        """Print the findings of the gates; `decided`: an additional last line in text reports."""
         from coderefine.reports import json, terminal
 
         if self.format_ == "json":
@@ -47,7 +47,7 @@ class Screen:
     def result(self, result: RunResult, decided: str = "", *, pipe: bool = False) -> None:
         """Print the report of a run; with `pipe` print the patch to stdout and the report to stderr.
 
-        `decided` is the last line for people, where "all checks pass" would not be about the user's tree.
+        `decided`: the last line of text reports, if "all checks pass" would not be about the user's tree.
         """
         from coderefine.reports import json, terminal
 
@@ -84,7 +84,7 @@ class Screen:
 
 
 def prompt_text(request: Request) -> str:
-    """Return one request in full, with the size of its parts."""
+    """Return one request as text, with the size of its parts."""
     sizes = ", ".join(f"{name} {size}" for name, size in request.parts)
     head = f"--- {request.purpose}: {request.chars} characters ({sizes})"
     return "\n".join([head, *(f"[{message.role}]\n{message.text}" for message in request.messages)])

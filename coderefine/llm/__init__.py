@@ -1,1 +1,1 @@
-"""The model as a text service: requests, budgets, prices, redaction, and replies turned into edits."""
+"""Requests to a language model: budgets, prices, redaction of secrets, and the conversion of replies to edits."""

@@ -52,7 +52,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the time limit; None without one."""
+        """Return the seconds until the time limit; None without one."""
         return None if self.limits.seconds is None else self.limits.seconds - (self._clock() - self._began)
 
     def reserve(
@@ -78,7 +78,7 @@ class Budget:
 
     @property
     def used(self) -> Cost:
-        """The cost so far, including the maximum cost of pending requests."""
+        """Return the cost so far, including the maximum cost of pending requests."""
         with self._lock:
             return self._used
 

@@ -113,7 +113,7 @@ class Client:
 
     @property
     def spent(self) -> Cost:
-        """The cost of the run so far; answers recorded in an interrupted run count with their cost then.
+        """Return the cost of the run so far; answers recorded in an interrupted run count with their cost then.
 
         Pending requests count with their maximum cost until they are answered.
         """

@@ -90,12 +90,12 @@ def gather(
     *,
     wide: bool = False,
 ) -> Context:
-    """Build the context for repairing `findings`. Only the last part depends on more than source text.
+    """Build the context for repairing `findings`. Only its last part depends on more than source text.
 
-    If it is too long, the length of the last part determines how many of the tests are shown.
-
-    `room`: the available share of the usual size, at most 1. `trace` returns what the failing tests executed (None:
-    unknown); it needs a test run and is called only if not all code is shown. `wide`: show all remaining failures.
+    If the context is too long, fewer tests are shown; how many depends on the length of the last part. `room`: the size
+    of the context, as a share of the usual one, at most 1. `trace` returns what the failing tests executed (None:
+    unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining failures,
+    not only the most important ones.
     """
     witness = Witness(repository.top, cases, repository.text)
     project = Project(repository.text, repository.prefix, repository.listing)

@@ -83,7 +83,7 @@ def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
 
 
 def _resolve(block: Block, tree: Tree) -> str:
-    """Return the path of a block: as written, else the only shown file whose path ends with it."""
+    """Return the path of a block: as written if that exists, else the only shown file whose path ends with it."""
     path = block.path
     if not path:
         if len(tree.shown) == 1:
@@ -191,7 +191,7 @@ def _whole(block: Block, path: str, lines: Lines) -> Place:
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
     """Return all possible (search, replace) pairs of the block, the longest search text first.
 
-    The mark of executed lines is removed, unless it is in the file itself.
+    The marks with which requests show executed lines are removed, unless they are in the file itself.
     """
     marked = not any(MARKED.search(line) for line in lines)
     splits = [tuple(MARKED.sub("", part) if marked else part for part in split) for split in block.splits]

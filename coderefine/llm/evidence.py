@@ -41,7 +41,7 @@ FRAMES = 4
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Sources of the evidence: the repository's top, the results of the tests, and the texts of the files."""
+    """The sources of the evidence: the repository's top, the results of the tests, and the texts of the files."""
 
     top: Path
     cases: Mapping[str, Case]

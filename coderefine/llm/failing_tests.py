@@ -50,9 +50,10 @@ def excerpt(
 
 
 def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -> str:
-    """Join the source of the statements `chosen` of `text`, in file order; long ones around the failing `lines`.
+    """Join the source of the statements `chosen` of `text`, in file order, separated by blank lines.
 
-    They are separated by blank lines, except imports and assignments.
+    Imports and assignments are not separated. Of a long statement only the surroundings of the failing `lines` are
+    kept.
     """
     rows = text.split("\n")
     shown, before = "", None

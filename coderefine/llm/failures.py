@@ -1,4 +1,4 @@
-"""Classify failures of the server: try again, change the request, or stop with a one-line message."""
+"""Classify errors of the server: try again, change the request, or stop with a message of one line."""
 
 from __future__ import annotations
 

@@ -31,7 +31,10 @@ TABLE = 1_000
 
 
 def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -> str:
-    """Return the lines `numbers` of the file, with `ran` ones marked, and the number of lines in each gap."""
+    """Return the lines `numbers` of the file as text.
+
+    Lines in `ran` are marked as executed; for each gap, the number of omitted lines is given.
+    """
     marked = set(ran) - _inside_strings(module.tree)
     rows: list[str] = []
     left_out: list[str] = []
@@ -46,7 +49,7 @@ def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -
 
 
 def _gap(left_out: Sequence[str]) -> list[str]:
-    """One line for lines left out; blank ones are shown as one."""
+    """Return a line that stands for the omitted lines; if all of these are blank, a blank line."""
     if not any(line.strip() for line in left_out):
         return [""] if left_out else []
     indent = min(len(line) - len(line.lstrip()) for line in left_out if line.strip())
@@ -54,7 +57,7 @@ def _gap(left_out: Sequence[str]) -> list[str]:
 
 
 def _inside_strings(tree: ast.AST) -> frozenset[int]:
-    """Lines that end within a string: nothing can be written behind them."""
+    """Return the lines that end inside a string, after which no mark can be added."""
     strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr))
     return frozenset(line for node in strings for line in range(node.lineno, node.end_lineno or 0))
 
@@ -77,7 +80,7 @@ def folded(module: Module, item: Definition, ran: Collection[int], telling: Coll
 
 
 def _long_docstring(node: ast.stmt) -> frozenset[int]:
-    """Lines of a long docstring that are left out: all but its beginning and its last one."""
+    """Return the lines of a long docstring to omit: all but its beginning and its last line."""
     first = node.body[0] if isinstance(node, Function) else node
     text = first.value if isinstance(first, ast.Expr) else None
     last = first.end_lineno or first.lineno
@@ -91,7 +94,7 @@ def _around(lines: Collection[int], distance: int) -> frozenset[int]:
 
 
 def _untaken(node: ast.AST, ran: frozenset[int]) -> Iterator[int]:
-    """Lines of blocks in which nothing ran."""
+    """Yield the lines of blocks in which no line was executed."""
     parts = (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ()))
     fields = [getattr(part, name, None) for part in parts for name in ("body", "orelse", "finalbody")]
     for block in (field for field in fields if isinstance(field, list) and field):
@@ -104,20 +107,20 @@ def _untaken(node: ast.AST, ran: frozenset[int]) -> Iterator[int]:
 
 
 def classes_around(module: Module, item: Definition) -> list[Definition]:
-    """The classes that hold `item`."""
+    """Return the classes that contain `item`."""
     classes = (other for other in module.definitions if isinstance(other.node, ast.ClassDef))
     return [outer for outer in classes if outer.first < item.first <= outer.last]
 
 
 def class_outline(module: Module, found: Definition) -> Collection[int]:
-    """The head of a class, its annotated fields and the signature of its `__init__`."""
+    """Return the lines of a class's header, its annotated fields and the signature of its `__init__`."""
     fields = [part for part in module.definitions if part.owner is found.node and isinstance(part.node, ast.AnnAssign)]
     init = module.by_name.get(f"{found.name}.__init__")
     return {*range(found.first, found.body), *(n for part in fields for n in part.lines), *(init.head if init else ())}
 
 
 def table_lines(module: Module, item: Definition) -> tuple[int, ...]:
-    """The lines of an assignment, the first and last ones of a long table."""
+    """Return the lines of an assignment; of a long table the first and last ones."""
     lines = tuple(item.lines)
     if module.size(lines) <= TABLE:
         return lines
@@ -143,7 +146,7 @@ def signature_lines(module: Module, most: int, whole: Iterable[Definition]) -> l
 
 
 def unreadable_line(text: str) -> int:
-    """The line that Python cannot parse, 0 when it can."""
+    """Return the line of a syntax error; 0 if there is none."""
     try:
         ast.parse(text)
     except SyntaxError as error:
@@ -154,7 +157,7 @@ def unreadable_line(text: str) -> int:
 
 
 def only_exports(module: Module) -> bool:
-    """Whether the module holds nothing but imports, a docstring and names like `__all__`."""
+    """Return whether the module contains only imports, a docstring and names like `__all__`."""
     plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
     simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)
     return simple and all(item.name.startswith("__") for item in module.definitions)

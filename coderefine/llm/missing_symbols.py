@@ -106,7 +106,7 @@ class _Finder:
         return next((path for path in reversed(self.one.frames) if path != self.one.path), "")
 
     def _failing_imports(self) -> Iterator[MissingSymbol]:
-        """Yield every import of the test module that fails; pytest reports only the first."""
+        """Yield the modules and names that the test module imports without success; pytest reports only the first."""
         module = self.project.module(self.one.path)
         for item in module.tree.body if module else ():
             if isinstance(item, ast.ImportFrom):

@@ -42,13 +42,13 @@ class Definition:
 
     @property
     def body(self) -> int:
-        """First line of the body of a function or class; first line of other definitions."""
+        """Return the first line of the body of a function or class; of other definitions the first line."""
         body = self.node.body if isinstance(self.node, Function | ast.ClassDef) else []
         return max(first_line(body[0]), self.first) if body else self.first
 
     @property
     def head(self) -> range:
-        """Lines of decorators and signature, including a body on the same line."""
+        """Return the lines of decorators and signature, including a body on the same line."""
         return range(self.first, max(self.body, self.first + 1))
 
 
@@ -66,12 +66,12 @@ class Module:
 
     @cached_property
     def definitions(self) -> tuple[Definition, ...]:
-        """Functions, methods, classes and assignments of the module, in file order, without nested ones."""
+        """Return functions, methods, classes and assignments of the module, in file order, without nested ones."""
         return tuple(self._defined(self.tree.body, "", None))
 
     @cached_property
     def by_name(self) -> Mapping[str, Definition]:
-        """The last definition of each qualified name."""
+        """Return the last definition of each qualified name."""
         return {item.name: item for item in self.definitions}
 
     @cached_property
@@ -80,12 +80,12 @@ class Module:
 
     @cached_property
     def imports(self) -> Mapping[str, Import]:
-        """The import of each imported name."""
+        """Return the import of each imported name."""
         return {item.local: item for node in ast.walk(self.tree) for item in _imported(node)}
 
     @cached_property
     def import_statements(self) -> tuple[ast.stmt, ...]:
-        """The imports at module level, without those in functions."""
+        """Return the imports at module level, without those in functions."""
         return tuple(node for node in _flattened(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
 
     def at(self, line: int) -> Definition | None:

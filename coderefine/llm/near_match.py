@@ -63,7 +63,10 @@ def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
 
 
 def _moved(line: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Indent `line` as in the file. `pairs`: indentation of the model, and the corresponding one in the file."""
+    """Indent `line` as in the file.
+
+    `pairs`: each indentation that the model used, with the corresponding one in the file.
+    """
     indent = _indent(line)
     wrote, real = min(pairs, key=lambda pair: (abs(len(pair[0]) - len(indent)), -len(pair[0])), default=("", ""))
     if indent.startswith(wrote):
@@ -114,7 +117,10 @@ def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | 
 
 
 def _same_definition(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return the starting points given by a `def` or `class` line of the search, else by one with the same name."""
+    """Return the indices in `real` where the definition of the search begins.
+
+    They are found by a `def` or `class` line of the search; if none is equal, by one with the same name.
+    """
     heads, there = _heads(wanted), _heads(real)
     pairs = [(one, other) for one in heads for other in there if one[2] == other[2]]
     exact = [(one, other) for one, other in pairs if one[1] == other[1]]

@@ -1,4 +1,4 @@
-"""Prepare texts for a request: remove parts that change from run to run, limit the length, delimit."""
+"""Prepare texts for a request: remove what changes from run to run, limit the length, add delimiters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _head(text: str, most: int) -> str:
 
 
 def mark(texts: Iterable[str]) -> str:
-    """Return a delimiter mark: a digest of `texts`, so that they cannot contain it in advance."""
+    """Return a delimiter: a digest of `texts`, so that none of them can have been written to contain it."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:6]
 
 

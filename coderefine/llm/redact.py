@@ -83,6 +83,6 @@ def _essence(match: re.Match[str]) -> str:
 
 
 def _plausible(value: str) -> bool:
-    """Return whether a literal next to a word like "password" may be a secret: not a word, template or placeholder."""
+    """Return whether a literal next to a word like "password" may be a secret, not a plain word or a placeholder."""
     word = value.isalpha() and len(value) < 12
     return len(value) >= SHORTEST and not word and not re.search(r"[\s{}<>()]|^REDACTED_SECRET_|^\$", value)

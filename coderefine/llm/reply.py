@@ -39,7 +39,7 @@ CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
 
 
 def candidates(text: str) -> tuple[str, ...]:
-    """Return the repairs in a reply to a request for several, in order; the whole text if none are marked."""
+    """Return the separate repairs in a reply to a request for several, in order; the whole text if none are marked."""
     parts = [part for part in CANDIDATE.split(THOUGHT.sub("", text)) if SEARCHED.search(part)]
     return tuple(parts) or (text,)
 
@@ -66,7 +66,7 @@ class Block:
 
     @property
     def creates(self) -> bool:
-        """Whether the block creates a new file, that is, has an empty search text."""
+        """Return whether the block creates a new file, that is, has an empty search text."""
         return not self.splits[0][0].strip()
 
 
@@ -86,7 +86,7 @@ def needs(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _need(line: str) -> tuple[str, str]:
-    """Parse `path:symbol`, or one of both alone."""
+    """Return (path, symbol) from `path:symbol`; one of the two may be missing."""
     word = line.strip().strip("`'\"*. ")
     path, _, symbol = word.partition("::" if "::" in word else ":")
     symbol = symbol.strip("`'\"() ")

@@ -52,7 +52,7 @@ class Request:
 
     @property
     def tokens(self) -> int:
-        """Estimated number of prompt tokens, including some per message for its frame."""
+        """Return the estimated number of prompt tokens, including some for each message."""
         return int(self.chars / CHARS_PER_TOKEN) + 8 * len(self.messages)
 
     def key(self, model: str, ordinal: int) -> str:
@@ -67,10 +67,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The reply of the model. `finish` is the reason that the server gives: stop, length, content_filter …
+    """The reply of the model. `finish`: the reason that the server gives: stop, length, content_filter …
 
-    Token counts are the server's own, or estimates when it sent none (`counted` is then False).
-    `others` are further samples of the same request, each (text, finish); the counts cover them all.
+    Token counts are the server's own, or estimates if it sent none (`counted` is then False). `others`: further samples
+    for the same request, each (text, finish); the counts include them.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""A model's review of code by criteria: parsed from JSON, checked against the code, with our own total."""
+"""A model's review of code by criteria: parsed from JSON, checked against the code, with a total computed here."""
 
 from __future__ import annotations
 

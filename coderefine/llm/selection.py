@@ -76,7 +76,7 @@ class Trace:
 
 
 class Tree(Protocol):
-    """The part of context.Repository that is needed here."""
+    """The attributes of context.Repository that are needed here."""
 
     @property
     def always(self) -> tuple[str, ...]: ...
@@ -304,7 +304,7 @@ class Selection:
         return found if isinstance(found, Definition) and (found.owner is None or rest) else None
 
     def _member(self, name: str, item: Definition) -> Definition | None:
-        """Return the attribute `name` of the class of method `item`, or of its bases."""
+        """Return the definition of attribute `name` in the class of method `item` or a base class; None if unknown."""
         pending = [(item.path, item.name.rpartition(".")[0])]
         for path, owner in pending:
             module = self._project.module(path)
@@ -321,7 +321,7 @@ class Selection:
 
 
 def _alike(module: Module, thing: MissingSymbol) -> list[Definition]:
-    """Return the function of the module with the most similar name to the missing symbol, however dissimilar."""
+    """Return the function of the module whose name is most similar to the missing symbol, in a list; [] without any."""
     by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
     near = difflib.get_close_matches(thing.tokens[0].strip("-"), list(by_name), 1, 0.0)
     return [by_name[name] for name in near]

@@ -1,4 +1,4 @@
-"""Request answers as JSON, with a schema if the server supports it; parse and check them in any case."""
+"""Request answers as JSON, with a schema if the server supports it; parse and validate them in any case."""
 
 from __future__ import annotations
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How to reach it. `timeout`: seconds of silence that end a request; reasoning models are silent for minutes."""
+    """The address of a server and how to reach it.
+
+    `timeout`: seconds without data that end a request; reasoning models may send nothing for minutes.
+    """
 
     base_url: str | None
     key: str
@@ -79,7 +82,7 @@ class OpenAITransport:
 
     @contextlib.contextmanager
     def _ending(self, seconds: float | None) -> Iterator[None]:
-        """Close the connection after `seconds`; a read timeout alone does not end a very slow answer."""
+        """Close the connection after `seconds`; a read timeout alone does not end an answer that comes very slowly."""
         if seconds is None:
             yield
             return
@@ -92,7 +95,7 @@ class OpenAITransport:
             timer.cancel()
 
     def leave_out(self, part: str) -> None:
-        """Never send this optional part to this server again."""
+        """Omit this optional part from all further requests to this server."""
         self._left_out.add(part)
 
     def models(self) -> tuple[str, ...]:
@@ -131,7 +134,7 @@ class OpenAITransport:
 
 
 def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
-    """Return the error of a timeout: transient if there was no connection; else final, since it may be billed."""
+    """Return the error for a timeout: transient if there was no connection; otherwise final, as it may be billed."""
     if type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return TransientError("the server could not be reached in time")
     if waited < timeout:

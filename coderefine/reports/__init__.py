@@ -1,4 +1,4 @@
-"""Progress while a run goes on, and the report at its end. Nothing in this package prints.
+"""Progress during a run, and the report at its end. Nothing in this package prints.
 
-`progress.choose(stream, …)` makes a listener; `terminal` and `json` have `checks` and `outcome`, which return text.
+`progress.choose(stream, …)` yields a listener; `terminal` and `json` have `checks` and `outcome`, which return text.
 """

@@ -1,6 +1,6 @@
 """Report formats by name: each is a module with functions `checks` and `outcome` that return the whole text.
 
-Undecodable bytes of a patch are surrogates in it: write the text with `surrogateescape`.
+Bytes of a patch that cannot be decoded are surrogates in it: write the text with `surrogateescape`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def named(name: str) -> Format:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The end of a run.
+    """The end of a run, for a report.
 
-    `diff` is the unified diff of the patch, `before` the patched files' content at the start.
+    `diff`: the unified diff of the patch; `before`: the patched files' content at the start.
     """
 
     end: Outcome
@@ -70,7 +70,7 @@ def cleared(end: Outcome) -> tuple[Finding, ...]:
 def gone(before: Attempt, after: Attempt) -> tuple[Finding, ...]:
     """Return hard findings of `before` that `after` no longer has.
 
-    Findings with the same identity are counted.
+    Of findings with the same identity, only the difference of their numbers counts.
     """
     left = Counter(finding.identity for finding in after.findings)
     found = []
@@ -88,7 +88,7 @@ def rule(finding: Finding) -> str:
 
 
 def words(finding: Finding) -> str:
-    """Return the message on one line, for a test with its name first."""
+    """Return the message on one line; for a test preceded by its name."""
     first = (finding.message.strip().splitlines() or [finding.rule])[0] or finding.rule
     return f"{finding.symbol.split('::', 1)[1]}: {first}" if "::" in finding.symbol else first
 

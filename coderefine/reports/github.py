@@ -15,7 +15,7 @@ def checks(gates: Sequence[Check]) -> str:
 
 
 def outcome(report: RunReport) -> str:
-    """Return what is left, and a notice with the patch's summary and evidence."""
+    """Return the remaining findings, and a notice with the patch's summary and evidence."""
     text = "".join(_commands(blocking(report.end.remaining)))
     if report.end.best.number:
         message = f"{report.end.best.patch.summary}: {evidence(report.end.evidence)}"

@@ -15,7 +15,7 @@ def checks(gates: Sequence[Check]) -> str:
 
 
 def outcome(report: RunReport) -> str:
-    """Report what is left after the patch."""
+    """Return the findings that remain after the patch."""
     return _dumped(blocking(report.end.remaining))
 
 

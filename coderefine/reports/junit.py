@@ -1,6 +1,6 @@
 """JUnit XML: one suite per gate.
 
-pytest's tests are cases as they ran; findings of other gates are failed cases.
+The tests of pytest are cases; each finding of another gate is a failed case.
 """
 
 from __future__ import annotations

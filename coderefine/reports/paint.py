@@ -1,4 +1,4 @@
-"""Coloured reports, by rich; imported only for a terminal."""
+"""Coloured reports, using rich; imported only for a terminal."""
 
 from __future__ import annotations
 

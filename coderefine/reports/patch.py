@@ -1,4 +1,4 @@
-"""Report only the patch, for `git apply`; empty when there is none."""
+"""Report only the patch, for `git apply`; empty if there is none."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from coderefine.reports.formats import RunReport
 
 
 def checks(gates: Sequence[Check]) -> str:  # noqa: ARG001 - one of the formats
-    """Return "": a check makes no patch."""
+    """Return "", because a check makes no patch."""
     return ""
 
 
 def outcome(report: RunReport) -> str:
-    """Return the unified diff; undecodable bytes are surrogates."""
+    """Return the unified diff; bytes that cannot be decoded are surrogates."""
     return report.diff.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Progress listeners: a live line on a terminal, plain lines in a log, nothing when quiet."""
+"""Progress listeners: one updated line on a terminal, plain lines in a log, nothing with `quiet`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ProgressState:
         return now
 
     def time(self, seconds: float) -> str:
-        """Return `12 s of at most 600 s`: the time spent, and the limit where it is known."""
+        """Return `12 s of at most 600 s`: the time spent, and the limit if it is known."""
         return f"{seconds:.0f} s" + (f" of at most {self.most:g} s" if self.most else "")
 
     @property
@@ -80,7 +80,7 @@ class ProgressState:
 
 
 def _idle(scene: ProgressState) -> ProgressState:
-    """Return `scene` without stage and attempt, so that nothing of the last one is shown beside the next."""
+    """Return `scene` without stage and attempt, so that a new stage does not show those of the last one."""
     return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")
 
 
@@ -103,7 +103,7 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
 
 
 class Plain:
-    """Write one line per event that matters in a log, and one every `SILENT` seconds while nothing happens."""
+    """Writes one line for each important event to a log, and one every `SILENT` seconds without events."""
 
     def __init__(self, stream: TextIO, silent: float = SILENT) -> None:
         self._stream = stream
@@ -116,7 +116,7 @@ class Plain:
 
     @contextlib.contextmanager
     def beating(self) -> Iterator[None]:
-        """Until the block ends, write what is going on whenever nothing was written for `SILENT` seconds."""
+        """Until the block ends, write the current stage whenever nothing was written for `SILENT` seconds."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
         thread.start()
@@ -134,9 +134,9 @@ class Plain:
                     self._write(f"  {spent}: {self._state.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
-        """Take an event; safe from any thread.
+        """Write an event; may be called from any thread.
 
-        A stream that was closed is ignored.
+        A closed stream is ignored.
         """
         line = _line(event)
         with self._lock:
@@ -152,7 +152,7 @@ class Plain:
             self._stream.flush()
 
     def _again(self, event: Event) -> bool:
-        """Return whether this stage was named before: every attempt goes through the same stages."""
+        """Return whether this stage was reported before, because every attempt has the same stages."""
         if event.kind not in STAGES:
             return False
         known = event.text in self._stages
@@ -182,7 +182,7 @@ def _live(stream: TextIO) -> Iterator[Listen]:
 
 
 class Live:
-    """Keep one line up to date: what is done now, how far it is, the time; notes stay above it."""
+    """Updates one line with the current step, its progress and the time; notes stay above it."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
@@ -192,7 +192,7 @@ class Live:
         status.update(self)  # drawn anew several times a second, so that the seconds run on
 
     def __rich__(self) -> Text:
-        """Return the line as it is now; the time stays visible where the rest has to be cut."""
+        """Return the present line; if it is too long, the time stays visible and the rest is shortened."""
         from rich.text import Text
 
         with self._lock:
@@ -202,7 +202,7 @@ class Live:
         return line.append(f" · {spent}")
 
     def listen(self, event: Event) -> None:
-        """Take an event; safe from any thread."""
+        """Update the line for an event; may be called from any thread."""
         from rich.text import Text
 
         if event.kind == "note" and event.text:

@@ -1,4 +1,4 @@
-"""The rows of a report on a given patch: what is wrong first, then what was measured, the verdict last."""
+"""The rows of a report on a given patch: problems first, then the measurements, the verdict last."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def decision(proof: Proof) -> str:
 
 
 def patch_headline(patch: Patch) -> str:
-    """Return what the patch says of itself, and the files that it changes."""
+    """Return the patch's own description, and the files that it changes."""
     files = sorted(patch.files)
     named = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
     return f"{patch.summary} · {named}" if patch.summary else named

@@ -21,9 +21,9 @@ def checks(gates: Sequence[Check]) -> str:
 
 
 def outcome(report: RunReport) -> str:
-    """Return what is left, then one diagnostic with a suggestion per hunk of the patch.
+    """Return the remaining findings, then one diagnostic with a suggestion for each hunk of the patch.
 
-    The suggestions are proved together only: apply all or none.
+    Apply all suggestions or none, because only the whole patch is proved.
     """
     left = [_diagnostic(finding) for finding in blocking(report.end.remaining)]
     pieces = [
@@ -62,9 +62,9 @@ def _suggestion(report: RunReport, hunk: Hunk, before: bytes) -> Json:
 
 
 def _edit(hunk: Hunk, before: bytes) -> tuple[Json, str]:
-    """Return range and text of an edit in whole lines.
+    """Return range and text of an edit of whole lines.
 
-    It ends in column 1 of the next line, or at the end of a last line without line end.
+    The range ends in column 1 of the next line; for a last line without a line end, at its end.
     """
     lines = before.splitlines(keepends=True)
     end = _at(hunk.last + 1, 1)

@@ -1,4 +1,4 @@
-"""The rows of a report without colour or layout: checks, steps, evidence, offers, what is left."""
+"""The rows of a report without colour or layout: checks, steps, evidence, offers, remaining findings."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def _statuses(check: Check) -> Iterator[str]:
 
 
 def checks_row(checks: Sequence[Check]) -> Row:
-    """Summarise all gates in one row, with the seconds of the slowest, since they run in parallel."""
+    """Summarise all gates in one row, with the time of the slowest, because they run in parallel."""
     text = " · ".join(summary(check) for check in checks) or "no gate ran"
     return Row("checks", text, seconds=max((check.seconds for check in checks), default=None))
 
 
 def notes(checks: Sequence[Check]) -> Iterator[Row]:
-    """Yield the critics' notes: what they left out, what a failing run may have missed."""
+    """Yield the critics' notes, for example on tests that did not run."""
     return (Row("note", f"{check.critic}: {note}") for check in checks for note in check.notes)
 
 
@@ -79,10 +79,10 @@ def outcome_rows(
     decided: str = "",
     before: Mapping[str, bytes | None] = EMPTY,
 ) -> Iterator[Row]:
-    """Yield the rows on a whole run: checks, what was proved, refused, left and written, and the evidence.
+    """Yield the rows on a whole run: checks; proved, refused, remaining and written changes; the evidence.
 
-    `decided` is the last line where the run was not about the working tree but about a commit, say. `before`: what the
-    patched files held at the start, for the line numbers.
+    `decided`: the last line if the run was not about the working tree (but about a commit, for example). `before`:
+    content of the patched files at the start, for the line numbers.
     """
     yield checks_row(outcome.baseline.checks)
     yield from notes(outcome.best.checks or outcome.baseline.checks)
@@ -113,13 +113,13 @@ def _evidence(outcome: Outcome) -> Iterator[Row]:
 
 
 def _tried(outcome: Outcome) -> Iterator[Row]:
-    """Name the best attempt where it made progress and could not be proved: it is kept, not written."""
+    """Yield a row with the best attempt if it is an improvement but not proved: it is recorded, not written."""
     if not outcome.best.number and not outcome.offers and (attempt := best_try(outcome.attempts)):
         yield Row("kept", f"{attempt.patch.summary}: not written; coderefine show --diff prints it")
 
 
 def best_try(attempts: Sequence[Attempt]) -> Attempt | None:
-    """Return the last attempt that was a better step than those before it."""
+    """Return the last attempt that was better than all before it, whether or not it was proved."""
     return next((one for one in reversed(attempts) if one.number and one.verdict), None)
 
 
@@ -130,7 +130,7 @@ def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:
 
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
-    """Count the refused attempts, with the most frequent reasons."""
+    """Yield rows with the number of refused attempts and the most frequent reasons."""
     said = (attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
     reasons = Counter(reason for reason in said if not reason.startswith(PLAUSIBLE))
     if reasons:
@@ -147,7 +147,7 @@ def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
 
 
 def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
-    """Yield the advisers' remaining remarks, which block nothing."""
+    """Yield the advisers' remaining findings, which block nothing."""
     soft = [finding for finding in remaining if finding.severity is Severity.SOFT]
     for finding in soft[:LEFT]:
         yield Row("advice", f"{headline(finding)}: {first_line(finding.instruction)}".rstrip(": "))
@@ -156,7 +156,7 @@ def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
 
 
 def _flaky(ids: Sequence[str]) -> Iterator[Row]:
-    """Name tests that failed once and passed on the same tree; they prove nothing."""
+    """Yield the names of tests that both failed and passed on the same tree; they prove nothing."""
     if ids:
         more = f" and {len(ids) - LEFT} more" if len(ids) > LEFT else ""
         yield Row("flaky", f"{', '.join(ids[:LEFT])}{more}: failed, then passed on the same tree; left out")
@@ -182,13 +182,13 @@ def _bar(outcome: Outcome) -> Iterator[Row]:
 
 
 def _passed(attempt: Attempt, carried: Collection[str]) -> tuple[int, int] | None:
-    """Return the number of tests that passed and of tests that ran, those left out that are `carried`."""
+    """Return (tests that passed, tests that ran), without those that are `carried`."""
     ran = [case for id, case in attempt.cases.items() if case.status is not Status.SKIPPED and id not in carried]
     return (sum(not case.status.bad for case in ran), len(ran)) if ran else None
 
 
 def bar(done: int, total: int) -> str:
-    """Draw `done` of `total` as blocks; full only when all are done, empty only when none is."""
+    """Return `done` of `total` as a bar of blocks; full only if all are done, empty only if none is."""
     cells = round(BAR * done / total) if total else 0
     cells = min(cells, BAR - (done < total))
     return "█" * max(cells, int(done > 0)) + "░" * (BAR - max(cells, int(done > 0)))
@@ -209,7 +209,7 @@ def evidence(proof: Evidence) -> str:
 
 
 def _also(outcome: Outcome) -> Iterator[Row]:
-    """Yield other patches that pass: plausible is not correct, so they are listed."""
+    """Yield other patches that pass the tests, because a plausible patch need not be correct."""
     others = outcome.evidence.alternatives
     yield from (Row("also", f"{patch.summary} (passes too: plausible, not proven unique)") for patch in others[:3])
     if len(others) > 3:
@@ -223,7 +223,7 @@ def cost(spent: Cost) -> str:
 
 
 def ending(outcome: Outcome) -> str:
-    """Return the last line: clean, or what remains and why the run ended."""
+    """Return the last line: clean, or the remaining findings and why the run ended."""
     hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
     if not hard:
         return _clean(len(outcome.evidence.flaky)) if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"
@@ -240,13 +240,13 @@ def _why(outcome: Outcome) -> str:
 
 
 def numbered_offers(outcome: Outcome) -> tuple[tuple[int, Offer, Alternative], ...]:
-    """All alternatives with the numbers by which they are picked, from 1."""
+    """Return all alternatives with the numbers for picking them, from 1."""
     every = [(offer, alternative) for offer in outcome.offers for alternative in offer.alternatives]
     return tuple((number, offer, alternative) for number, (offer, alternative) in enumerate(every, 1))
 
 
 def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """Label and text of each row."""
+    """Yield the label and the text of each row about offers."""
     number = 0
     for offer in outcome.offers:
         yield "plausible", f"not written: {offer.why}"
@@ -259,7 +259,7 @@ def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def offer_headline(alternative: Alternative) -> str:
-    """What it does, how much it changes near the tests, how many plausible patches behave so."""
+    """Return one line: what the patch does, how many results it changes, how many plausible patches behave like it."""
     parts = [alternative.patch.summary]
     parts += [changed_answers(alternative.changed)] if alternative.changed else []
     parts += [f"{alternative.alike} plausible patches behave so"] if alternative.alike > 1 else []
@@ -267,12 +267,12 @@ def offer_headline(alternative: Alternative) -> str:
 
 
 def changed_answers(changed: tuple[int, int]) -> str:
-    """`changes 3 of 412 nearby answers`."""
+    """Return `changes 3 of 412 nearby answers`."""
     return f"changes {changed[0]} of {changed[1]} nearby answers"
 
 
 def answer_template(offers: Sequence[Offer]) -> str:
-    """A line of Python that a person who knows the answer may give back; "" without a question."""
+    """Return a line of Python for a user who knows the right answer to complete; "" without a question."""
     question = next((question for offer in offers for question in offer.questions), None)
     if question is None:
         return ""
@@ -281,9 +281,9 @@ def answer_template(offers: Sequence[Offer]) -> str:
 
 
 def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> Iterator[tuple[Attempt, str]]:
-    """Yield each attempt with its summary, whose line numbers are those of the files as they were `before` the run.
+    """Yield each attempt with its summary, whose line numbers are those in the files `before` the run.
 
-    A summary is written for the tree that the attempt was made in, which holds the accepted steps before it.
+    A summary was written for the tree of its attempt, which includes the steps accepted before.
     """
     base: Mapping[str, bytes | None] = {}
     for attempt in attempts:

@@ -1,4 +1,4 @@
-"""What `coderefine show` prints: a run's attempts, how it ended, and further commands."""
+"""The output of `coderefine show`: a run's attempts, how it ended, and further commands."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def render(
 ) -> Iterator[str]:
     """Yield a run as lines of plain text, one per attempt.
 
-    `outcome` is None for a run that was killed, or that `failed` with an error. `wrote` says what it wrote, and
-    `before` is what the patched files held when it began.
+    `outcome`: None for a run that was killed, or that `failed` with an error. `wrote`: what it wrote, as text.
+    `before`: content of the patched files when it began.
     """
     yield f"run {run}"
     best = outcome.best.number if outcome else 0

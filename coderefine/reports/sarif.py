@@ -16,14 +16,14 @@ Json = dict[str, object]
 
 
 def checks(gates: Sequence[Check]) -> str:
-    """Report the hard findings as one run; a gate that did not finish makes it unsuccessful."""
+    """Return the hard findings as one run; if a gate did not finish, the run counts as unsuccessful."""
     return _dumped([_result(finding, mark, []) for finding, mark in fingerprints(found(gates))], gates)
 
 
 def outcome(report: RunReport) -> str:
-    """Report what is left and what the patch clears.
+    """Return the remaining findings and those that the patch repairs.
 
-    Each cleared finding has the whole patch as its fix, because it is proved as a whole only.
+    Each repaired finding has the whole patch as its fix, because only the whole patch is proved.
     """
     fix = _fix(report)
     gone = {id(finding) for finding in cleared(report.end)}
@@ -85,7 +85,7 @@ def _artifact(path: str) -> Json:
 
 
 def _fix(report: RunReport) -> list[Json]:
-    """Return the whole patch as one fix; None where part of it is not lines of text (a new file, a binary)."""
+    """Return the whole patch as one fix; None if part of it is not lines of text (a new file, a binary file)."""
     changes = []
     for path, after in sorted(report.end.best.patch.files.items()):
         before = report.before.get(path)
@@ -100,9 +100,9 @@ def _fix(report: RunReport) -> list[Json]:
 
 
 def _replacement(hunk: Hunk) -> Json:
-    """Return an edit in whole lines.
+    """Return an edit of whole lines.
 
-    It ends in column 1 of the next line, or at the end of a last line without line end.
+    Its range ends in column 1 of the next line; for a last line without a line end, at its end.
     """
     end = {"endLine": hunk.last + 1, "endColumn": 1}
     if hunk.old and not hunk.old[-1].endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""Text reports for a terminal or a log: the same words, coloured or not."""
+"""Text reports for a terminal or a log: the same text, with or without colour."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ EVIDENCE = 8
 
 
 def colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Return whether `stream` takes colour: a terminal that is not dumb, without NO_COLOR (https://no-color.org)."""
+    """Return whether to write colour to `stream`: only to a terminal, without TERM=dumb and NO_COLOR.
+
+    See https://no-color.org.
+    """
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb" and stream.isatty()
 
 
 def checks(gates: Sequence[Check], *, coloured: bool = False, width: int = 100) -> str:
-    """Render findings by gate, each with its evidence, then one line that sums up."""
+    """Return the findings by gate, each with its evidence, then a line with their numbers."""
     lines = [*_findings(gates), checks_row(gates)]
     return _drawn(lines, coloured=coloured, width=width)
 
@@ -37,10 +40,10 @@ def outcome(
     coloured: bool = False,
     width: int = 100,
 ) -> str:
-    """Render the report of a run.
+    """Return the report of a run.
 
-    `wrote` are the publishers' lines, `diff` is a unified diff to print first, `decided` replaces the last line.
-    `before`: what the patched files held at the start.
+    `wrote`: the publishers' lines. `diff`: a unified diff to print first. `decided`: replaces the last line. `before`:
+    content of the patched files at the start.
     """
     rows = proof_rows(end, end.proof, wrote) if end.proof else outcome_rows(end, wrote, decided, before)
     report = _drawn(list(rows), coloured=coloured, width=width)
@@ -84,7 +87,7 @@ def _diff(diff: str, *, coloured: bool, width: int) -> str:
 
 
 def columns(environ: Mapping[str, str]) -> int:
-    """Return the width to write for: COLUMNS, else the terminal's, at most 120."""
+    """Return the width of the text: COLUMNS, else that of the terminal, at most 120."""
     given = environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return min(int(given), 120)

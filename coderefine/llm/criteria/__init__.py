@@ -14,7 +14,10 @@ ENTRY = re.compile(r"^- ([\w-]+): (.+)$", re.MULTILINE)
 
 
 def expanded(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """`criteria` with each built-in set in place of its name: `readability` becomes `readability/naming` …"""
+    """Return `criteria`, with the criteria of a built-in set in place of its name.
+
+    For example `readability` is replaced by `readability/naming` and others.
+    """
     return tuple(dict.fromkeys(one for criterion in criteria for one in _members(criterion)))
 
 
@@ -28,6 +31,6 @@ def _members(criterion: Criterion) -> Iterator[Criterion]:
 
 @cache
 def built_in(name: str) -> tuple[tuple[str, str], ...]:
-    """(name, text) of the criteria in the built-in set `name`."""
+    """Return (name, text) of each criterion in the built-in set `name`."""
     text = (files(__package__) / f"{name}.md").read_text("utf-8")
     return tuple((entry[1], entry[2]) for entry in ENTRY.finditer(text))

@@ -1,4 +1,4 @@
-"""Prompts as files: one Markdown file each, `$name` fields filled strictly."""
+"""Prompts: one Markdown file each, with fields `$name`; a missing or unknown field is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _text(name: str) -> str:
 
 
 def fields(name: str) -> frozenset[str]:
-    """The fields that prompt `name` needs."""
+    """Return the fields of prompt `name`."""
     return frozenset(FIELD.findall(_text(name)))
 
 
@@ -38,11 +38,11 @@ def render(name: str, **values: str) -> str:
 
 
 def system_message(task: Task) -> str:
-    """The system message of a request for edits."""
+    """Return the system message of a request for edits."""
     return render("system", role=task.role or render("role"), task=task_text(task))
 
 
 def task_text(task: Task) -> str:
-    """The task in words, on lines of their own; empty when it has none."""
+    """Return the task as text, on separate lines; "" if it has none."""
     lines = [f"\nThe task: {task.goal}"] if task.goal else []
     return "".join((*lines, *(f"\n- {rule}" for rule in task.rules)))
