@@ -131,6 +131,8 @@ def prove(
     *,
     staged: bool = False,
     write: bool = False,
+    minimise: bool = False,
+    repair: bool = False,
     listen: Listen = _ignore,
     cwd: Where = ".",
     **settings: Unpack[Settings],
@@ -140,14 +142,16 @@ def prove(
     `patch`: a diff or mails of `git format-patch`, as bytes or as text of several lines; or the path of a file with
     one, a commit, a range `A..B`, a branch (its commits that HEAD lacks). Without it: the `staged` changes, or else all
     uncommitted ones. The patch is written only with `write`, if `proof.verdict` is positive; `coderefine undo` takes it
-    back. Every run is recorded. Raises UsageError if there is no patch or it cannot be applied, and the errors of
-    `refine`; KeyboardInterrupt if the run was interrupted.
+    back. Every run is recorded. `minimise`: find the smallest part that is still proved, and take only that. `repair`:
+    if it is not proved, go on from it as `refine` does. Raises UsageError if there is no patch or it cannot be applied,
+    and the errors of `refine`; KeyboardInterrupt if the run was interrupted.
     """
     text = patch if patch is None or isinstance(patch, bytes) else str(patch)
     recorded = {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
-    request = Request(("prove()",), recorded, Destination(diff=not write), model=False, again="prove()")
-    where = Path(cwd).absolute()
-    proof = prove_patch(Source(text, staged), request, listen, lambda _result: None, cwd=where).outcome.proof
+    request = Request(("prove()",), recorded, Destination(diff=not write), model=repair, again="prove()")
+    made, where = Source(text, staged), Path(cwd).absolute()
+    result = prove_patch(made, request, listen, lambda _result: None, cwd=where, minimise=minimise, repair=repair)
+    proof = result.outcome.proof
     if proof is None:
         raise KeyboardInterrupt
     return proof
@@ -183,13 +187,25 @@ async def aprove(
     *,
     staged: bool = False,
     write: bool = False,
+    minimise: bool = False,
+    repair: bool = False,
     listen: Listen = _ignore,
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> Proof:
     """Run `prove` without blocking the event loop; `listen` is called in it. Cancelling interrupts the run."""
     return await _in_thread(
-        lambda tell: prove(patch, staged=staged, write=write, listen=tell, cwd=cwd, **settings), listen
+        lambda tell: prove(
+            patch,
+            staged=staged,
+            write=write,
+            minimise=minimise,
+            repair=repair,
+            listen=tell,
+            cwd=cwd,
+            **settings,
+        ),
+        listen,
     )
 
 

@@ -6,14 +6,13 @@ import posixpath
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from coderefine.app.engine import Show
 from coderefine.app.project import Project, find_project
 from coderefine.app.request import Request
 from coderefine.app.run import RunResult, run
-from coderefine.core import Alternative, Listen, Patch
+from coderefine.core import PROVE, Alternative, Listen, Outcome, Patch
 from coderefine.errors import SurroundingsError, UsageError
 from coderefine.git import Repository
 from coderefine.git.given_patch import (
@@ -25,6 +24,7 @@ from coderefine.git.given_patch import (
     read_worktree,
 )
 from coderefine.loop.given import GivenParts, judge_given
+from coderefine.loop.state import Parts
 from coderefine.project import Protection, locate
 from coderefine.project.protection import protected_name
 from coderefine.proposers.given import Given
@@ -58,12 +58,15 @@ def prove(
     report: Callable[[RunResult], None],
     *,
     cwd: Path | None = None,
+    minimise: bool = False,
+    repair: bool = False,
     show: Show | None = None,
 ) -> RunResult:
     """Judge the patch of `source` and report the result, whose `outcome.proof` contains the verdict.
 
-    If `request` has a destination, a proved patch is written there. Raises UsageError if there is no patch, or if it
-    cannot be applied.
+    A proved patch is written to the destination of `request`, if there is one. `minimise`: find its smallest part that
+    is still proved. `repair`: if it is not proved, go on from it with the search, ruff's fixes and, if `request` allows
+    one, a model. Raises UsageError if there is no patch, or it does not apply.
     """
     cwd = cwd or Path.cwd()
     place = locate([], cwd)
@@ -73,9 +76,13 @@ def prove(
     given = _read(source, repository, request, cwd)
     project = _find_project(given, request, listen, cwd)
     parts = split(given, project)
-    proposers = (Given(Alternative(parts.code), "prove"),) if parts.code else ()
-    loop = partial(judge_given, parts)
-    return run(project, request, report, under=given.under, proposers=proposers, show=show, loop=loop)
+    first = (Given(Alternative(parts.code), PROVE),) if parts.code else ()
+
+    def loop(made: Parts) -> Outcome:
+        proposers = (*first, *made.proposers) if repair else first
+        return judge_given(parts, replace(made, proposers=proposers), minimise=minimise)
+
+    return run(project, request, report, under=given.under, show=show, loop=loop)
 
 
 def _read(source: Source, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
@@ -122,7 +129,7 @@ def split(given: GivenPatch, project: Project) -> GivenParts:
     links = (f"{path} is a symbolic link or a submodule, which cannot be judged" for path in given.links)
     modes = (f"{modes} (mode): neither judged nor written" for modes in given.modes)
     return GivenParts(
-        Patch(_only(given, why.keys() - tests.keys() - beside.keys()), "prove", given.summary or given.name),
+        Patch(_only(given, why.keys() - tests.keys() - beside.keys()), PROVE, given.summary or given.name),
         tests,
         settings,
         _files(tests, settings, project),

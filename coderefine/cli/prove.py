@@ -22,6 +22,8 @@ WHICH = (
     click.option("--staged", is_flag=True, help="Judge what is staged."),
     click.option("--worktree", is_flag=True, help="Judge all uncommitted changes (the default)."),
     click.option("--apply", "apply", is_flag=True, help="Write the patch to the working tree if it is proved."),
+    click.option("--minimise", is_flag=True, help="Find the smallest part that is still proved, and take only that."),
+    click.option("--repair", is_flag=True, help="Where it is not proved, go on from it as `fix` does."),
 )
 
 
@@ -34,6 +36,8 @@ def prove(
     staged: bool,
     worktree: bool,
     apply: bool,
+    minimise: bool,
+    repair: bool,
     format_: str,
     quiet: bool,
     show_prompts: bool,
@@ -53,7 +57,7 @@ def prove(
     writes = apply or asked.destination != Destination()
     destination = asked.destination if writes else Destination(diff=True)
     again = f"coderefine {shlex.join(sys.argv[1:])}"
-    request = replace(asked, destination=destination, model=False, again=again)
+    request = replace(asked, destination=destination, model=asked.model and repair, again=again)
     chosen = Source(sys.stdin.buffer.read() if source == "-" else source, staged)
     with screen(quiet=quiet, format_=format_) as display:
 
@@ -62,4 +66,5 @@ def prove(
             display.result(result, pipe=diff and proved)
 
         show = display.prompt if show_prompts else None
-        return proof_exit_code(judge(chosen, request, display.listen, report, show=show).outcome)
+        result = judge(chosen, request, display.listen, report, minimise=minimise, repair=repair, show=show)
+        return proof_exit_code(result.outcome)

@@ -17,6 +17,7 @@ from coderefine.core.checks import (
 )
 from coderefine.core.outcomes import (
     EVENTS,
+    PROVE,
     Attempt,
     Cost,
     Event,
@@ -40,6 +41,7 @@ __all__ = [
     "EVENTS",
     "FIX",
     "PLAUSIBLE",
+    "PROVE",
     "Alternative",
     "Ask",
     "Attempt",

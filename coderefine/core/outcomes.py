@@ -196,6 +196,10 @@ class Evidence:
         return "proved by {:,} of {:,} tests (--fast-proof): those that can reach the patch".format(*self.ran)
 
 
+PROVE = "prove"
+"""Origin of a given patch, and the critic of the finding that says that it is not proved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The verdict on a given patch (`coderefine prove`), with its reasons.

@@ -73,7 +73,8 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     found.update(contents(top, tree, [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]))
     if not tree:
         found.update(dict.fromkeys(_gone(top)))
-    return {**dict.fromkeys(path for path in untracked(top, hooked=not tree) if path not in modes), **found}
+    there = (path for path in untracked(top, hooked=not tree) if path not in modes and not (top / path).is_symlink())
+    return {**dict.fromkeys(there), **found}
 
 
 def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:

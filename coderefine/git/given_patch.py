@@ -56,7 +56,7 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool =
         apply = ("apply", "--cached", "--whitespace=nowarn")
         usual = repository.run(*apply, "-p1", "-", stdin=text, env=env)
         if usual.returncode and repository.run(*apply, "-p0", "-", stdin=text, env=env).returncode:
-            raise UsageError(_refusal(name, usual.complaint))
+            raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace")))
         found = _between(repository, before, made.write(), name)
     if start:
         return replace(found, under=hidden(repository.top, start), summary=summary)
@@ -65,12 +65,13 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool =
     return replace(found, summary=summary)
 
 
-def _refusal(name: str, complaint: str) -> str:
-    if "No valid patches" in complaint or "unrecognized input" in complaint:
+def _refusal(name: str, said: str) -> str:
+    if "No valid patches" in said or "unrecognized input" in said:
         return f"{name} holds no patch: a unified diff or a mail of `git format-patch` is needed"
-    if "without full index line" in complaint:
+    if "without full index line" in said or "binary patch" in said:
         return f"{name} leaves out the content of a binary file: make it with `git diff --binary`"
-    return f"{name} does not apply: {complaint}"
+    first = next(iter(said.splitlines()), "git refused it").removeprefix("error: ")
+    return f"{name} does not apply: {first}"
 
 
 def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:

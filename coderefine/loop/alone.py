@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coderefine import judge
-from coderefine.core import Attempt, Outcome, Patch
+from coderefine.core import Attempt, Outcome, Patch, Verdict
 from coderefine.loop.proof import proved_once
 from coderefine.loop.state import Parts, State, failing
 
@@ -32,7 +32,15 @@ def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
     best = outcome.best
     if _same(piece, best.patch):
         return best
-    admitted = judge.admit(
+    if not admitted(state, piece):
+        return None
+    attempt = proved_once(state, Attempt(1, piece))
+    return attempt if attempt.verdict and failing(attempt) <= failing(best) else None
+
+
+def admitted(state: State, piece: Patch) -> Verdict:
+    """Return whether a piece of a patch may be tested at all."""
+    return judge.admit(
         piece,
         state.originals(piece),
         state.parts.reason,
@@ -42,10 +50,6 @@ def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
         roots=state.roots,
         helpers=state.parts.helpers,
     )
-    if not admitted:
-        return None
-    attempt = proved_once(state, Attempt(1, piece))
-    return attempt if attempt.verdict and failing(attempt) <= failing(best) else None
 
 
 def _same(piece: Patch, whole: Patch) -> bool:

@@ -16,6 +16,7 @@ from coderefine import judge
 from coderefine.core import (
     EMPTY,
     PLAUSIBLE,
+    PROVE,
     Ask,
     Attempt,
     Case,
@@ -39,7 +40,8 @@ from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import ChosenTests
-from coderefine.loop.proof import examined
+from coderefine.loop.minimal import smallest
+from coderefine.loop.proof import examined, measured_evidence
 from coderefine.loop.refine import begin, go_on, judge_start
 from coderefine.loop.state import SEED, Parts, State, failing, forget, tests
 from coderefine.runner.suspect import KILLED
@@ -72,27 +74,51 @@ class GivenParts:
         return replace(self.code, files={**self.code.files, **self.tests, **self.beside})
 
 
-def judge_given(given: GivenParts, parts: Parts) -> Outcome:
-    """Judge `given`, the only patch that the proposers of `parts` propose; the outcome's `proof` is the verdict.
+def judge_given(given: GivenParts, parts: Parts, *, minimise: bool = False) -> Outcome:
+    """Judge `given`, which the first proposer of `parts` proposes; the outcome's `proof` is the verdict.
 
+    Where it is not proved, further proposers go on from it. `minimise`: look for the smallest part that is proved.
     Raises CriticError if the tree without the patch cannot be judged.
     """
     before = {path: parts.original(path) for path in given.whole.files}
     start = judge_start(replace(parts, given=True))
     state = _with_tests(start, given) if given.tests else start
     end = go_on(state)
+    if end.best.number:
+        given = replace(given, code=_repaired(given.code, end.best))
     end = replace(end, attempts=tuple(_whole(one, given) for one in end.attempts), best=_whole(end.best, given))
     if end.stop is Stop.INTERRUPTED:
         return end
-    proof = _Conclusion(given, start, state, end, before).proof()
-    if proof.verdict:
-        stop = Stop.CLEAN if end.clean else Stop.NO_PROGRESS
-        return replace(end, stop=stop, why="" if end.clean else proof.verdict.reason, proof=proof, offers=())
-    base, bare = end.baseline, Evidence(isolation=end.evidence.isolation, flaky=end.evidence.flaky)
-    why, left = proof.verdict.reason, state.left(base)
+    conclusion = _Conclusion(given, start, state, end, before)
+    proof = conclusion.proof()
+    if not proof.verdict:
+        return _refused(end, proof)
+    if minimise and given.code:
+        end, proof = conclusion.minimised(proof)
+    stop, why = (Stop.CLEAN, "") if end.clean else (Stop.NO_PROGRESS, proof.verdict.reason)
+    return replace(end, stop=stop, why=why, proof=proof, offers=())
+
+
+def _refused(end: Outcome, proof: Proof) -> Outcome:
+    """Return the outcome of a patch that is not proved: nothing may be written, and the verdict is a finding."""
+    verdict = f"the patch is not proved: {proof.verdict.reason}"
+    finding = Finding(PROVE, "not-proved", min(proof.patch.files, default=""), verdict)
     return replace(
-        end, best=base, stop=Stop.NO_PROGRESS, why=why, evidence=bare, remaining=left, proof=proof, offers=()
+        end,
+        best=end.baseline,
+        stop=Stop.NO_PROGRESS,
+        why=proof.verdict.reason,
+        evidence=Evidence(isolation=end.evidence.isolation, flaky=end.evidence.flaky),
+        remaining=(finding, *proof.findings),
+        proof=proof,
+        offers=(),
     )
+
+
+def _repaired(code: Patch, best: Attempt) -> Patch:
+    """Return the code of the best attempt, which may have been built on the given one."""
+    summary = code.summary if best.number == 1 else f"{code.summary}, and {best.patch.summary}"
+    return replace(best.patch, summary=summary)
 
 
 def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
@@ -203,7 +229,7 @@ class _Conclusion:
             weakened,
             rests=tuple(id_ for id_ in evidence.flipped if id_ not in known or not known[id_].status.bad),
             added=tuple(sorted(passing.difference(known, evidence.flipped))),
-            findings=_new_findings(tried, self.start.baseline),
+            findings=_new_findings(tried, self.start.baseline, flaky=self._flaky),
             unjudged=self.given.unjudged,
             worse=bool(against),
         )
@@ -211,8 +237,10 @@ class _Conclusion:
     @property
     def _tried(self) -> Attempt:
         """Return the attempt with the patch's code; for a patch without code, the tree with its tests."""
+        if self.given.code and len(self.state.attempts) > 1:
+            return self.state.attempts[self.end.best.number or 1]
         if self.given.code:
-            return self.state.attempts[1] if len(self.state.attempts) > 1 else Attempt(1, self.given.code)
+            return Attempt(1, self.given.code)
         return replace(self.state.baseline, number=1, patch=self.given.whole)
 
     def _reasons(self, tried: Attempt, weakened: tuple[str, ...]) -> Iterator[str]:
@@ -255,6 +283,20 @@ class _Conclusion:
         inner = [id_ for id_ in repaired if judge.collected(id_, name)]
         return [id_ for id_ in inner if tried.cases[id_].status is Status.PASSED] or [name]
 
+    def minimised(self, proof: Proof) -> tuple[Outcome, Proof]:
+        """Return outcome and proof of the smallest part of the patch that is still proved."""
+        best = self._tried
+        small, spare = smallest(self.state, best)
+        given = replace(self.given, code=small.patch)
+        if not spare or (self.given.tests and replace(self, given=given)._by_old_tests(small)):
+            return self.end, replace(proof, needed=self.given.whole)
+        self.state.keep(small)
+        found = measured_evidence(self.state, small)
+        end = replace(self.end, best=_whole(small, given), attempts=(*self.end.attempts, _whole(small, given)))
+        end = replace(end, evidence=found)
+        evidence = replace(self, given=given, end=end)._evidence(small)
+        return end, replace(proof, evidence=evidence, needed=given.whole, spare=tuple(map(str, spare)))
+
     def _weakened(self, tried: Attempt) -> Iterator[str]:
         """Yield the tests that the patch deletes, skips or alters, and the findings that its configuration hides."""
         was, alone, tests = self.start.baseline, self.state.baseline, self.given.tests
@@ -295,13 +337,13 @@ class _Conclusion:
         return _Only(tuple(dict.fromkeys(id_.partition("::")[0] for id_ in (*changed, *repaired))))
 
 
-def _new_findings(now: Attempt, was: Attempt) -> tuple[Finding, ...]:
+def _new_findings(now: Attempt, was: Attempt, flaky: frozenset[str]) -> tuple[Finding, ...]:
     """Return the findings of `now` that are not in `was`; those with the same identity are counted."""
-    known = _identities(was)
+    known = Counter(finding.identity for finding in was.findings)
     found = []
-    for finding in judge.remarks(now):
+    for finding in now.findings:
         known[finding.identity] -= 1
-        if known[finding.identity] < 0:
+        if known[finding.identity] < 0 and finding.symbol not in flaky:
             found.append(finding)
     return tuple(found)
 

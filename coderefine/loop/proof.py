@@ -38,18 +38,7 @@ def prove(state: State) -> Attempt:
             proved = _proved_anew(state, attempt, edited)
         state.attempts[attempt.number] = proved
         if proved.verdict:
-            found = state.show(proved)
-            held = filter(None, (state.held.get(proved.number),))
-            notes = (*found.notes, *held, *_unasked(state, proved))
-            repair = state.repair(proved)
-            measured = _strength(state, repair, found)
-            found = replace(
-                found,
-                strength=measured.noticed,
-                changed=found.changed or measured.changed,
-                notes=notes,
-                survived=tuple(_moved(one, repair.patch, proved.patch) for one in measured.survived),
-            )
+            found = measured_evidence(state, proved)
             if why := "" if state.parts.accept_plausible else weak(state, found):
                 offer_whole(state, proved, why)
                 continue
@@ -63,6 +52,21 @@ def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
     """Return `mutation` with its line number in the patch `after`; its present one is that in the patch `before`."""
     texts = (patch.files.get(mutation.path) for patch in (before, after))
     return replace(mutation, line=judge.line_after(mutation.line, *texts))
+
+
+def measured_evidence(state: State, proved: Attempt) -> Evidence:
+    """Return the evidence of a proved attempt, with the strength of its proof."""
+    found = state.show(proved)
+    held = filter(None, (state.held.get(proved.number),))
+    repair = state.repair(proved)
+    measured = _strength(state, repair, found)
+    return replace(
+        found,
+        strength=measured.noticed,
+        changed=found.changed or measured.changed,
+        notes=(*found.notes, *held, *_unasked(state, proved)),
+        survived=tuple(_moved(one, repair.patch, proved.patch) for one in measured.survived),
+    )
 
 
 def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:

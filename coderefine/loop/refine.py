@@ -84,8 +84,8 @@ def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
 def _climb(state: State) -> End:
     ladder = Ladder(state.parts.proposers, state.parts.views)
     try:
-        while state.parts.given or not content(state):
-            if limit := _limit(state):
+        while _is_given_open(state) or not content(state):
+            if not _is_given_open(state) and (limit := _limit(state)):
                 return limit
             began = time.monotonic()
             patch = ladder.next(state.situation)
@@ -104,6 +104,11 @@ def _climb(state: State) -> End:
     return Stop.CLEAN, ""
 
 
+def _is_given_open(state: State) -> bool:
+    """Return whether a given patch was not tried yet; it is, also where nothing is left to repair."""
+    return state.parts.given and len(state.attempts) == 1
+
+
 def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     """Try one patch, which was requested at `began` (monotonic); it becomes the best attempt if it is better."""
     state.say("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
@@ -112,8 +117,8 @@ def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     attempt = held_back(state, replace(attempt, cost=attempt.cost + cost))
     state.keep(attempt)
     state.say("verdict", attempt.verdict.reason, done=attempt.number, cost=ladder.spent)
-    if attempt.verdict:
-        state.best = attempt
+    if attempt.verdict or (state.parts.given and attempt.number == 1 and attempt.checks and not state.clean(attempt)):
+        state.best = attempt  # a given patch that is no better is what the others go on from
         ladder.climbed()
 
 

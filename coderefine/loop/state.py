@@ -88,7 +88,7 @@ class Parts:
     `accept_plausible`: apply the first plausible repair; otherwise it is only offered.
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
     neither the user nor the project configures them.
-    `given`: the proposer gives one patch to judge, which is tried even if nothing is left to repair.
+    `given`: the first patch is given. It is tried even if nothing is left to repair, and the others build on it.
     """
 
     views: Views

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from coderefine.core import Attempt, Check, Finding, Outcome, Severity
+from coderefine.core import PROVE, Attempt, Check, Finding, Outcome, Severity
 
 MODULES = {
     "sarif": "coderefine.reports.sarif",
@@ -60,6 +60,19 @@ def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
     """Return all hard findings of `gates`."""
     return blocking(finding for check in gates for finding in check.findings)
+
+
+def judged(end: Outcome) -> Sequence[Check]:
+    """Return the checks of the tree with the patch; for a given one that is not proved, with a finding that says so."""
+    if end.proof is None or end.proof.verdict:
+        return end.best.checks or end.baseline.checks
+    verdict = Check(PROVE, tuple(finding for finding in end.remaining if finding.critic == PROVE))
+    return (*(end.attempts[-1].checks or end.baseline.checks), verdict)
+
+
+def severe(finding: Finding) -> bool:
+    """Return whether a finding is about what the program does, not about how it is written."""
+    return finding.critic in ("pytest", PROVE)
 
 
 def cleared(end: Outcome) -> tuple[Finding, ...]:

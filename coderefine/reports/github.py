@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from coderefine.core import Check, Finding
-from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, words
+from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, severe, words
 from coderefine.reports.rows import evidence
 
 
@@ -25,7 +25,7 @@ def outcome(report: RunReport) -> str:
 
 def _commands(findings: Iterable[Finding]) -> Iterator[str]:
     for finding in findings:
-        level = "error" if finding.critic == "pytest" else "warning"
+        level = "error" if severe(finding) else "warning"
         pairs = {
             "file": finding.path,
             "line": str(line(finding)),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from coderefine.core import Check, Finding
-from coderefine.reports.formats import RunReport, blocking, fingerprints, found, last, line, rule, words
+from coderefine.reports.formats import RunReport, blocking, fingerprints, found, last, line, rule, severe, words
 
 
 def checks(gates: Sequence[Check]) -> str:
@@ -28,8 +28,8 @@ def _issue(finding: Finding, mark: str) -> dict[str, object]:
         "type": "issue",
         "check_name": rule(finding),
         "description": words(finding),
-        "categories": ["Bug Risk" if finding.critic == "pytest" else "Style"],
-        "severity": "critical" if finding.critic == "pytest" else "minor",
+        "categories": ["Bug Risk" if severe(finding) else "Style"],
+        "severity": "critical" if severe(finding) else "minor",
         "fingerprint": mark,
         "location": {"path": finding.path, "lines": {"begin": line(finding), "end": last(finding)}},
     }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from coderefine.core import Case, Check, Finding, Status
-from coderefine.reports.formats import RunReport, blocking, rule, words
+from coderefine.reports.formats import RunReport, blocking, judged, rule, words
 
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold: control characters and lone surrogates."""
@@ -27,7 +27,7 @@ def checks(gates: Sequence[Check]) -> str:
 
 def outcome(report: RunReport) -> str:
     """Report the gates on the tree with the patch."""
-    return checks(report.end.best.checks or report.end.baseline.checks)
+    return checks(judged(report.end))
 
 
 def _suite(root: ElementTree.Element, check: Check) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from coderefine.core import Check, Finding
 from coderefine.judge import Hunk, hunks
-from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, words
+from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, severe, words
 
 Json = dict[str, object]
 
@@ -45,7 +45,7 @@ def _diagnostic(finding: Finding) -> Json:
     return {
         "message": words(finding),
         "location": {"path": finding.path, **({"range": span} if finding.span else {})},
-        "severity": "ERROR" if finding.critic == "pytest" else "WARNING",
+        "severity": "ERROR" if severe(finding) else "WARNING",
         "code": {"value": rule(finding)},
     }
 

@@ -9,7 +9,19 @@ from urllib.parse import quote
 from coderefine import __version__
 from coderefine.core import Check, Finding
 from coderefine.judge import Hunk, hunks
-from coderefine.reports.formats import RunReport, blocking, cleared, fingerprints, found, last, line, rule, words
+from coderefine.reports.formats import (
+    RunReport,
+    blocking,
+    cleared,
+    fingerprints,
+    found,
+    judged,
+    last,
+    line,
+    rule,
+    severe,
+    words,
+)
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 Json = dict[str, object]
@@ -29,7 +41,7 @@ def outcome(report: RunReport) -> str:
     gone = {id(finding) for finding in cleared(report.end)}
     both = (*cleared(report.end), *blocking(report.end.remaining))
     results = [_result(item, mark, fix if id(item) in gone else []) for item, mark in fingerprints(both)]
-    return _dumped(results, report.end.best.checks or report.end.baseline.checks)
+    return _dumped(results, judged(report.end))
 
 
 def _dumped(results: list[Json], gates: Sequence[Check]) -> str:
@@ -72,7 +84,7 @@ def _result(finding: Finding, mark: str, fix: list[Json]) -> Json:
         place["logicalLocations"] = [{"fullyQualifiedName": finding.symbol}]
     result: Json = {
         "ruleId": rule(finding),
-        "level": "error" if finding.critic == "pytest" else "warning",
+        "level": "error" if severe(finding) else "warning",
         "message": {"text": words(finding)},
         "locations": [place],
         "partialFingerprints": {"coderefine/v1": mark},

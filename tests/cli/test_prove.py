@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +15,9 @@ import pytest
 
 from coderefine.reports.json import schema
 from tests.support.cases import every
-from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine
+from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine, end, start
 from tests.support.publishing import state
-from tests.support.repo import make_repo, write
+from tests.support.repo import git, make_repo, write
 
 NEW = """\
 
@@ -126,7 +129,7 @@ BAD: list[tuple[Files, str]] = [
     ({"order.py": GREEN, "pyproject.toml": PYPROJECT + '[tool.coderefine]\ngates = ["ruff"]\n'},
      "pyproject.toml changes [tool.coderefine]"),
     ({"order.py": GREEN, "pyproject.toml": PYPROJECT + '[tool.pytest.ini_options]\naddopts = "-k price"\n'},
-     "weakens tests: test_order.py::test_discount_from_one_hundred_on is deleted"),
+     "weakens tests: test_cases.py::test_rate[10-0] is deleted"),
     ({"conftest.py": "import order\n\norder.discount = lambda total: total * 0.1 if total >= 100 else 0\n"},
      "weakens tests: test_order.py::test_discount_from_one_hundred_on failed, and passes without the patch's code"),
     ({"order.py": GREEN, "conftest.py": "def pytest_collection_modifyitems(items):\n    items[:] = items[:3]\n"},
@@ -157,3 +160,203 @@ def test_a_bad_patch_is_refused_for_the_right_reason(top: Path, files: Files, re
     assert reason in found["reason"], found["reason"]
     assert said.code == 1
     assert {name: value for name, value in state(top).items() if name in before} == before
+
+
+def diff(top: Path, files: Files) -> str:
+    """The diff that makes `files`, as git writes it; the tree is as before."""
+    patched(top, files)
+    git(top, "add", "-A")
+    text = git(top, "diff", "--cached", "--binary") + "\n"
+    git(top, "reset", "-q", "--hard")
+    return text
+
+
+def commit(top: Path, files: Files, subject: str) -> str:
+    patched(top, files)
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", subject)
+    return git(top, "rev-parse", "HEAD")
+
+
+def refused(top: Path, *args: str) -> str:
+    """What `prove` says of something that is no patch: one line, and nothing is recorded or changed."""
+    before = state(top)
+    said = coderefine("prove", *args, cwd=top)
+    assert (said.code, len(said.lines)) == (2, 1), said
+    assert state(top) == before
+    return said.lines[0]
+
+
+def test_what_is_no_patch_is_refused_in_one_line(top: Path) -> None:
+    write(top.parent, {"empty": "", "prose": "Dear all,\n\nno patch.\n", "other.patch": diff(top, {"order.py": GREEN})})
+    elsewhere = top.parent / "other.patch"
+    text = elsewhere.read_text()
+    elsewhere.write_text(text.replace("total > 100", "total > 1000"))
+    assert "the working tree changes nothing" in refused(top)
+    assert "what is staged changes nothing" in refused(top, "--staged")
+    assert "holds no patch" in refused(top, "../empty")
+    assert "holds no patch" in refused(top, "../prose")
+    assert "other.patch does not apply: " in refused(top, "../other.patch")
+    assert "nowhere is neither a file nor a commit" in refused(top, "nowhere")
+    assert "main holds no commit that" in refused(top, "main")
+    assert "exclude each other" in refused(top, "../empty", "--staged")
+    write(top.parent, {"bare.patch": text.replace("a/order.py", "order.py").replace("b/order.py", "order.py")})
+    git(top, "mv", "order.py", "elsewhere.py")
+    assert "does not apply" in refused(top, "../bare.patch")
+
+
+def test_a_patch_that_makes_an_untracked_file_is_not_laid_over_it(top: Path) -> None:
+    write(top.parent, {"new.patch": diff(top, {"new.py": "x = 1\n"})})
+    write(top, {"new.py": "x = 2\n"})
+    assert "new.py is there already" in refused(top, "../new.patch")
+
+
+def test_binary_content_is_judged_only_where_the_patch_has_it(top: Path) -> None:
+    commit(top, {"data.bin": bytes(range(256))}, "data")
+    text = diff(top, {"data.bin": bytes(range(255, -1, -1)), "order.py": GREEN})
+    write(top.parent, {"whole.patch": text})
+    git(top, "rm", "-q", "--cached", "data.bin")
+    git(top, "reset", "-q", "--hard")
+    patched(top, {"data.bin": b"\0" + bytes(255)})
+    write(top.parent, {"bare.patch": git(top, "diff") + "\n"})
+    git(top, "reset", "-q", "--hard")
+    assert "git diff --binary" in refused(top, "../bare.patch")
+    said = coderefine("prove", "../whole.patch", "--format", "json", cwd=top)
+    assert said.code == 1, said
+    assert "data.bin is not text" in proof(said)["reason"]
+
+
+@pytest.mark.thorough
+def test_staged_changes_are_judged_without_the_others(top: Path) -> None:
+    patched(top, {"order.py": GREEN})
+    git(top, "add", "order.py")
+    patched(top, {"order.py": WORSE, "junk.py": "import os\n"})
+    said = coderefine("prove", "--staged", "--format", "json", cwd=top)
+    assert said.code == 0, said
+    assert [one["path"] for one in proof(said)["patch"]] == ["order.py"]
+    assert (top / "order.py").read_text() == WORSE
+
+
+def test_a_diff_is_laid_on_the_dirty_tree_and_written_only_when_proved(top: Path) -> None:
+    dirty = ORDER.replace("Prices of an order.", "All prices of an order.")
+    write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN}), "bad.patch": diff(top, {"order.py": WORSE})})
+    patched(top, {"order.py": dirty})
+    assert coderefine("prove", "../bad.patch", "--apply", cwd=top).code == 1
+    assert (top / "order.py").read_text() == dirty
+    said = coderefine("prove", "../fix.patch", "--apply", cwd=top)
+    assert said.code == 0, said
+    assert (top / "order.py").read_text() == dirty.replace("> 100", ">= 100")
+    assert said.out.splitlines()[-1] == "proved: 1 test repaired"
+    assert coderefine("undo", cwd=top).code == 0
+    assert (top / "order.py").read_text() == dirty
+
+
+@pytest.mark.thorough
+def test_a_mail_is_judged_and_committed_on_head(top: Path) -> None:
+    commit(top, {"order.py": GREEN, TEST: TESTS + NEW}, "The limit is included: from 100 on – naïvely")
+    mail = git(top, "format-patch", "-1", "--stdout") + "\n"
+    git(top, "reset", "-q", "--hard", "HEAD~1")
+    write(top.parent, {"0001.patch": mail})
+    patched(top, {"run.sh": "#!/bin/sh\n: mine\n"})
+    said = coderefine("prove", "../0001.patch", "--commit", cwd=top)
+    assert said.code == 0, said
+    assert git(top, "show", "--stat", "--format=%s", "HEAD").startswith(
+        "fix: The limit is included: from 100 on – naïvely"
+    )
+    assert git(top, "show", "--name-only", "--format=", "HEAD").split() == ["order.py", TEST]
+    assert git(top, "diff", "--name-only") == "run.sh"
+
+
+@pytest.mark.thorough
+def test_commits_are_judged_where_they_are(top: Path) -> None:
+    git(top, "checkout", "-q", "-b", "fix")
+    commit(top, {TEST: TESTS + NEW}, "a test")
+    commit(top, {"order.py": GREEN}, "the limit")
+    git(top, "checkout", "-q", "main")
+    commit(top, {"data.json": "[]"}, "unrelated")
+    for name in ("fix", "main..fix", "fix~0"):
+        said = coderefine("prove", name, "--format", "json", cwd=top)
+        assert said.code == 0, (name, said)
+        changed = ["order.py"] if name == "fix~0" else ["order.py", TEST]
+        assert [one["path"] for one in proof(said)["patch"]] == changed
+    said = coderefine("prove", "HEAD", cwd=top)
+    assert said.code == 1
+    assert "nothing shows that it helps" in said.out
+    said = coderefine("prove", "fix", "--branch", "checked", cwd=top)
+    assert said.code == 0, said
+    assert git(top, "diff", "--name-only", "main", "checked").split() == ["order.py", TEST]
+
+
+@pytest.mark.thorough
+def test_renames_new_files_and_modes(top: Path) -> None:
+    moved = {
+        "order.py": 'from _prices import discount, price\n\n__all__ = ["discount", "price"]\n',
+        "_prices.py": GREEN,
+    }
+    (top / "run.sh").chmod(0o755)
+    patched(top, moved)
+    said = coderefine("prove", "--format", "json", cwd=top)
+    found = proof(said)
+    assert found["unjudged"] == ["run.sh: 644 → 755 (mode): neither judged nor written"], found
+    assert found["proved"], found["reason"]
+    git(top, "reset", "-q", "--hard")
+    (top / "_prices.py").unlink()
+    git(top, "mv", "test_cases.py", "test_rates.py")
+    found = proof(coderefine("prove", "--format", "json", cwd=top))
+    assert found["weakened"][0] == "test_cases.py::test_rate[10-0] is deleted"
+
+
+def test_a_link_cannot_be_judged(top: Path) -> None:
+    (top / "link.py").symlink_to("order.py")
+    patched(top, {"order.py": GREEN})
+    said = coderefine("prove", cwd=top)
+    assert said.code == 1, said
+    assert said.out.splitlines()[-1].startswith("not proved: link.py is a symbolic link")
+
+
+def test_only_the_part_that_is_needed_is_left(top: Path) -> None:
+    more = GREEN.replace("Prices of an", "All prices of an").replace(
+        "return total - discount", "return -discount(total) + total"
+    )
+    patched(top, {"order.py": more.replace("+ total(total)", "+ total"), "other.py": "def one():\n    return 1\n"})
+    said = coderefine("prove", "--minimise", "--diff", cwd=top)
+    assert said.code == 0, said
+    changed = [
+        line for line in said.out.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))
+    ]
+    assert changed == [
+        "-" + "    return total * 0.1 if total > 100 else 0",
+        "+    return total * 0.1 if total >= 100 else 0",
+    ]
+    assert "spare     other.py: all of it" in said.err
+
+
+@pytest.mark.thorough
+def test_the_loop_goes_on_from_a_patch_that_is_not_proved(top: Path) -> None:
+    patched(top, {"order.py": WORSE.replace("total + 1 -", "total *")})
+    said = coderefine("prove", "--repair", "--no-model", "--search-time", "60", "--format", "json", cwd=top)
+    assert said.code == 0, said
+    assert len(json.loads(said.out)["attempts"]) > 2
+    assert "order.py:11" in json.loads(said.out)["best"]["summary"]
+
+
+@pytest.mark.parametrize("format_", every(3, ["sarif", "rdjson", "gitlab", "junit", "github", "patch"]))
+def test_every_format_has_the_verdict(top: Path, format_: str) -> None:
+    patched(top, {"order.py": WORSE})
+    said = coderefine("prove", "--format", format_, cwd=top)
+    assert said.code == 1, said
+    assert ("breaks test_order.py::test_price" in said.out) == (format_ != "patch"), said.out
+
+
+def test_a_killed_run_leaves_nothing(top: Path) -> None:
+    patched(top, {"order.py": GREEN, "test_slow.py": SLEEPER})
+    before = state(top)
+    process = start("prove", cwd=top)
+    time.sleep(6)
+    os.killpg(process.pid, signal.SIGINT)
+    said = end(process)
+    assert said.code == 130, said
+    assert "again" in said.err
+    now = state(top)
+    assert {name: value for name, value in now.items() if name in before} == before
+    assert coderefine("resume", cwd=top).code == 2

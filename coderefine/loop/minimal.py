@@ -1,0 +1,128 @@
+"""Find the smallest part of a proved patch that is still proved, by hunks and then by lines.
+
+The search is delta debugging (Zeller and Hildebrandt 2002, ddmin): leave out ever smaller groups of pieces as long as
+the rest is proved. Each try that may be admitted costs a run of all tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from coderefine import judge
+from coderefine.core import Attempt, Patch
+from coderefine.core.plurals import counted
+from coderefine.loop.alone import admitted
+from coderefine.loop.proof import proved_once
+from coderefine.loop.state import State, failing
+
+MOST = 30
+"""Maximum number of parts that are judged; each costs a run of all tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A hunk, or all of a file that has no hunks: a new, a deleted or a binary one, whose content becomes `data`."""
+
+    path: str
+    hunk: judge.Hunk | None
+    data: bytes | None = None
+
+    def __str__(self) -> str:
+        if self.hunk is None:
+            return f"{self.path}: {'deleted' if self.data is None else 'all of it'}"
+        return f"{self.path}:{self.hunk.first}: +{len(self.hunk.new)} −{len(self.hunk.old)}"
+
+
+def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[Piece, ...]]:
+    """Return the smallest part found of the proved attempt `whole` that repairs the same, and what is left out."""
+    before = state.originals(whole.patch)
+    search = _Search(state, whole, before, whole)
+    kept = _fewest(tuple(pieces(whole.patch, before)), search.holds)
+    finer = tuple(line for piece in kept for line in _lines(piece))
+    if len(finer) > len(kept):
+        kept = _fewest(finer, search.holds)
+    return search.best, tuple(_left_out(whole.patch, search.best.patch, before))
+
+
+def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[Piece]:
+    """Yield the hunks of `patch`, and its files without hunks."""
+    for path, data in sorted(patch.files.items()):
+        hunks = judge.hunks(path, before[path], data)
+        yield from (Piece(path, hunk) for hunk in hunks)
+        if not hunks and before[path] != data:
+            yield Piece(path, None, data)
+
+
+def _left_out(whole: Patch, part: Patch, before: Mapping[str, bytes | None]) -> Iterator[Piece]:
+    """Yield what `whole` changes beside `part`."""
+    base = {path: part.files.get(path, before[path]) for path in whole.files}
+    return pieces(whole, base)
+
+
+def _lines(piece: Piece) -> Iterator[Piece]:
+    """Yield the changes of single lines that make up a hunk: pairs of old and new lines, else the lines by themselves.
+
+    A hunk that replaces lines by another number of lines stays whole.
+    """
+    hunk = piece.hunk
+    if hunk is None or (hunk.old and hunk.new and len(hunk.old) != len(hunk.new)):
+        yield piece
+        return
+    for place in range(max(len(hunk.old), len(hunk.new))):
+        first = hunk.first + (place if hunk.old else 0)
+        yield Piece(piece.path, judge.Hunk(piece.path, first, hunk.old[place : place + 1], hunk.new[place : place + 1]))
+
+
+def _fewest(every: tuple[Piece, ...], holds: Callable[[Sequence[Piece]], bool]) -> tuple[Piece, ...]:
+    """Return a part of `every` that holds and from which no single piece can be left out."""
+    groups = 2
+    while len(every) > 1:
+        size = -(-len(every) // groups)
+        parts = ((*every[:at], *every[at + size :]) for at in range(0, len(every), size))
+        rest = next(filter(holds, parts), None)
+        if rest is not None:
+            every, groups = rest, max(groups - 1, 2)
+        elif size == 1:
+            break
+        else:
+            groups = min(len(every), 2 * groups)
+    return every
+
+
+@dataclass(slots=True)
+class _Search:
+    """Judges parts of `whole`; `best` is the last that was proved. `before`: what its files held."""
+
+    state: State
+    whole: Attempt
+    before: Mapping[str, bytes | None]
+    best: Attempt
+    judged: int = 0
+
+    def holds(self, part: Sequence[Piece]) -> bool:
+        """Return whether `part` is proved, and repairs and clears all that `whole` does."""
+        left = self.state.seconds_left
+        patch = replace(self.whole.patch, files=self._files(part))
+        if self.judged >= MOST or (left is not None and left <= 0) or not admitted(self.state, patch):
+            return False
+        self.judged += 1
+        self.state.say("stage", f"a smaller part: {counted(len(part), 'piece')}")
+        attempt = proved_once(self.state, Attempt(len(self.state.attempts), patch))
+        if not attempt.verdict or not self._as_good(attempt):
+            return False
+        self.best = attempt
+        return True
+
+    def _as_good(self, part: Attempt) -> bool:
+        known = {finding.identity for finding in judge.remarks(self.whole)}
+        cleared = all(finding.identity in known for finding in judge.remarks(part))
+        return cleared and failing(part) <= failing(self.whole)
+
+    def _files(self, part: Sequence[Piece]) -> dict[str, bytes | None]:
+        files: dict[str, bytes | None] = {piece.path: piece.data for piece in part if piece.hunk is None}
+        hunks = [piece.hunk for piece in part if piece.hunk is not None]
+        hunks.reverse()  # from the end, so that line numbers hold; sorting keeps the order of equal ones
+        for hunk in sorted(hunks, key=lambda hunk: -hunk.first):
+            files[hunk.path] = hunk.upon(files.get(hunk.path, self.before[hunk.path]) or b"")
+        return files
