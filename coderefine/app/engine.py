@@ -91,6 +91,12 @@ def check(project: Project) -> tuple[Check, ...]:
         return (*checks, *critique(views, advisers, Patch(), ask))
 
 
+def passed(checks: Sequence[Check]) -> bool:
+    """Return whether every gate is clean and complete; False if no gate ran."""
+    gates = [one for one in checks if one.gate]
+    return bool(gates) and all(one.clean and one.complete for one in gates)
+
+
 @contextmanager
 def open_loop(
     project: Project,

@@ -1,4 +1,4 @@
-"""Recorded runs: find a run and its original request, to resume, replay or undo it."""
+"""Recorded runs: show one, or find it and its original request, to resume, replay or undo it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from coderefine.app.request import Destination, Request
 from coderefine.config import MASKED
 from coderefine.core import Event, Listen, Stop, Task
 from coderefine.errors import JournalError, SurroundingsError
-from coderefine.git import Repository
-from coderefine.journal import Journal, lock, runs
+from coderefine.git import Repository, diff_files
+from coderefine.journal import Journal, Publication, lock, runs
 from coderefine.project import locate
 from coderefine.publishers import recover
 from coderefine.publishers import undo as take_back
+from coderefine.reports.rows import best_try
+from coderefine.reports.run_details import render
 
 PROGRAM = "a program's: "
 """Beginning of the recorded name of a task that exists only in the program which made it."""
@@ -43,6 +45,45 @@ def undo(run: str, listen: Listen) -> str:
         if not last:
             raise JournalError("no run has written anything that is not undone already")
         return take_back(Journal.load(repository, last))
+
+
+def details(journal: Journal) -> list[str]:
+    """Return what `coderefine show` prints of a run: its attempts, how it ended, what it wrote, further commands."""
+    attempts = journal.attempts()
+    written = journal.publication()
+    undo_it = f"; undo: coderefine undo {journal.run}" if written else ""
+    rows = render(
+        journal.run,
+        attempts,
+        journal.outcome(),
+        wrote=description(written, journal.undone()) + undo_it,
+        failed=journal.failure() and f"failed: {journal.failure()}",
+        before=journal.start(path for attempt in attempts for path in attempt.patch.files),
+    )
+    return list(rows)
+
+
+def description(done: Publication | None, undone: Publication | None) -> str:
+    """Return a text on what was written, and whether it is still there."""
+    if done is None:
+        return f"undone: it {description(undone, None)}" if undone else ""
+    if done.how == "branch":
+        return f"committed {(done.commit or '')[:10]} on the branch {(done.ref or '').removeprefix('refs/heads/')}"
+    what = ", ".join(change.path for change in done.changes)
+    return f"committed {done.commit[:10]}: {what}" if done.how == "commit" and done.commit else f"wrote {what}"
+
+
+def best_diff(journal: Journal) -> str:
+    """Return the diff from the run's start to its best attempt, or to the best unproved one if none was proved.
+
+    Untracked files are in no commit; their content comes from the journal.
+    """
+    outcome = journal.outcome()
+    best = outcome.best if outcome and outcome.best.number else best_try(journal.attempts())
+    if best is None:
+        return ""
+    files = best.patch.files
+    return diff_files(journal.repository, journal.commit(0), journal.start(files), files).decode("utf-8", "replace")
 
 
 def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:

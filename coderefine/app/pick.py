@@ -17,6 +17,7 @@ from coderefine.errors import JournalError, PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.objects import merge_bytes
 from coderefine.journal import Journal
+from coderefine.proposers.given import Given
 from coderefine.reports.rows import numbered_offers
 from coderefine.runner.cold import run_tests
 
@@ -59,6 +60,31 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
         }
         found.append(Choice(number, offer, replace(one, patch=replace(one.patch, files=files))))
     return found
+
+
+def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> Given:
+    """Return the proposer of patch `number`. Raises UsageError where there is none of that number."""
+    chosen = next((one for one in choices if one.number == number), None)
+    if chosen is None:
+        raise UsageError(f"run {journal.run} offered {len(choices)} patches: pick 1 to {len(choices)}")
+    why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
+    return Given(chosen.alternative, "pick", why)
+
+
+def kept(journal: Journal, destination: Destination) -> Given:
+    """Return the proposer of the patch that the run proved and did not write, laid on the tree to be judged.
+
+    Raises JournalError where there is none.
+    """
+    outcome = journal.outcome()
+    if outcome is None or not outcome.best.number:
+        raise JournalError(f"run {journal.run} proved no patch")
+    if journal.publication():
+        raise JournalError(f"the patch of run {journal.run} is written already")
+    repository, patch = journal.repository, outcome.best.patch
+    before, under = journal.start(patch.files), destination.under(repository)
+    files = {path: _merged(repository, path, before.get(path), data, under) for path, data in patch.files.items()}
+    return Given(Alternative(replace(patch, files=files)), patch.origin, "; ".join(outcome.evidence.doubts))
 
 
 def _merged(

@@ -8,7 +8,6 @@ from coderefine.app import engine
 from coderefine.app.project import find_project
 from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, options, settings
 from coderefine.cli.screen import screen
-from coderefine.core import Check
 
 
 @click.command()
@@ -19,10 +18,4 @@ def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object)
     with screen(quiet=quiet, format_=format_) as display:
         checks = engine.check(find_project(paths, settings(given), display.listen))
         display.checks(checks)
-    return 0 if passed(checks) else 1
-
-
-def passed(checks: tuple[Check, ...]) -> bool:
-    """Return whether every gate is clean and complete; False if no gate ran."""
-    gates = [one for one in checks if one.gate]
-    return bool(gates) and all(one.clean and one.complete for one in gates)
+    return 0 if engine.passed(checks) else 1

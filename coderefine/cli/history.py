@@ -12,11 +12,8 @@ from coderefine.app.project import find_project
 from coderefine.cli.options import OUTPUT, options
 from coderefine.cli.screen import note, prompt_text, screen
 from coderefine.core.plurals import counted
-from coderefine.git import diff_files
-from coderefine.journal import Journal, Publication, Summary, runs
+from coderefine.journal import Journal, Summary, runs
 from coderefine.llm.request import Answer, sent
-from coderefine.reports.rows import best_try
-from coderefine.reports.run_details import render
 
 RUN = click.argument("run", required=False, default="")
 
@@ -37,19 +34,8 @@ def log(number: int) -> int:
 def show(run: str, *, diff: bool, prompts: bool) -> int:
     """Show one RUN (default: the newest): attempts, verdicts, evidence."""
     journal = Journal.load(history.open_repository(note), run)
-    attempts = journal.attempts()
-    written = journal.publication()
-    undo = f"; undo: coderefine undo {journal.run}" if written else ""
-    lines = render(
-        journal.run,
-        attempts,
-        journal.outcome(),
-        wrote=_description(written, journal.undone()) + undo,
-        failed=journal.failure() and f"failed: {journal.failure()}",
-        before=journal.start(path for attempt in attempts for path in attempt.patch.files),
-    )
-    click.echo("\n".join(lines))
-    if diff and (text := _diff(journal)):
+    click.echo("\n".join(history.details(journal)))
+    if diff and (text := history.best_diff(journal)):
         click.echo(text)
     if prompts:
         _print_prompts(journal)
@@ -108,29 +94,6 @@ def _line(summary: Summary) -> str:
         when,
         f"failed: {summary.failure}" if summary.failure else stop,
         counted(max(summary.attempts - 1, 0), "attempt"),
-        _description(summary.publication, summary.undone),
+        history.description(summary.publication, summary.undone),
     )
     return "  ".join(part for part in parts if part)
-
-
-def _description(done: Publication | None, undone: Publication | None) -> str:
-    """Return a text on what was written, and whether it is still there."""
-    if done is None:
-        return f"undone: it {_description(undone, None)}" if undone else ""
-    if done.how == "branch":
-        return f"committed {(done.commit or '')[:10]} on the branch {(done.ref or '').removeprefix('refs/heads/')}"
-    what = ", ".join(change.path for change in done.changes)
-    return f"committed {done.commit[:10]}: {what}" if done.how == "commit" and done.commit else f"wrote {what}"
-
-
-def _diff(journal: Journal) -> str:
-    """Return the diff from the run's start to its best attempt, or to the best unproved one if none was proved.
-
-    Untracked files are in no commit; their content comes from the journal.
-    """
-    outcome = journal.outcome()
-    best = outcome.best if outcome and outcome.best.number else best_try(journal.attempts())
-    if best is None:
-        return ""
-    files = best.patch.files
-    return diff_files(journal.repository, journal.commit(0), journal.start(files), files).decode("utf-8", "replace")

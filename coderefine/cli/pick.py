@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import click
 
 from coderefine.app.history import recorded
-from coderefine.app.pick import Choice, agreeing, choices, lines_of_test
+from coderefine.app.pick import Choice, agreeing, choices, lines_of_test, offered
 from coderefine.app.project import find_project
 from coderefine.app.request import Request
 from coderefine.cli.fix import run_and_report
 from coderefine.cli.options import DESTINATION, OUTPUT, option, options, request_of
 from coderefine.cli.screen import note, screen
 from coderefine.errors import UsageError
-from coderefine.proposers.given import Given
 from coderefine.reports.rows import offer_headline
 
 
@@ -39,15 +38,12 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
             if len(agreed) != 1:
                 return 1
             number = agreed[0].number
-        chosen = next((one for one in found if one.number == number), None)
-        if chosen is None:
-            raise UsageError(f"run {journal.run} offered {len(found)} patches: pick 1 to {len(found)}")
-        why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
+        proposer = offered(journal, found, number)
         argv = ("pick", run, str(number))
         picked = Request(
             argv, settings, asked.destination, model=False, again=f"coderefine pick {journal.run} {number}"
         )
-        return run_and_report(project, picked, display, proposers=(Given(chosen.alternative, "pick", why),))
+        return run_and_report(project, picked, display, proposers=(proposer,))
 
 
 def _print_agreed(agreed: Sequence[Choice], that: str) -> None:

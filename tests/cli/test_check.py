@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.cli.check import passed
+from coderefine.app.engine import passed
 from coderefine.core import Check, Finding, Severity
 from tests.support.command import coderefine
 from tests.support.repo import make_repo, write
