@@ -24,7 +24,7 @@ def test_the_picture_in_the_readme_is_the_contract() -> None:
         0
     ]
     layers = [set(layer.split(" | ")) for layer in contract["layers"][1:]]
-    picture = re.search(r"`(api \| cli → [^`]*)`", (TOP / "README.md").read_text("utf-8"))
+    picture = re.search(r"`(api \| cli \| mcp → [^`]*)`", (TOP / "README.md").read_text("utf-8"))
     assert picture
     shown = [set(layer.split(" | ")) for layer in " ".join(picture[1].split()).split(" → ")]
     assert shown[-1] <= layers[-1]

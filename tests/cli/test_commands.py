@@ -38,7 +38,7 @@ class TestCommandLine:
         loaded = "import sys; sys.argv=['coderefine']; import coderefine.cli; print(*sys.modules)"
 
         said = subprocess.run((sys.executable, "-c", loaded), cwd=ROOT, capture_output=True, text=True, check=True)
-        heavy = {"openai", "git", "pytest", "rich", "radon", "genai_prices", "tomlkit", "httpx", "asyncio"}
+        heavy = {"openai", "git", "pytest", "rich", "radon", "genai_prices", "tomlkit", "httpx", "asyncio", "mcp"}
         assert not heavy & set(said.stdout.split())
 
     def test_the_help_in_readme_is_the_real_one(self, tmp_path: Path) -> None:

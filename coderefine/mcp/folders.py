@@ -1,0 +1,118 @@
+"""The folders that a call may touch, the project in them that it is about, and the recorded runs of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from coderefine.errors import JournalError, UsageError
+from coderefine.git import Repository
+from coderefine.journal import Journal, Meta, runs
+from coderefine.journal.journal import run_names
+from coderefine.project import locate
+
+
+def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, ...]:
+    """Return the folders that both allow: `limit` (none: anywhere) and the client's roots, URIs (None: it has none).
+
+    Raises UsageError where that is nothing.
+    """
+    if shared is None:
+        return tuple(limit) or (Path.cwd().resolve(),)
+    folders = _both(limit, [folder for uri in shared if (folder := _folder(uri))])
+    if not folders:
+        where = f" in {_listed(limit)}" if limit else ""
+        raise UsageError(f"the client shares no folder{where} (its roots), so nothing may be touched")
+    return folders
+
+
+def _both(limit: Sequence[Path], shared: Sequence[Path]) -> tuple[Path, ...]:
+    """Return what lies in both; `limit` of none is everything."""
+    if not limit:
+        return tuple(dict.fromkeys(shared))
+    inner = (one for one in (*shared, *limit) if _inside(one, limit) and _inside(one, shared))
+    return tuple(dict.fromkeys(inner))
+
+
+def _folder(uri: str) -> Path | None:
+    parts = urlsplit(uri)
+    path = Path(url2pathname(parts.path)).resolve()
+    return path if parts.scheme == "file" and path.is_dir() else None
+
+
+def _inside(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _listed(folders: Sequence[Path]) -> str:
+    return ", ".join(map(str, folders))
+
+
+def place(folders: Sequence[Path], paths: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the folder to work in and `paths` in full (none: the folder).
+
+    Raises UsageError for a path that is not in `folders`, or without one where there are several folders.
+    """
+    if not paths:
+        if len(folders) > 1:
+            raise UsageError(f"several folders are open, say which `paths`: {_listed(folders)}")
+        return str(folders[0]), [str(folders[0])]
+    full = [_existing(folders, path) for path in paths]
+    home = next(folder for folder in folders if full[0].is_relative_to(folder))
+    return str(home), [str(path) for path in full]
+
+
+def _existing(folders: Sequence[Path], path: str) -> Path:
+    try:
+        candidates = [(folder / path).resolve() for folder in folders]
+        inside = [one for one in candidates if _inside(one, folders)]
+        if not inside:
+            raise UsageError(f"{path} is outside of what may be touched: {_listed(folders)}")
+        if found := next((one for one in inside if one.exists()), None):
+            return found
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"{path!r} cannot be read: {error}") from error
+    raise UsageError(f"{path} does not exist in {_listed(folders)}")
+
+
+def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Journal:
+    """Return the run of that name, or the newest one ("") of those that are about `folders` only.
+
+    `written`: the newest that wrote something. Raises JournalError where there is none.
+    """
+    repositories = list(_repositories(folders))
+    found = _named(repositories, name) if name else _newest(repositories, folders, written=written)
+    if found is None:
+        raise JournalError(f"no run {'wrote anything' if written else 'is recorded'} in {_listed(folders)}")
+    if not _about(found.meta, folders):
+        raise JournalError(f"run {found.run} is about files outside of what may be touched: {_listed(folders)}")
+    return found
+
+
+def _named(repositories: Sequence[Repository], name: str) -> Journal | None:
+    """Return the run of that name, from the first repository that has one. Raises JournalError where it fits none."""
+    having = [one for one in repositories if any(run.startswith(name) or run.endswith(name) for run in run_names(one))]
+    return Journal.load((having or repositories)[0], name) if repositories else None
+
+
+def _newest(repositories: Sequence[Repository], folders: Sequence[Path], *, written: bool) -> Journal | None:
+    """Return the newest readable run about `folders` only, of those that wrote something if `written`."""
+    newest = []
+    for repository in repositories:
+        fitting = (run for run in runs(repository) if not run.trouble and _about(run.meta, folders))
+        if found := next((run for run in fitting if run.publication or not written), None):
+            newest.append(Journal.load(repository, found.run))
+    return max(newest, key=lambda journal: journal.run, default=None)  # their names begin with the time
+
+
+def _repositories(folders: Sequence[Path]) -> Iterator[Repository]:
+    """Yield the repositories that `folders` are in, or that lie directly in them."""
+    inside = (child for folder in folders for child in sorted(folder.iterdir()) if (child / ".git").exists())
+    for top in dict.fromkeys(found.top for place in (*folders, *inside) if (found := locate([], place)).git_dir):
+        yield Repository.open(top)
+
+
+def _about(meta: Meta, folders: Sequence[Path]) -> bool:
+    return all(_inside((Path(meta.top) / path).resolve(), folders) for path in meta.scope)

@@ -1,0 +1,83 @@
+"""Start a worker, hand its progress on, and interrupt it when the call is cancelled."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+
+from coderefine import proc
+
+Call: TypeAlias = Context[Any, Any]
+"""The call of a tool."""
+
+
+async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
+    """Do a job of worker.JOBS; its progress goes to the client. Raises ToolError with the reason that it gives.
+
+    Cancelled, the worker is interrupted, and awaited: then nothing of it is left.
+    """
+    send, receive = anyio.create_memory_object_stream[str](float("inf"))
+    child = _started({"do": do, **job})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_interrupt_in_the_end, child)
+        tasks.start_soon(_report, ctx, receive)
+        last = await anyio.to_thread.run_sync(_follow, child, send)
+        tasks.cancel_scope.cancel()
+    if "error" in last:
+        raise ToolError(str(last["error"]))
+    return dict(last["result"])
+
+
+def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
+    # Not in the project's folder: `-m` would put that on the import path, and a module there in place of ours.
+    child = proc.start(
+        (sys.executable, "-m", "coderefine.mcp.worker"),
+        cwd="/",
+        env=proc.clean_env(secrets=True),
+        stdin=subprocess.PIPE,
+        stderr=None,  # type: ignore[arg-type]
+    )
+    assert child.stdin
+    child.stdin.write(json.dumps(job).encode() + b"\n")
+    child.stdin.flush()
+    return child
+
+
+async def _interrupt_in_the_end(child: subprocess.Popen[bytes]) -> None:
+    """Close the worker's stdin when the call has ended or is cancelled, which interrupts what still runs."""
+    assert child.stdin
+    try:
+        await anyio.sleep_forever()
+    finally:
+        with contextlib.suppress(OSError):
+            child.stdin.close()
+
+
+def _follow(child: subprocess.Popen[bytes], send: MemoryObjectSendStream[str]) -> Mapping[str, Any]:
+    """Return the worker's last line; runs in a thread."""
+    assert child.stdout
+    last: Mapping[str, Any] = {}
+    with child.stdout as output:
+        for line in output:
+            last = json.loads(line)
+            if "progress" in last:
+                anyio.from_thread.run_sync(send.send_nowait, last["progress"])
+    code = child.wait()
+    return last if "progress" not in last and last else {"error": f"the worker died (exit {code}); see stderr"}
+
+
+async def _report(ctx: Call, lines: MemoryObjectReceiveStream[str]) -> None:
+    """Hand progress on to the client, if it asked for it. The number only grows: how far it is, the text says."""
+    number = 0
+    async for line in lines:
+        number += 1
+        await ctx.report_progress(number, None, line)

@@ -1,0 +1,254 @@
+"""What the tools answer: typed, beside a text that says the same, and no longer than the caller wants.
+
+An agent pays for every character, so a result holds as many of its pieces, the most important first, as fit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import BaseModel, Field
+from typing_extensions import Self
+
+DEFAULT, PATCHES, LEAST = 1_500, 3_000, 600
+"""Characters of a result, text and structure together, unless more are asked for: usually, and of one that shows
+patches. What may be asked for at least.
+"""
+MESSAGE = 10
+"""A message has at most this part (a tenth) of the characters."""
+ENVELOPE = 130
+"""Characters that the SDK adds: the kind of the result, and the server's name and version."""
+
+MaxChars = Annotated[int, Field(ge=LEAST, description="Longest result, in characters")]
+
+
+class Result(BaseModel, ABC):
+    """A result with pieces that can be left out."""
+
+    @property
+    @abstractmethod
+    def pieces(self) -> int:
+        """Return the number of pieces that can be left out."""
+
+    @abstractmethod
+    def first(self, count: int, limit: int) -> Self:
+        """Return the result with only its first `count` pieces; no message takes more than its share of `limit`."""
+
+    @abstractmethod
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the text."""
+
+
+def short(result: Result, limit: int) -> CallToolResult:
+    """Return `result` with as many pieces as fit into `limit` characters."""
+    least, most = 0, result.pieces
+    while least < most:
+        middle = (least + most + 1) // 2
+        if _size(_answer(result.first(middle, limit))) <= limit:
+            least = middle
+        else:
+            most = middle - 1
+    return _answer(result.first(least, limit))
+
+
+def _answer(result: Result) -> CallToolResult:
+    text = TextContent(type="text", text="\n".join(result.lines()))
+    return CallToolResult(content=[text], structured_content=result.model_dump(exclude_defaults=True))
+
+
+def _size(answer: CallToolResult) -> int:
+    return len(answer.model_dump_json(by_alias=True, exclude_none=True)) + ENVELOPE
+
+
+def _cut(text: str, limit: int) -> str:
+    most = max(120, limit // MESSAGE)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+class Found(BaseModel):
+    """One finding."""
+
+    where: str = Field(description="path:line")
+    rule: str
+    message: str
+    evidence: str = ""
+
+
+def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
+    """Return the first `count` findings; from then on `count` adds their evidence, first to last."""
+    shown = max(0, count - len(findings))
+    return [
+        one.model_copy(update={"message": _cut(one.message, limit), "evidence": one.evidence if place < shown else ""})
+        for place, one in enumerate(findings[:count])
+    ]
+
+
+def _finding_lines(findings: Sequence[Found], more: int) -> Iterator[str]:
+    for one in findings:
+        yield f"{one.where} {one.rule} {one.message}"
+        yield from (f"    {line}" for line in one.evidence.splitlines())
+    if more:
+        yield f"… and {more} more (a larger max_chars has them)"
+
+
+class Checked(Result):
+    """What the gates found on the tree as it is."""
+
+    passed: bool
+    summary: str
+    findings: list[Found] = []
+    more: int = Field(default=0, description="Findings left out")
+    notes: list[str] = []
+
+    @property
+    def pieces(self) -> int:
+        return 2 * len(self.findings) + len(self.notes)
+
+    def first(self, count: int, limit: int) -> Self:
+        findings = _kept(self.findings, count, limit)
+        notes = self.notes[: max(0, count - 2 * len(self.findings))]
+        return self.model_copy(
+            update={"findings": findings, "more": len(self.findings) - len(findings), "notes": notes}
+        )
+
+    def lines(self) -> Iterator[str]:
+        yield ("passed: " if self.passed else "failed: ") + self.summary
+        yield from _finding_lines(self.findings, self.more)
+        yield from (f"note: {note}" for note in self.notes)
+
+
+class Offered(BaseModel):
+    """A plausible patch, which `apply` writes by its number."""
+
+    number: int
+    what: str
+    lines: str = Field(default="", description="the lines that it changes")
+
+
+def _offer_lines(offers: Sequence[Offered], questions: Sequence[str]) -> Iterator[str]:
+    for one in offers:
+        yield f"{one.number}  {one.what}"
+        yield from (f"   {line}" for line in one.lines.splitlines())
+    yield from (f"ask: {question}" for question in questions)
+
+
+class Ended(Result):
+    """The end of a run."""
+
+    run: str
+    verdict: str = Field(description="proved, plausible (may be wrong), offered (choose one), or none")
+    summary: str
+    wrote: str = Field(default="", description="What was written; empty: nothing")
+    evidence: str = ""
+    why: str = Field(default="", description="Why it may be wrong")
+    diff: str = ""
+    diff_cut: bool = Field(default=False, description="The diff goes on: coderefine://run/RUN/diff has all of it")
+    offers: list[Offered] = []
+    questions: list[str] = Field(default=[], description="Inputs on which the offers differ")
+    findings: list[Found] = Field(default=[], description="Findings that remain")
+    more: int = Field(default=0, description="Findings left out")
+
+    @property
+    def pieces(self) -> int:
+        return len(self.offers) + len(self.questions) + len(self.diff.splitlines()) + 2 * len(self.findings)
+
+    def first(self, count: int, limit: int) -> Self:
+        offers = self.offers[:count]
+        count -= len(self.offers)
+        questions = self.questions[: max(0, count)]
+        count -= len(self.questions)
+        diff = self.diff.splitlines()
+        kept = diff[: max(0, count)]
+        findings = _kept(self.findings, max(0, count - len(diff)), limit)
+        return self.model_copy(
+            update={
+                "why": _cut(self.why, limit),
+                "offers": offers,
+                "questions": questions,
+                "diff": "\n".join(kept),
+                "diff_cut": len(kept) < len(diff),
+                "findings": findings,
+                "more": len(self.findings) - len(findings),
+            }
+        )
+
+    def lines(self) -> Iterator[str]:
+        yield f"run {self.run}: {self.verdict}; {self.summary}"
+        yield from (f"{label}: {text}" for label in ("wrote", "evidence", "why") if (text := getattr(self, label)))
+        yield from _offer_lines(self.offers, self.questions)
+        yield from self.diff.splitlines()
+        if self.diff_cut:
+            yield f"… the diff goes on: coderefine://run/{self.run}/diff"
+        yield from _finding_lines(self.findings, self.more)
+        if not self.wrote and self.verdict != "none":
+            yield f"to write it: apply run={self.run}" + (" number=N" if self.offers and not self.diff else "")
+
+
+class Alternatives(Result):
+    """The plausible patches of a run."""
+
+    run: str
+    why: str = Field(default="", description="Why none of them was chosen")
+    offers: list[Offered] = []
+    questions: list[str] = Field(default=[], description="Inputs on which they differ")
+    agreeing: list[int] | None = Field(default=None, description="Numbers of those with which `that` is true")
+
+    @property
+    def pieces(self) -> int:
+        return len(self.offers) + len(self.questions)
+
+    def first(self, count: int, limit: int) -> Self:
+        questions = self.questions[: max(0, count - len(self.offers))]
+        return self.model_copy(
+            update={"why": _cut(self.why, limit), "offers": self.offers[:count], "questions": questions}
+        )
+
+    def lines(self) -> Iterator[str]:
+        yield f"run {self.run}: {self.why or 'offered no patch'}"
+        yield from _offer_lines(self.offers, self.questions)
+        if self.agreeing is not None:
+            yield f"agree: {', '.join(map(str, self.agreeing)) or 'none of them'}"
+
+
+class Shown(Result):
+    """A recorded run."""
+
+    run: str
+    report: list[str] = Field(description="Attempts, verdicts, evidence")
+    diff: str = ""
+    cut: bool = Field(default=False, description="Something was left out")
+
+    @property
+    def pieces(self) -> int:
+        return len(self.report) + len(self.diff.splitlines())
+
+    def first(self, count: int, limit: int) -> Self:
+        diff = self.diff.splitlines()[: max(0, count - len(self.report))]
+        report = [_cut(line, limit) for line in self.report[:count]]
+        return self.model_copy(update={"report": report, "diff": "\n".join(diff), "cut": count < self.pieces})
+
+    def lines(self) -> Iterator[str]:
+        yield from self.report
+        yield from self.diff.splitlines()
+        if self.cut:
+            yield "… (a larger max_chars has more)"
+
+
+class Undone(Result):
+    """What was taken back."""
+
+    run: str
+    summary: str
+
+    @property
+    def pieces(self) -> int:
+        return 0
+
+    def first(self, count: int, limit: int) -> Self:  # noqa: ARG002 - as Result.first
+        return self
+
+    def lines(self) -> Iterator[str]:
+        yield self.summary

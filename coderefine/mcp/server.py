@@ -1,0 +1,287 @@
+"""The server: its tools, resources and prompts, and the two ways to reach it.
+
+Who proposes does not write: `fix` and `alternatives` leave the files alone, `apply` writes what they named, and their
+annotations say so. A client that lets tools run unasked by their annotations can never change a file by them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec, TypeVar
+
+import anyio
+import anyio.to_thread
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.resolve import ListRoots, Resolve
+from mcp.server.mcpserver.tools import Tool
+from mcp.shared.message import ServerMessageMetadata
+from mcp.types import CallToolResult, InputRequiredResult, ListRootsRequest, ListRootsResult, ToolAnnotations
+from pydantic import AnyHttpUrl
+
+from coderefine import __version__
+from coderefine.app.history import best_diff, details
+from coderefine.errors import CoderefineError
+from coderefine.journal import Journal
+from coderefine.mcp.folders import allowed, find_run, place
+from coderefine.mcp.process import Call, work
+from coderefine.mcp.results import (
+    DEFAULT,
+    PATCHES,
+    Alternatives,
+    Checked,
+    Ended,
+    MaxChars,
+    Shown,
+    Undone,
+    short,
+)
+from coderefine.mcp.worker import offered
+
+INSTRUCTIONS = (
+    "coderefine checks Python code (pytest, ruff, radon and the project's own gates), repairs it and proves each "
+    "repair in a private copy. `check` and `fix` change no file; `apply` writes what `fix` found, `undo` takes it back."
+)
+URI = "coderefine://run/{run}"
+CHECKING = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+PROPOSING = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
+"""`fix` changes no file, but it adds a record of the run to the git directory, and may ask a model."""
+WRITING = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+
+
+async def client_roots(ctx: Call) -> ListRoots | ListRootsResult | None:
+    """Ask the client for its roots, if it has any."""
+    capabilities = ctx.client_capabilities
+    return ListRoots() if capabilities and capabilities.roots else None
+
+
+Roots = Annotated[ListRootsResult | None, Resolve(client_roots)]
+"""The client's roots; filled in by the SDK, never by the caller."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools. `limit`: the folders that may be touched at most (none: what the client shares)."""
+
+    limit: tuple[Path, ...]
+
+    def folders(self, roots: ListRootsResult | None) -> tuple[Path, ...]:
+        return allowed(self.limit, None if roots is None else [str(root.uri) for root in roots.roots])
+
+    async def check(
+        self, *, ctx: Context, roots: Roots, paths: tuple[str, ...] = (), max_chars: MaxChars = DEFAULT
+    ) -> Annotated[CallToolResult, Checked]:
+        """Run the tests and the other gates on paths (default: the open folder) and list what they find."""
+        folder, full = await _in_thread(lambda: place(self.folders(roots), paths))
+        return short(Checked(**await work(ctx, "check", folder=folder, paths=full)), max_chars)
+
+    async def fix(
+        self,
+        *,
+        ctx: Context,
+        roots: Roots,
+        paths: tuple[str, ...] = (),
+        ask_model: bool = False,
+        seconds: float = 0,
+        max_chars: MaxChars = PATCHES,
+    ) -> Annotated[CallToolResult, Ended]:
+        """Look for a repair of what check finds, prove it, and return it without writing it; `apply` writes it.
+
+        ask_model: also ask the configured language model, which costs money. seconds: for the whole run, if not as
+        configured.
+        """
+        folder, full = await _in_thread(lambda: place(self.folders(roots), paths))
+        found = await work(ctx, "fix", folder=folder, paths=full, model=ask_model, seconds=seconds)
+        return short(Ended(**found), max_chars)
+
+    async def apply(
+        self, *, ctx: Context, roots: Roots, run: str, number: int = 0, max_chars: MaxChars = DEFAULT
+    ) -> Annotated[CallToolResult, Ended]:
+        """Prove again and write the patch that a run of fix proved, or number N of those that it offered."""
+        journal = await self._find(roots, run)
+        top = str(journal.repository.top)
+        return short(Ended(**await work(ctx, "apply", folder=top, run=journal.run, number=number)), max_chars)
+
+    async def alternatives(
+        self, *, ctx: Context, roots: Roots, run: str = "", that: str = "", max_chars: MaxChars = PATCHES
+    ) -> Annotated[CallToolResult, Alternatives]:
+        """List the plausible patches that a run offered (default: the newest), and the inputs that tell them apart.
+
+        that: a Python expression, as `price(10, 100) == 900`; names those with which it is true.
+        """
+        journal = await self._find(roots, run)
+        found = await _in_thread(lambda: _alternatives(journal))
+        if that and found.offers:
+            agreed = await work(ctx, "agree", folder=str(journal.repository.top), run=journal.run, that=that)
+            found.agreeing = list(agreed["numbers"])
+        return short(found, max_chars)
+
+    async def show(
+        self, *, roots: Roots, run: str = "", diff: bool = False, max_chars: MaxChars = PATCHES
+    ) -> Annotated[CallToolResult, Shown]:
+        """Show a run (default: the newest): attempts, verdicts, what it wrote; with diff the patch, too."""
+        journal = await self._find(roots, run)
+
+        def shown() -> Shown:
+            return Shown(run=journal.run, report=details(journal), diff=best_diff(journal) if diff else "")
+
+        return short(await _in_thread(shown), max_chars)
+
+    async def undo(self, *, ctx: Context, roots: Roots, run: str = "") -> Annotated[CallToolResult, Undone]:
+        """Take back what a run wrote (default: the newest that wrote something), if it is unchanged since."""
+        journal = await self._find(roots, run, written=True)
+        found = await work(ctx, "undo", folder=str(journal.repository.top), run=journal.run)
+        return short(Undone(**found), DEFAULT)
+
+    async def _find(self, roots: ListRootsResult | None, run: str, *, written: bool = False) -> Journal:
+        return await _in_thread(lambda: find_run(self.folders(roots), run, written=written))
+
+    async def run_report(self, run: str, ctx: Context) -> str | InputRequiredResult:
+        """Attempts, verdicts and evidence of a run."""
+        return await self._read(ctx, run, lambda journal: "\n".join(details(journal)))
+
+    async def run_diff(self, run: str, ctx: Context) -> str | InputRequiredResult:
+        """The patch of a run: the proved one, else the best try."""
+        return await self._read(ctx, run, best_diff)
+
+    async def _read(self, ctx: Call, run: str, read: Callable[[Journal], str]) -> str | InputRequiredResult:
+        """Read a resource; where the client has roots, ask for them first (the SDK does that for tools only)."""
+        roots = None
+        if await client_roots(ctx):
+            if ctx.session.can_send_request:
+                metadata = ServerMessageMetadata(related_request_id=ctx.request_id)
+                roots = await ctx.session.send_request(ListRootsRequest(), ListRootsResult, metadata=metadata)
+            elif isinstance(answer := (ctx.input_responses or {}).get("roots"), ListRootsResult):
+                roots = answer
+            else:
+                return InputRequiredResult(input_requests={"roots": ListRootsRequest()})
+        try:
+            return await _in_thread(lambda: read(find_run(self.folders(roots), run)))
+        except CoderefineError as error:
+            raise ResourceNotFoundError(str(error)) from error
+
+
+def make_server(limit: tuple[Path, ...], token: str = "") -> MCPServer:
+    """Return the server. `limit`: see Tools. `token`: what HTTP clients have to show."""
+    auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
+    tools = Tools(limit)
+    server = MCPServer(
+        "coderefine",
+        tools=[
+            _strict(tools.check, CHECKING),
+            _strict(tools.fix, PROPOSING),
+            _strict(tools.apply, WRITING),
+            _strict(tools.alternatives, CHECKING),
+            _strict(tools.show, CHECKING),
+            _strict(tools.undo, WRITING),
+        ],
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        auth=auth,
+        token_verifier=Verifier(token) if token else None,
+        subscriptions=False,
+    )
+    server.resource(URI, mime_type="text/plain")(tools.run_report)
+    server.resource(f"{URI}/diff", mime_type="text/x-diff")(tools.run_diff)
+    for prompt in (repair, choose, finish):
+        server.prompt()(prompt)
+    return server
+
+
+def repair(paths: str = "") -> str:
+    """Repair what the checks find."""
+    return (
+        f"Call coderefine's `fix`{f' with paths {paths}' if paths else ''}. If its verdict is proved, `apply` "
+        "its run. If it offers patches, ask me the questions that tell them apart, then `apply` the one that fits. If "
+        "it finds none, repair the code yourself, and call `check` until it passes. Change no test."
+    )
+
+
+def choose(run: str = "") -> str:
+    """Choose among the plausible patches of a run."""
+    return (
+        f"Call coderefine's `alternatives`{f' with run {run}' if run else ''}. Say what each patch does and on which "
+        "input they differ, read the code and its documentation for what is right, and ask me where they do not say "
+        "it. Then `apply` the one that is right."
+    )
+
+
+def finish() -> str:
+    """Make sure that nothing is worse before the work ends."""
+    return (
+        "Call coderefine's `check`. Repair every finding that your changes caused, and call it again. Report the rest."
+    )
+
+
+class Verifier:
+    """Accepts one token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        same = hmac.compare_digest(token.encode("utf-8", "replace"), self._token)
+        return AccessToken(token=token, client_id="local", scopes=[]) if same else None
+
+
+def serve_stdio(limit: tuple[Path, ...]) -> None:
+    """Serve one client over stdin and stdout, until it closes stdin."""
+    make_server(limit).run("stdio")
+
+
+def serve_http(limit: tuple[Path, ...], port: int, token: str, *, shown: bool) -> None:
+    """Serve any number of clients on 127.0.0.1; print the address and, if it is to be `shown`, the token."""
+    import uvicorn
+
+    app = make_server(limit, token).streamable_http_app()
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        print(f"coderefine mcp: http://127.0.0.1:{listener.getsockname()[1]}/mcp", file=sys.stderr)
+        if shown:
+            print(f"coderefine mcp: Authorization: Bearer {token}", file=sys.stderr, flush=True)
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)).run([listener])
+
+
+def _alternatives(journal: Journal) -> Alternatives:
+    outcome = journal.outcome()
+    return Alternatives.model_validate({"run": journal.run, **(offered(outcome) if outcome else {"why": "not ended"})})
+
+
+Parameters = ParamSpec("Parameters")
+Value = TypeVar("Value")
+
+
+def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnnotations) -> Tool:
+    """Return the tool as the SDK has it, but an unknown argument, which the SDK would ignore, is refused."""
+    made = Tool.from_function(_explained(tool), annotations=annotations)
+    arguments = made.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    made.parameters = arguments.model_json_schema(by_alias=True)
+    return made
+
+
+def _explained(tool: Callable[Parameters, Awaitable[Value]]) -> Callable[Parameters, Awaitable[Value]]:
+    """Return `tool` with our errors as the SDK's: it hides the text of others."""
+
+    @wraps(tool)
+    async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Value:
+        try:
+            return await tool(*args, **kwargs)
+        except CoderefineError as error:
+            raise ToolError(str(error)) from error
+
+    return call
+
+
+async def _in_thread(work: Callable[[], Value]) -> Value:
+    """Do what reads files in a thread, so that the event loop stays free."""
+    return await anyio.to_thread.run_sync(work)

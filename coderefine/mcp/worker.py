@@ -1,0 +1,214 @@
+"""Do one job of the server in a process of its own.
+
+So it ends at once when it is cancelled, as the command line does on an interrupt, and two clients do not disturb each
+other: interrupts, the working directory and the list of running processes belong to a whole process. The job is one
+line of JSON on stdin; when stdin closes, because the call was cancelled or the server is gone, the job is interrupted.
+On stdout it writes lines of JSON: progress, and last the result or an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from coderefine import __version__
+from coderefine.core import Event, Finding, Outcome
+from coderefine.errors import CoderefineError
+from coderefine.quick.ending import heed
+from coderefine.reports.formats import blocking, rule, words
+from coderefine.reports.progress import ProgressState
+
+Job = Mapping[str, Any]
+Result = dict[str, object]
+
+PACE = 0.5
+"""Seconds between lines of progress, unless a new stage or attempt begins."""
+PATIENCE = 20.0
+"""Seconds that an interrupted job has to clean up."""
+
+
+def main() -> None:
+    """Do the job on stdin; see the module's docstring."""
+    heed()
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything else prints is no line of ours
+    job = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_interrupt_at_the_end_of_input, daemon=True).start()
+    _write(output, _end(job, Progress(output).listen))
+    os._exit(0)
+
+
+def _interrupt_at_the_end_of_input() -> None:
+    sys.stdin.buffer.read()
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    time.sleep(PATIENCE)
+    os._exit(130)
+
+
+def _end(job: Job, listen: Callable[[Event], None]) -> Result:
+    """Return the last line: the job's result, or why it has none."""
+    try:
+        os.chdir(job["folder"])
+        return {"result": JOBS[job["do"]](job, listen)}
+    except KeyboardInterrupt as interrupt:
+        return {"error": str(interrupt) or "interrupted; nothing was written"}
+    except CoderefineError as error:
+        return {"error": str(error)}
+    except OSError as error:
+        return {"error": f"{error.strerror or error}: {error.filename or 'the system refused'}"}
+    except Exception as error:  # the boundary: whatever is left is our bug
+        import traceback
+
+        traceback.print_exc()
+        return {"error": f"this is a bug in coderefine {__version__}; nothing was written: {error!r}"}
+
+
+@dataclass(slots=True)
+class Progress:
+    """Write what is going on, at most every `PACE` seconds unless something new begins."""
+
+    output: BinaryIO
+    state: ProgressState = field(default_factory=ProgressState)
+    written: float = 0.0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def listen(self, event: Event) -> None:
+        """Take an event; safe from any thread."""
+        with self.lock:
+            self.state = self.state.after(event)
+            text = event.text if event.kind == "note" else self.state.line
+            begins = event.kind in ("stage", "attempt", "request", "note")
+            if text and (begins or time.monotonic() - self.written > PACE):
+                self.written = time.monotonic()
+                _write(self.output, {"progress": text})
+
+
+def _write(output: BinaryIO, line: Mapping[str, object]) -> None:
+    with contextlib.suppress(OSError):  # the server is gone: then stdin has ended, too
+        output.write(json.dumps(line).encode() + b"\n")
+        output.flush()
+
+
+def _check(job: Job, listen: Callable[[Event], None]) -> Result:
+    from coderefine.app import engine
+    from coderefine.app.project import find_project
+    from coderefine.reports.rows import checks_row, notes
+
+    checks = engine.check(find_project(job["paths"], {}, listen))
+    return {
+        "passed": engine.passed(checks),
+        "summary": checks_row(checks).text,
+        "notes": [row.text for row in notes(checks)],
+        "findings": _findings(finding for check in checks for finding in check.findings),
+    }
+
+
+def _findings(findings: Iterable[Finding]) -> list[Result]:
+    return [
+        {"where": one.where, "rule": rule(one), "message": words(one), "evidence": one.evidence.strip()}
+        for one in blocking(findings)
+    ]
+
+
+def _fix(job: Job, listen: Callable[[Event], None]) -> Result:
+    from coderefine.app.project import find_project
+    from coderefine.app.request import Destination, Request
+    from coderefine.app.run import run
+
+    settings = {"timeout": job["seconds"]} if job["seconds"] else {}
+    project = find_project(job["paths"], settings, listen)
+    request = Request(("mcp", "fix"), settings, Destination(diff=True), model=job["model"])
+    return _outcome(run(project, request, _report_later))
+
+
+def _apply(job: Job, listen: Callable[[Event], None]) -> Result:
+    from coderefine.app.history import recorded
+    from coderefine.app.pick import choices, kept, offered
+    from coderefine.app.project import find_project
+    from coderefine.app.request import Destination, Request
+    from coderefine.app.run import run
+
+    number, destination = job["number"], Destination()
+    journal, paths, then = recorded(job["run"], listen)
+    proposer = offered(journal, choices(journal, destination), number) if number else kept(journal, destination)
+    settings = {**then.settings, "accept": "plausible"}
+    again = f"coderefine pick {journal.run} {number}" if number else f"apply run={journal.run}"
+    request = Request(("mcp", "apply", journal.run), settings, destination, model=False, again=again)
+    return _outcome(run(find_project(paths, settings, listen), request, _report_later, proposers=(proposer,)))
+
+
+def _report_later(_result: object) -> None:
+    """Report nothing now: the result is returned."""
+
+
+def _outcome(result: Any) -> Result:
+    """Return the end of a run (a RunResult)."""
+    from coderefine.reports.rows import ending, evidence
+
+    outcome = result.outcome
+    best = bool(outcome.best.number)
+    return {
+        "run": result.run,
+        "verdict": outcome.evidence.word if best else "offered" if outcome.offers else "none",
+        "summary": ("with the patch: " if best and not result.written else "") + ending(outcome),
+        "why": "; ".join(outcome.evidence.doubts),
+        "evidence": evidence(outcome.evidence) if best else "",
+        "wrote": result.published.line if result.written else "",
+        "diff": result.diff.decode("utf-8", "replace"),
+        "findings": _findings(outcome.remaining),
+        **offered(outcome),
+    }
+
+
+def offered(outcome: Outcome) -> Result:
+    """Return the plausible patches by their numbers, the inputs that tell them apart, and why none was chosen."""
+    from coderefine.reports.rows import numbered_offers, offer_headline
+
+    every = numbered_offers(outcome)
+    first = {id(offer): number for number, offer, _ in reversed(every)}
+    return {
+        "offers": [
+            {"number": number, "what": offer_headline(one), "lines": "\n".join(offer.diff(one))}
+            for number, offer, one in every
+        ],
+        "questions": [one.text(first[id(offer)]) for offer in outcome.offers for one in offer.questions],
+        **({"why": "; ".join(offer.why for offer in outcome.offers)} if outcome.offers else {}),
+    }
+
+
+def _undo(job: Job, listen: Callable[[Event], None]) -> Result:
+    from coderefine.app.history import undo
+
+    return {"run": job["run"], "summary": undo(job["run"], listen)}
+
+
+def _agree(job: Job, listen: Callable[[Event], None]) -> Result:
+    from coderefine.app.history import recorded
+    from coderefine.app.pick import agreeing, choices
+    from coderefine.app.project import find_project
+    from coderefine.app.request import Destination
+
+    journal, paths, then = recorded(job["run"], listen)
+    project = find_project(paths, then.settings, listen)
+    agreed = agreeing(project, choices(journal, Destination()), job["that"])
+    return {"numbers": [one.number for one in agreed]}
+
+
+JOBS: Mapping[str, Callable[[Job, Callable[[Event], None]], Result]] = {
+    "check": _check,
+    "fix": _fix,
+    "apply": _apply,
+    "undo": _undo,
+    "agree": _agree,
+}
+
+if __name__ == "__main__":
+    main()
