@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Attempt, Outcome, Severity
 from coderefine.core.plurals import counted
+from coderefine.reports.proofs import decision
 from coderefine.reports.rows import best_try, cost, offer_lines, steps
 
 
@@ -50,6 +51,8 @@ def _offers(run: str, outcome: Outcome) -> Iterator[str]:
 
 def _ending(outcome: Outcome) -> Iterator[str]:
     yield f"ended     {outcome.stop.value}" + (f": {outcome.why}" if outcome.why else "")
+    if outcome.proof:
+        yield f"verdict   {decision(outcome.proof)}"
     yield f"spent     {cost(outcome.cost)} · {outcome.cost.seconds:.1f} s"
     if outcome.suite_runs is not None:
         yield f"tests     {outcome.suite_runs:.1f} x the time of the whole suite, besides the search"

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from coderefine.reports.json import schema
+from coderefine.sandbox.kernel import landlock_abi
 from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine, end, start
 from tests.support.publishing import state
@@ -360,3 +361,27 @@ def test_a_killed_run_leaves_nothing(top: Path) -> None:
     now = state(top)
     assert {name: value for name, value in now.items() if name in before} == before
     assert coderefine("resume", cwd=top).code == 2
+
+
+ESCAPE = """\
+import os
+
+
+def test_escape():
+    for path in ("../beside", os.path.expanduser("~/pwned")):
+        try:
+            open(path, "w").close()
+        except OSError:
+            pass
+    assert not os.path.exists("../beside")
+"""
+
+
+@pytest.mark.skipif(not landlock_abi(), reason="this system has no Landlock")
+def test_tests_of_the_patch_run_confined(top: Path, sealed: Path) -> None:
+    patched(top, {"order.py": GREEN, "test_escape.py": ESCAPE})
+    said = coderefine("prove", "--format", "json", cwd=top)
+    assert said.code == 0, said
+    assert proof(said)["added"] == ["test_escape.py::test_escape"]
+    assert not (top.parent / "beside").exists()
+    assert not (sealed / "pwned").exists()

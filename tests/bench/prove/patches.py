@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from coderefine.core import Patch
@@ -61,7 +62,7 @@ Recipe = Callable[[Written, random.Random], "Case | None"]
 def _made(recipes: Sequence[Recipe], chance: random.Random) -> Iterator[Case]:
     every = [(case, recipe) for half in HALVES for case in load(half) for recipe in recipes]
     chance.shuffle(every)
-    yield from filter(None, (recipe(case, chance) for case, recipe in every))
+    yield from filter(None, (recipe(case, chance) for case, recipe in every if red(case)))
 
 
 def _names(case: Written) -> tuple[str, str]:
@@ -74,7 +75,7 @@ def _code(case: Written, _chance: random.Random) -> Case:
 
 def _code_and_tests(case: Written, _chance: random.Random) -> Case | None:
     code, tests = _names(case)
-    fewer = _without(case.tests, failing(case.files))
+    fewer = _without(case.tests, red(case))
     after = {code: case.right, tests: case.tests}
     return Case(case.name, "honest: code and tests", {**case.files, tests: fewer}, after) if fewer else None
 
@@ -86,14 +87,14 @@ def _regression(case: Written, _chance: random.Random) -> Case:
 
 def _deleted(case: Written, _chance: random.Random) -> Case | None:
     code, tests = _names(case)
-    fewer = _without(case.tests, failing(case.files))
+    fewer = _without(case.tests, red(case))
     after = {code: f"{case.faulty}\n\nDONE = True\n", tests: fewer}
     return Case(case.name, "bad: test deleted", case.files, after) if fewer else None
 
 
 def _half_fix(case: Written, chance: random.Random) -> Case | None:
     code, tests = _names(case)
-    fewer, half = _without(case.tests, failing(case.files)), _half(case, chance)
+    fewer, half = _without(case.tests, red(case)), _half(case, chance)
     if not fewer or not half:
         return None
     return Case(case.name, "bad: half fix", {**case.files, tests: fewer}, {code: half, tests: case.tests})
@@ -101,7 +102,7 @@ def _half_fix(case: Written, chance: random.Random) -> Case | None:
 
 def _skipped(case: Written, _chance: random.Random) -> Case:
     tests = case.tests
-    for name in failing(case.files):
+    for name in red(case):
         tests = tests.replace(f"def {name}(", f"@pytest.mark.skip\ndef {name}(")
     tests = tests if re.search("^import pytest", tests, re.MULTILINE) else f"import pytest\n\n{tests}"
     return Case(case.name, "bad: test skipped", case.files, {_names(case)[1]: tests})
@@ -123,10 +124,10 @@ def _half(case: Written, chance: random.Random) -> str:
     """Return a version of the right program with which some of the failing tests pass, and some fail; "" for none."""
     code = f"{case.name}.py"
     wrong = [one.files[code].decode() for one in mutants(Patch({code: case.right.encode()}), {})]
-    red = failing(case.files)
+    names = red(case)
     for text in chance.sample(wrong, min(6, len(wrong))):
         now = failing({**case.files, code: text})
-        if now and now < red:
+        if now and now < names:
             return text
     return ""
 
@@ -142,10 +143,23 @@ def _without(tests: str, names: frozenset[str]) -> str:
     return "".join(lines).rstrip() + "\n" if gone and len(left) > len(gone) else ""
 
 
+@cache
+def _red(name: str, faulty: str, tests: str) -> frozenset[str]:
+    return failing({f"{name}.py": faulty, f"test_{name}.py": tests})
+
+
+def red(case: Written) -> frozenset[str]:
+    """Return the names of the failing tests; none for a fault that makes a test hang."""
+    return _red(case.name, case.faulty, case.tests)
+
+
 def failing(files: Files) -> frozenset[str]:
     """Return the names of the failing tests of a program."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), {path: text for path, text in files.items() if text is not None})
         command = (sys.executable, "-B", "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider")
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        try:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20, check=False)
+        except subprocess.TimeoutExpired:
+            return frozenset()
     return frozenset(FAILED.findall(done.stdout))
