@@ -79,6 +79,8 @@ def kept(journal: Journal, destination: Destination) -> Given:
     outcome = journal.outcome()
     if outcome is None or not outcome.best.number:
         raise JournalError(f"run {journal.run} proved no patch")
+    if outcome.proof:
+        raise JournalError(f"run {journal.run} judged a given patch: `coderefine prove PATCH --apply` writes that")
     if journal.publication():
         raise JournalError(f"the patch of run {journal.run} is written already")
     repository, patch = journal.repository, outcome.best.patch

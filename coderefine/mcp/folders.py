@@ -77,6 +77,20 @@ def _existing(folders: Sequence[Path], path: str) -> Path:
     raise UsageError(f"{path} does not exist in {_listed(folders)}")
 
 
+def find_patch(folders: Sequence[Path], repository: str, patch: str) -> tuple[str, str]:
+    """Return the folder to judge `patch` in, and the patch, in full if it is the path of a file.
+
+    Raises what `place` raises.
+    """
+    home, full = place(folders, (repository,) if repository else ())
+    home = full[0] if repository else home
+    try:
+        is_file = bool(patch) and "\n" not in patch and (Path(home) / patch).is_file()
+    except (OSError, ValueError):
+        is_file = False
+    return home, place(folders, (str(Path(home) / patch),))[1][0] if is_file else patch
+
+
 def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Journal:
     """Return the run of that name, or the newest one ("") of those that are about `folders` only.
 

@@ -187,6 +187,34 @@ class Ended(Result):
             yield f"to write it: apply run={self.run}" + (" number=N" if self.offers and not self.diff else "")
 
 
+class Judged(Result):
+    """The verdict on a patch that somebody made."""
+
+    run: str
+    proved: bool
+    worse: bool = Field(description="Whether anything gets worse; false where only nothing shows that it helps")
+    reason: str
+    report: list[str] = Field(default=[], description="What it rests on, problems first")
+    findings: list[Found] = Field(default=[], description="New findings")
+    more: int = Field(default=0, description="Findings left out")
+
+    @property
+    def pieces(self) -> int:
+        return 2 * len(self.findings) + len(self.report)
+
+    def first(self, count: int, limit: int) -> Self:
+        report = [_cut(line, limit) for line in self.report[:count]]
+        findings = _kept(self.findings, max(0, count - len(self.report)), limit)
+        changed = {"reason": _cut(self.reason, limit), "report": report, "findings": findings}
+        return self.model_copy(update={**changed, "more": len(self.findings) - len(findings)})
+
+    def lines(self) -> Iterator[str]:
+        verdict = "proved" if self.proved else "not proved, and worse" if self.worse else "not proved, and not worse"
+        yield f"{verdict}: {self.reason}"
+        yield from self.report
+        yield from _finding_lines(self.findings, self.more)
+
+
 class Alternatives(Result):
     """The plausible patches of a run."""
 

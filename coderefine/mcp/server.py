@@ -31,7 +31,7 @@ from coderefine import __version__
 from coderefine.app.history import best_diff, details
 from coderefine.errors import CoderefineError
 from coderefine.journal import Journal
-from coderefine.mcp.folders import allowed, find_run, place
+from coderefine.mcp.folders import allowed, find_patch, find_run, place
 from coderefine.mcp.process import Call, work
 from coderefine.mcp.results import (
     DEFAULT,
@@ -39,6 +39,7 @@ from coderefine.mcp.results import (
     Alternatives,
     Checked,
     Ended,
+    Judged,
     MaxChars,
     Shown,
     Undone,
@@ -47,13 +48,14 @@ from coderefine.mcp.results import (
 from coderefine.mcp.worker import offered
 
 INSTRUCTIONS = (
-    "coderefine checks Python code (pytest, ruff, radon and the project's own gates), repairs it and proves each "
-    "repair in a private copy. `check` and `fix` change no file; `apply` writes what `fix` found, `undo` takes it back."
+    "coderefine checks Python code (pytest, ruff, radon and the project's own gates), repairs it and proves "
+    "patches, yours too, in a private copy. Only `apply` and `undo` change files. Before you end, `prove` your changes."
 )
 URI = "coderefine://run/{run}"
 CHECKING = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+RECORDING = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 PROPOSING = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
-"""`fix` changes no file, but it adds a record of the run to the git directory, and may ask a model."""
+"""`prove` and `fix` change no file, but they add a record of the run to the git directory; `fix` may ask a model."""
 WRITING = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
 
 
@@ -101,6 +103,24 @@ class Tools:
         folder, full = await _in_thread(lambda: place(self.folders(roots), paths))
         found = await work(ctx, "fix", folder=folder, paths=full, model=ask_model, seconds=seconds)
         return short(Ended(**found), max_chars)
+
+    async def prove(
+        self,
+        *,
+        ctx: Context,
+        roots: Roots,
+        patch: str = "",
+        staged: bool = False,
+        folder: str = "",
+        max_chars: MaxChars = DEFAULT,
+    ) -> Annotated[CallToolResult, Judged]:
+        """Judge a patch that somebody made, you for example: does it help, and does nothing get worse.
+
+        patch: a diff, the path of one, a commit, a range A..B or a branch; default: all uncommitted changes, or what is
+        staged. folder: which repository, where several are open. Nothing is written.
+        """
+        home, named = await _in_thread(lambda: find_patch(self.folders(roots), folder, patch))
+        return short(Judged(**await work(ctx, "prove", folder=home, patch=named, staged=staged)), max_chars)
 
     async def apply(
         self, *, ctx: Context, roots: Roots, run: str, number: int = 0, max_chars: MaxChars = DEFAULT
@@ -178,6 +198,7 @@ def make_server(limit: tuple[Path, ...], token: str = "") -> MCPServer:
         tools=[
             _strict(tools.check, CHECKING),
             _strict(tools.fix, PROPOSING),
+            _strict(tools.prove, RECORDING),
             _strict(tools.apply, WRITING),
             _strict(tools.alternatives, CHECKING),
             _strict(tools.show, CHECKING),
@@ -218,7 +239,8 @@ def choose(run: str = "") -> str:
 def finish() -> str:
     """Make sure that nothing is worse before the work ends."""
     return (
-        "Call coderefine's `check`. Repair every finding that your changes caused, and call it again. Report the rest."
+        "Call coderefine's `prove`, which judges all uncommitted changes. While it says that anything is worse, repair "
+        "that, and call it again. Then report its verdict."
     )
 
 

@@ -184,6 +184,28 @@ def offered(outcome: Outcome) -> Result:
     }
 
 
+def _prove(job: Job, listen: Callable[[Event], None]) -> Result:
+    from coderefine.app.prove import Source, prove
+    from coderefine.app.request import Destination, Request
+    from coderefine.errors import SurroundingsError
+    from coderefine.reports.proofs import proof_rows
+    from coderefine.reports.terminal import plain
+
+    request = Request(("mcp", "prove"), {}, Destination(diff=True), model=False, again="prove")
+    result = prove(Source(job["patch"] or None, job["staged"]), request, listen, _report_later)
+    outcome, proof = result.outcome, result.outcome.proof
+    if proof is None:
+        raise SurroundingsError(f"the patch could not be judged ({outcome.stop.value}): {outcome.why}")
+    return {
+        "run": result.run,
+        "proved": proof.verdict.ok,
+        "worse": proof.worse,
+        "reason": proof.verdict.reason,
+        "report": [plain(row, 0) for row in proof_rows(outcome, proof)][:-1],
+        "findings": _findings(proof.findings),
+    }
+
+
 def _undo(job: Job, listen: Callable[[Event], None]) -> Result:
     from coderefine.app.history import undo
 
@@ -206,6 +228,7 @@ JOBS: Mapping[str, Callable[[Job, Callable[[Event], None]], Result]] = {
     "check": _check,
     "fix": _fix,
     "apply": _apply,
+    "prove": _prove,
     "undo": _undo,
     "agree": _agree,
 }

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.mcp.results import DEFAULT, LEAST, Alternatives, Checked, Ended, Found, Offered, Result, Shown, short
+from coderefine.mcp.results import (
+    DEFAULT,
+    LEAST,
+    Alternatives,
+    Checked,
+    Ended,
+    Found,
+    Judged,
+    Offered,
+    Result,
+    Shown,
+    short,
+)
 
 FINDINGS = [
     Found(where=f"src/module_{n}.py:{n}", rule="ruff/F401", message=f"`{'x' * (n % 400)}`", evidence="é\n" * (n % 30))
@@ -17,6 +29,7 @@ LARGE: list[Result] = [
     Ended(run="r", verdict="proved", summary="all checks pass", diff=DIFF, findings=FINDINGS, why="y" * 5000),
     Ended(run="r", verdict="offered", summary="1 finding remains", offers=OFFERS, questions=["q(1)"] * 90),
     Alternatives(run="r", why="the plausible patches behave in 9 ways", offers=OFFERS, questions=["q(1)"] * 90),
+    Judged(run="r", proved=False, worse=True, reason="y" * 900, report=["lost x"] * 20, findings=FINDINGS),
     Shown(run="r", report=["  1      search: " + "z" * 900] * 900, diff=DIFF),
 ]
 

@@ -79,6 +79,7 @@ def test_who_writes_says_so(agent: Agent, older: Agent) -> None:
     assert {name for name, one in hints.items() if one.read_only_hint} == {"check", "show", "alternatives"}
     assert {name for name, one in hints.items() if not one.read_only_hint and one.destructive_hint} == {"apply", "undo"}
     assert [name for name, one in hints.items() if one.open_world_hint] == ["fix"]
+    assert {name for name, one in hints.items() if one.destructive_hint is False} == {"fix", "prove"}
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         assert "roots" not in tool.input_schema["properties"]
@@ -128,6 +129,21 @@ def test_what_fix_proves_is_written_by_apply_and_taken_back_by_undo(older: Agent
     assert text(older.call("undo")) == "undone: order.py +3 −1"
     assert state(order) == before
     assert "no run wrote anything" in text(older.call("undo"))
+
+
+def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
+    (order / "order.py").write_text(FAULTY.replace("total - discount", "total + 1 - discount"))
+    before = state(order)
+    answer = agent.call("prove", folder="order")
+    found = answer.structured_content
+    assert (found["proved"], found["worse"]) == (False, True), text(answer)
+    assert text(answer).startswith("not proved, and worse: ")
+    assert "test_price" in text(answer)
+    assert "test_price" in text(agent.call("show", run=found["run"]))
+    assert "judged a given patch" in text(agent.call("apply", run=found["run"])) or not found["proved"]
+    assert "outside of what may be touched" in text(agent.call("prove", folder="order", patch="/etc/passwd"))
+    assert "neither a file nor a commit" in text(agent.call("prove", folder="order", patch="nowhere"))
+    assert state(order) == before
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""The stop hook for coding agents: no end on a tree that the changes made worse."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, ORDER, ROOT, TESTS
+from tests.support.repo import make_repo
+
+WORSE = ORDER.replace("total - discount", "total + 1 - discount")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (ORDER, 0, ""),
+        (GREEN, 0, ""),
+        (WORSE, 2, "Your changes make the project worse: "),
+        (ORDER + "\nTAX = 7\n", 0, ""),
+    ],
+    ids=["unchanged", "repaired", "worse", "neither"],
+)
+def test_only_what_is_worse_holds_the_agent(tmp_path: Path, text: str, code: int, said: str) -> None:
+    top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
+    (top / "order.py").write_text(text)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        (sys.executable, ROOT / "hooks/agents/stop.py"),
+        cwd=top,
+        env={**os.environ, "PATH": path},
+        input='{"hook_event_name": "Stop", "stop_hook_active": false}',
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done
+    assert done.stderr.startswith(said)
+    assert bool(done.stderr) == bool(said)
