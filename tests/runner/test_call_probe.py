@@ -192,6 +192,13 @@ def test_an_endless_call_is_an_answer(pool: Pool) -> None:
     assert len(endless) == len(base)
 
 
+def test_a_call_that_only_waits_a_moment_ends(pool: Pool) -> None:
+    """As every call does on a busy machine."""
+    wait = "    if len(values) == 2:\n        __import__('time').sleep(0.05)\n"
+    base, waiting = codes(pool, ("    ordered = list", f"{wait}    ordered = list"))
+    assert waiting == base
+
+
 def test_generators_answer_with_what_they_yield(pool: Pool) -> None:
     base, other = codes(pool, ("n -= 1", "n -= 1 + (n > 5)"))
     assert base != other

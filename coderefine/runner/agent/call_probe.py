@@ -31,8 +31,8 @@ SLOW = 0.02
 """Seconds for copying the arguments; after a slower copy, no more calls of that function are recorded."""
 NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
-PATIENCE = 0.03
-"""Wall seconds one call may take."""
+PATIENCE, WAITING = 0.03, 0.3
+"""CPU seconds and wall seconds one call may take: on a busy machine, wall time says nothing about the call."""
 TIMEOUT, FAILED = "~", "!"
 """Prefixes of the codes of a call that did not end, and of one that raised an exception."""
 DEPTH, WIDTH = 5, 60
@@ -209,7 +209,7 @@ def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answe
     """Execute `calls` one after the other until `until` (monotonic seconds), after which the lists end."""
     found = Answers([], [])
     describer = Describer() if describe else None
-    before = signal.signal(signal.SIGALRM, _ring)
+    before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             for call in calls:
@@ -219,7 +219,8 @@ def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answe
                 found.codes.append(code)
                 found.texts.append(text)
     finally:
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return found
 
 
@@ -250,6 +251,12 @@ def kinds(calls: List[Call], found: Dict[str, Answers]) -> List[str]:
     return [call.kind if at >= len(codes) or codes[at] else "-" for at, call in enumerate(calls)]
 
 
+def _limit(cpu: float, wall: float) -> None:
+    """Set the timers whose signals end a call (see `_ring`); 0 for none."""
+    signal.setitimer(signal.ITIMER_PROF, cpu)
+    signal.setitimer(signal.ITIMER_REAL, wall)
+
+
 def _ring(_number: int, _frame: object) -> None:
     raise _TooLongError
 
@@ -259,12 +266,12 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
     text = ""
     try:
         args, kwargs = copy.deepcopy((call.args, call.kwargs))
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        _limit(PATIENCE, WAITING)
         try:
             value = call.function(*args, **kwargs)
             code = _code((value, *_given(call.function, args, kwargs)))
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            _limit(0, 0)
         if describe is not None:
             text = _described(value, describe)
     except _TooLongError:
