@@ -18,6 +18,8 @@ MOST = 12
 """Maximum number of mutants that are judged."""
 COMPARING = 0.3
 """Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
+QUICK = 0.5
+"""Seconds that judging all mutants may take for one worker to do it: another costs a start of pytest."""
 OBSERVING = 0.5
 """Share of the time for running the tests on the patch itself; the rest is for the mutants."""
 
@@ -95,6 +97,7 @@ class Strength:
             expected={name: case.status for name, case in cases.items()},
             seconds={name: case.seconds for name, case in cases.items()},
             files=list(dict.fromkeys(name.split("::")[0] for name in running)),
+            workers=_workers(len(wrong) * sum(cases[name].seconds for name in running)),
             freedom=freedom,
             within=until - time.monotonic(),
         ) as pool:
@@ -111,6 +114,11 @@ class Strength:
 def _survived(wrong: Sequence[judge.Mutant], judged: Iterable[Judged]) -> tuple[Mutation, ...]:
     """Return the mutants that no test kills."""
     return tuple(wrong[number].mutation for number in sorted(one.candidate.number for one in judged if one.plausible))
+
+
+def _workers(seconds: float) -> int | None:
+    """Return how many workers judge mutants whose tests take `seconds` in all; None for the usual number."""
+    return 1 if seconds < QUICK else None
 
 
 def _changed(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
+from tests.support.command import coderefine
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ EDITED = FILES["pkg/a.py"].replace("A.", "Adding.")
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     top = make_repo(tmp_path / "my project", FILES)
-    hook(top, "install")
+    assert coderefine("hook", "install", cwd=top).code == 0
     return top
 
 
@@ -71,6 +72,7 @@ def test_a_broken_change_is_refused_and_its_repair_lies_unstaged_in_the_tree(rep
     assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
 
 
+@pytest.mark.thorough
 def test_what_is_staged_counts_not_what_lies_in_the_tree(repo: Path) -> None:
     write(repo, {"pkg/a.py": WRONG})
     git(repo, "add", "pkg/a.py")
@@ -144,6 +146,7 @@ def test_a_rename_and_a_deletion(repo: Path) -> None:
     assert git(repo, "status", "--porcelain") == ""
 
 
+@pytest.mark.thorough
 def test_a_module_deleted_from_the_index_alone_is_not_there(repo: Path) -> None:
     git(repo, "rm", "-q", "--cached", "pkg/a.py")
     write(repo, {"tests/test_a.py": FILES["tests/test_a.py"] + "\n"})

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.test_commits import EDITED, FILES, WRONG, commit, hook
+from tests.hooks.test_commits import EDITED, FILES, WRONG, commit
+from tests.support.command import coderefine
 from tests.support.repo import git, make_repo, write
 
 USES_HELPER = "from helper import plus\n\n\ndef add(a, b):\n    return plus(a, b)\n"
@@ -20,7 +21,7 @@ HELPER = "def plus(a, b):\n    return a + b\n"
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     top = make_repo(tmp_path / "my project", FILES)
-    hook(top, "install", "--push")
+    assert coderefine("hook", "install", "--push", cwd=top).code == 0
     return top
 
 
@@ -58,6 +59,7 @@ def test_a_commit_that_needs_untracked_data_is_refused(repo: Path, quick: bool) 
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 def test_an_untracked_package_leaves_no_empty_package_behind(repo: Path) -> None:
     """A folder without files would still be importable, as a namespace."""
     write(repo, {"extra/__init__.py": "", "extra/__pycache__/x.cpython-311.pyc": ""})
@@ -102,6 +104,7 @@ def test_ignored_build_products_and_environments_stay(repo: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_a_staged_file_is_judged_as_a_checkout_would_have_it(repo: Path) -> None:
     """Line ends are converted on the way out of the index, so the test that counts bytes counts those."""
     git(repo, "config", "core.autocrlf", "true")
@@ -168,6 +171,7 @@ def test_wrong_here_and_right_there_is_let_through(pushed: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_a_new_branch_of_several_commits_is_judged_from_where_it_left(pushed: Path) -> None:
     """The newest commit alone is harmless: the wrong one below it was never pushed."""
     git(pushed, "checkout", "-q", "feature")

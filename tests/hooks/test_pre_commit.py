@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import seal
 from tests.support.cases import every
 from tests.support.repo import git, make_repo, write
 
@@ -63,12 +65,20 @@ def pre_commit(top: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return run(top, sys.executable, "-m", "pre_commit", *args)
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    top = make_repo(tmp_path / "my project", FILES)
-    done = pre_commit(top, "install", "-t", "pre-commit", "-t", "pre-push")
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with pre-commit's hooks."""
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        top = make_repo(tmp_path_factory.mktemp("installed") / "my project", FILES)
+        done = pre_commit(top, "install", "-t", "pre-commit", "-t", "pre-push")
     assert done.returncode == 0, done.stdout
     return top
+
+
+@pytest.fixture
+def repo(installed: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(installed, tmp_path / "my project", symlinks=True))
 
 
 def staged(top: Path, files: Mapping[str, str]) -> None:
@@ -175,6 +185,7 @@ def test_a_submodule_is_not_looked_into(repo: Path, tmp_path: Path) -> None:
     assert run(repo, "git", "commit", "-m", "a dirty submodule").returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_commit_inside_a_submodule(repo: Path, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "outer", {"x.txt": "x\n"})
     git(top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "inner")

@@ -9,6 +9,7 @@ import pytest
 
 from coderefine.errors import PublishError
 from coderefine.publishers import Branch, Diff, PatchFile, Wording, undo
+from tests.support.cases import every
 from tests.support.publishing import stage, state
 from tests.support.repo import git, make_repo, write
 
@@ -88,7 +89,7 @@ FILES: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.parametrize("path", every(2, FILES))
 @pytest.mark.parametrize("how", ["edit", "add", "delete"])
 def test_git_am_takes_the_mail(tmp_path: Path, path: str, how: str) -> None:
     data = FILES[path]

@@ -99,13 +99,10 @@ INSTALLS = (
 
 FEW = few(
     INSTALLS,
-    "path in a .pth",
     "import line that puts a path first",
     "PYTHONPATH",
-    "absolute path in conftest.py",
     "relative path in conftest.py",
     "setuptools, finder",
-    "hatchling, path",
 )
 """Those whose mechanism another has are thorough: pip takes a second for each."""
 
