@@ -93,7 +93,7 @@ class Linter:
         only = ("--select", ",".join(rules)) if rules else ()
         for batch in self._batches(paths):
             argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
-            _spoke(view, view.run(argv, cwd=self.root, timeout=timeout))
+            _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Linter:
         os.close(handle)
         report = Path(name)
         argv = (*self.argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, "--", *batch)
-        _spoke(view, view.run(argv, cwd=self.root, timeout=timeout))
+        _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
         for entry in _entries(report):
             yield _remark(entry, view)
 
@@ -175,9 +175,9 @@ def _theirs(interpreter: Interpreter | None) -> Path | None:
 
 
 def _ours() -> Path:
-    beside = Path(sysconfig.get_path("scripts")) / ("ruff.exe" if sys.platform == "win32" else "ruff")
-    if beside.is_file():
-        return beside
+    own = Path(sysconfig.get_path("scripts")) / ("ruff.exe" if sys.platform == "win32" else "ruff")
+    if own.is_file():
+        return own
     try:
         from ruff import find_ruff_bin  # type: ignore[import-untyped]
 
@@ -195,7 +195,7 @@ def _version(binary: Path) -> str:
     return found[-1].name.removeprefix("ruff-").removesuffix(".dist-info") if found else ""
 
 
-def _spoke(view: View, result: Finished) -> None:
+def _check_exit(view: View, result: Finished) -> None:
     """Raise CriticError unless ruff ended with exit code 0 (clean) or 1 (findings)."""
     if result.timed_out:
         raise CriticError(f"ruff was stopped after {result.seconds:.0f} s without a verdict")
@@ -204,8 +204,8 @@ def _spoke(view: View, result: Finished) -> None:
 
 
 def _complaint(view: View, stderr: bytes) -> str:
-    said = stderr.decode("utf-8", "replace").replace(f"{view.top}/", "")
-    lines = [line.strip(" |").removeprefix("Cause: ") for line in said.splitlines()]
+    output = stderr.decode("utf-8", "replace").replace(f"{view.top}/", "")
+    lines = [line.strip(" |").removeprefix("Cause: ") for line in output.splitlines()]
     kept = [line for line in lines if line.strip(" ^") and line != "ruff failed"]
     return "; ".join(kept)[:400] or "it printed nothing"
 

@@ -74,8 +74,8 @@ class Result:
     @property
     def complaint(self) -> str:
         """Return the last line of stderr (or stdout), for messages; the exit code if there is no output."""
-        said = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
-        return said.splitlines()[-1] if said else f"exit {self.returncode}"
+        text = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
+        return text.splitlines()[-1] if text else f"exit {self.returncode}"
 
 
 def hide(name: str) -> None:

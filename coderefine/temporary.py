@@ -85,15 +85,15 @@ def remove(path: Path) -> None:
     """Remove a file or a whole folder, whatever permissions its content has; links are not followed."""
     if not path.is_symlink() and path.is_dir():
         if sys.version_info >= (3, 12):
-            shutil.rmtree(path, onexc=_insist)
+            shutil.rmtree(path, onexc=_with_permissions)
         else:
-            shutil.rmtree(path, onerror=_insist)
+            shutil.rmtree(path, onerror=_with_permissions)
     else:
         with contextlib.suppress(OSError):
             path.unlink()
 
 
-def _insist(_function: object, name: str, _fault: object) -> None:
+def _with_permissions(_function: object, name: str, _fault: object) -> None:
     """Restore permission bits that a child removed from a folder, and retry."""
     path = Path(name)
     with contextlib.suppress(OSError):

@@ -49,7 +49,7 @@ def open_views(project: Project) -> AbstractContextManager[Views]:
     def note(text: str) -> None:
         project.listen(Event("note", text))
 
-    return workspace.open_views(project.place, kind=config.view, grants=grants, tell=note)
+    return workspace.open_views(project.place, kind=config.view, grants=grants, note=note)
 
 
 def gates(project: Project) -> tuple[Critic, ...]:
@@ -150,9 +150,9 @@ def loop_parts(
 ) -> Parts:
     """Assemble everything that the loop needs; parameters as in `open_loop`."""
     from coderefine.app.hook_cache import unaffected_by
-    from coderefine.loop.behaviour import Behaviour, Recalled
+    from coderefine.loop.behaviour import Behaviour, RecordedBehaviour
     from coderefine.loop.fast_proof import FastProof, none_same
-    from coderefine.loop.special_cases import Remembered, SpecialCases
+    from coderefine.loop.special_cases import RecordedGuard, SpecialCases
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
 
@@ -181,8 +181,8 @@ def loop_parts(
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
         strength=Strength(*where),
-        behaviour=(Recalled(behaviour, earlier) if earlier else behaviour) if project.task.keeps else None,
-        special=Remembered(special, earlier) if earlier else special,
+        behaviour=(RecordedBehaviour(behaviour, earlier) if earlier else behaviour) if project.task.keeps else None,
+        special=RecordedGuard(special, earlier) if earlier else special,
         listen=project.listen,
         record=journal.attempt if journal else forget,
         outside=originals.outside,

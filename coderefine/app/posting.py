@@ -68,25 +68,25 @@ def find(
         except (OSError, ValueError) as error:
             raise UsageError(f"GITHUB_EVENT_PATH ({file}) cannot be read: {error}") from error
 
-    def told(path: str) -> object:
-        """Return the value in the event at `path` (keys joined by dots), None where there is none."""
+    def from_event(path: str) -> object:
+        """Return the value in the event at `path` (keys joined by dots), None if it has none."""
         value = event
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
         return value
 
     home = _first(repo, environ.get("GITHUB_REPOSITORY"), environ.get("CI_PROJECT_ID"))
-    source = _first(told("pull_request.head.repo.full_name"), home)
-    owner = _first(told("workflow_run.head_repository.owner.login"))
+    source = _first(from_event("pull_request.head.repo.full_name"), home)
+    owner = _first(from_event("workflow_run.head_repository.owner.login"))
     return Pull(
-        base=_first(base, told("pull_request.base.sha"), environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")),
-        head=_first(head, told("pull_request.head.sha"), told("workflow_run.head_sha"), "HEAD"),
+        base=_first(base, from_event("pull_request.base.sha"), environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")),
+        head=_first(head, from_event("pull_request.head.sha"), from_event("workflow_run.head_sha"), "HEAD"),
         repo=home,
-        number=int(_first(number, told("pull_request.number"), environ.get("CI_MERGE_REQUEST_IID"), "0")),
-        label=f"{owner}:{_first(told('workflow_run.head_branch'))}" if owner else "",
-        branch=_first(told("pull_request.head.ref"), environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME")),
+        number=int(_first(number, from_event("pull_request.number"), environ.get("CI_MERGE_REQUEST_IID"), "0")),
+        label=f"{owner}:{_first(from_event('workflow_run.head_branch'))}" if owner else "",
+        branch=_first(from_event("pull_request.head.ref"), environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME")),
         fork=home not in ("", source),
-        run=_first(told("workflow_run.id"), environ.get("GITHUB_RUN_ID")),
+        run=_first(from_event("workflow_run.id"), environ.get("GITHUB_RUN_ID")),
     )
 
 

@@ -71,7 +71,9 @@ def prove(
     cwd = cwd or Path.cwd()
     place = locate([], cwd)
     if place.git_dir is None:
-        raise SurroundingsError(f"{place.top} is not in a git repository, and what a patch changes is told by git")
+        raise SurroundingsError(
+            f"{place.top} is not in a git repository, and coderefine needs git to know what a patch changes"
+        )
     repository = Repository.open(place.top)
     given = _read(source, repository, request, cwd)
     project = _find_project(given, request, listen, cwd)

@@ -205,7 +205,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     files = dict(best.patch.files)
     before = {path: snapshot.judged(path) for path in files}
     for critic in parts.advice:
-        files |= critic.beside(best) if isinstance(critic, Drafted) else {}
+        files |= critic.file_for(best) if isinstance(critic, Drafted) else {}
     whole = replace(outcome, best=replace(best, patch=replace(best.patch, files=files)))
     diff = Diff(snapshot).text(whole)
     if interrupted:

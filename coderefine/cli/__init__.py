@@ -10,7 +10,7 @@ import os
 import sys
 
 from coderefine import __version__
-from coderefine.quick.ending import heed
+from coderefine.quick.ending import interrupt_on_signals
 
 FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 NOTHING_WRITTEN = "interrupted; nothing was written"
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> None:
     if code is not None:
         sys.stderr.flush()
         os._exit(code)  # an orderly end takes longer than reading the index
-    heed()
+    interrupt_on_signals()
     sys.exit(_guarded(given))
 
 

@@ -47,7 +47,7 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
 
 
 def _print_agreed(agreed: Sequence[Choice], that: str) -> None:
-    """Print which alternatives agree, what would tell them apart further, and the expression as a test to keep."""
+    """Print the alternatives that agree, the inputs on which they differ, and the expression as a test to add."""
     for one in agreed:
         click.echo(f"agrees    {one.number}  {offer_headline(one.alternative)}")
     if not agreed:

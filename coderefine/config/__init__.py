@@ -137,14 +137,14 @@ def load(
         if "criteria" in source:
             source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
     given |= {"models": (), **told} if "model" in told else told
-    together = _together(base, given, gates_told="gates" in told)
+    together = _together(base, given, gates_given="gates" in told)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
     config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked))
     return _with_model(_checked(config), environ)
 
 
-def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: bool) -> dict[str, Any]:
+def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given: bool) -> dict[str, Any]:
     """Merge what the user has `given` with the task's settings.
 
     Commands, criteria and protected files of both are kept.
@@ -153,7 +153,7 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_told: 
     merged = {**base, **given, **added}
     programs = (glob for command in merged["commands"] for glob in command.protected)
     merged["protect"] = (*merged["protect"], *merged.get("performance", Performance()).protected, *programs)
-    if "gates" in merged and not gates_told:
+    if "gates" in merged and not gates_given:
         own = tuple(command.name for command in base.get("commands", ()))
         merged["gates"] = _added(base.get("gates", merged["gates"]), own)
     return merged

@@ -121,20 +121,20 @@ def chosen(asked: Any, written: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
     return tuple(one if isinstance(one, Criterion) else _named(str(one), written) for one in asked)
 
 
-def _named(told: str, written: tuple[Criterion, ...]) -> Criterion:
+def _named(value: str, written: tuple[Criterion, ...]) -> Criterion:
     known = {criterion.name: criterion for criterion in written}
-    if told in known:
-        return known[told]
-    if told in CRITERIA:
-        return Criterion(told)
-    if len(told.split()) > 1:
-        return Criterion("-".join(re.findall(r"[a-z]+", told.lower())[:4]) or "asked", told, source="asked for")
-    raise ConfigError(f"criteria: there is no set {told!r}{hint(told, {*CRITERIA, *known})}; or write a sentence")
+    if value in known:
+        return known[value]
+    if value in CRITERIA:
+        return Criterion(value)
+    if len(value.split()) > 1:
+        return Criterion("-".join(re.findall(r"[a-z]+", value.lower())[:4]) or "asked", value, source="asked for")
+    raise ConfigError(f"criteria: there is no set {value!r}{hint(value, {*CRITERIA, *known})}; or write a sentence")
 
 
-def criterion(name: str, told: object, where: str) -> Criterion:
+def criterion(name: str, value: object, where: str) -> Criterion:
     """Parse one entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
-    table = _criterion_table(name, told, where)
+    table = _criterion_table(name, value, where)
     text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
     if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):
         raise ConfigError(
@@ -146,9 +146,9 @@ def criterion(name: str, told: object, where: str) -> Criterion:
     return Criterion(name, text, tuple(paths), float(weight), f"built in, chosen in {where}" if not text else where)
 
 
-def _criterion_table(name: str, told: object, where: str) -> dict[str, Any]:
+def _criterion_table(name: str, value: object, where: str) -> dict[str, Any]:
     """Return the entry as a table. Raises ConfigError for an unknown key."""
-    table: dict[str, Any] = told if isinstance(told, dict) else {"text": "" if told is True else told}
+    table: dict[str, Any] = value if isinstance(value, dict) else {"text": "" if value is True else value}
     for key in table:
         if key not in ("text", "paths", "weight"):
             raise ConfigError(f"{where}: criteria.{name} has no key {key!r}{hint(key, {'text', 'paths', 'weight'})}")

@@ -90,7 +90,7 @@ class Drafted:
             total=round(total, 3),
         )
 
-    def beside(self, attempt: Attempt) -> Mapping[str, bytes]:
+    def file_for(self, attempt: Attempt) -> Mapping[str, bytes]:
         """Return the file of drafted tests to deliver with `attempt`, with those that pass; {} if none is named."""
         check = attempt.check(self.name)
         if not self._task.drafted or not self._text or check is None:

@@ -131,12 +131,12 @@ def _gone(top: Path) -> list[str]:
 
 def _deleted(top: Path, *what: str, renames: bool = False) -> tuple[str, ...]:
     more = () if renames else ("--no-renames",)
-    said = _git(top, "diff", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", *more, *what, "--")
-    return tuple(_names(said))
+    output = _git(top, "diff", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", *more, *what, "--")
+    return tuple(_names(output))
 
 
-def _names(said: bytes) -> list[str]:
-    return [os.fsdecode(name) for name in said.split(b"\0") if name]
+def _names(output: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 
 def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", hooked: bool = True) -> bytes:

@@ -38,8 +38,8 @@ def diff(repository: Repository, before: str, after: str, env: Mapping[str, str]
 
 def stat(repository: Repository, before: str, after: str, env: Mapping[str, str] | None = None) -> str:
     """Return the diffstat: lines `path | 3 ++-` and a total."""
-    said = _diff_tree(repository, before, after, "-r", "-M", "--stat=72", "--summary", "--no-color", env=env)
-    return said.decode("utf-8", "replace")
+    output = _diff_tree(repository, before, after, "-r", "-M", "--stat=72", "--summary", "--no-color", env=env)
+    return output.decode("utf-8", "replace")
 
 
 def _diff_tree(repository: Repository, before: str, after: str, *options: str, env: Mapping[str, str] | None) -> bytes:

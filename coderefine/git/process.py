@@ -35,14 +35,14 @@ COMPLAINTS = (
     (r"No space left on device|Disk quota exceeded|File too large", "the disk is full: free some space and try again"),
     (
         r"Permission denied|insufficient permission|Read-only file system|Operation not permitted",
-        "permission denied inside {where}: check the owner of its files ({said})",
+        "permission denied inside {where}: check the owner of its files ({output})",
     ),
     (
         r"tell me who you are|unable to auto-detect email|empty ident name|no email was given|no name was given",
         "git does not know who you are: run `git config --global user.name NAME` and `user.email ADDRESS`",
     ),
-    (r"gpg failed to sign|failed to write commit object", "git could not sign the commit: {said}"),
-    (r"bad object|corrupt|unable to read|is empty|missing blob|missing tree", "the repository is damaged: {said}"),
+    (r"gpg failed to sign|failed to write commit object", "git could not sign the commit: {output}"),
+    (r"bad object|corrupt|unable to read|is empty|missing blob|missing tree", "the repository is damaged: {output}"),
 )
 
 
@@ -92,18 +92,18 @@ def run(
 
 def complaint(result: proc.Result, where: Path) -> GitError:
     """Return git's error as one line that says what to do."""
-    said = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
-    last = _last_line(said) or f"exit {result.returncode}"
-    lock = re.search(r"'([^']+\.lock)'", said)
+    output = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
+    last = _last_line(output) or f"exit {result.returncode}"
+    lock = re.search(r"'([^']+\.lock)'", output)
     for pattern, advice in COMPLAINTS:
-        if re.search(pattern, said):
+        if re.search(pattern, output):
             held = lock.group(1) if lock else "its .lock file"
-            return GitError("git: " + advice.format(where=where, said=last, lock=held))
+            return GitError("git: " + advice.format(where=where, output=last, lock=held))
     program = next((word for word in result.argv[1:] if word[0] != "-" and "=" not in word), "git")
     return GitError(f"git {program} failed in {where}: {last}")
 
 
-def _last_line(said: str) -> str:
+def _last_line(output: str) -> str:
     """Return the last line of git's output that is no hint, without its `fatal: `."""
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("hint:")]
     return re.sub(r"^(fatal|error): ", "", lines[-1]) if lines else ""

@@ -99,8 +99,8 @@ class Repository:
 
     def resolve(self, name: str) -> str | None:
         """Return the commit that `name` refers to, or None."""
-        said = self.git("rev-parse", "-q", "--verify", f"{name}^{{commit}}", fine=(0, 1, 128))
-        return said.decode().strip() or None
+        output = self.git("rev-parse", "-q", "--verify", f"{name}^{{commit}}", fine=(0, 1, 128))
+        return output.decode().strip() or None
 
     def tree(self, name: str | None) -> str:
         """Return the tree of a commit; the empty tree for None."""
@@ -113,7 +113,7 @@ class Repository:
     ) -> str:
         """Create only a commit object (no ref, no index, no hook); return its id."""
         parents = ("-p", parent) if parent else ()
-        said = self.git(
+        output = self.git(
             "-c",
             "i18n.commitEncoding=UTF-8",
             "commit-tree",
@@ -125,7 +125,7 @@ class Repository:
             stdin=message.encode("utf-8", "replace"),
             env=env,
         )
-        return said.decode().strip()
+        return output.decode().strip()
 
     def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:
         """Set `ref` to `new` (None deletes) only if it is still `old` (None: absent). Raises GitError."""
@@ -136,8 +136,8 @@ class Repository:
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Return ref name -> object id below `prefix`, in git's order."""
-        said = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).decode()
-        return {name: sha for sha, name in (line.split(" ", 1) for line in said.splitlines())}
+        output = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).decode()
+        return {name: sha for sha, name in (line.split(" ", 1) for line in output.splitlines())}
 
     def delete_refs(self, names: Iterable[str]) -> None:
         """Delete `names` in one step; those that do not exist are ignored."""
@@ -149,14 +149,14 @@ class Repository:
 
     def setting(self, name: str) -> str | None:
         """Return a configuration value as text, or None."""
-        said = self.git("config", "--get", name, fine=(0, 1))
-        return said.decode("utf-8", "replace").strip() or None
+        output = self.git("config", "--get", name, fine=(0, 1))
+        return output.decode("utf-8", "replace").strip() or None
 
 
 HOOKS_MAY_TAKE = 900.0
 """Seconds: pre-commit hooks run whole test suites."""
 NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
-SAID = 6
+LAST_LINES = 6
 """Lines of a rejecting hook that are shown."""
 
 
@@ -185,8 +185,8 @@ def commit_with_hooks(
     return result.returncode == 0
 
 
-def _refusal(said: bytes, complaint: GitError) -> PublishError:
-    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()][-SAID:]
+def _refusal(output: bytes, complaint: GitError) -> PublishError:
+    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()][-LAST_LINES:]
     if str(complaint).startswith("git: "):
         return PublishError(f"{complaint}; nothing was changed")
     last = "\n  ".join(lines)

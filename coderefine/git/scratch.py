@@ -151,17 +151,17 @@ def entries_of(listing: bytes) -> dict[str, tuple[int, str]]:
 
 def _dirty(repository: Repository) -> list[str]:
     """Return tracked paths whose content differs from the index."""
-    said = repository.git(
+    output = repository.git(
         "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"
     )
-    states = ((line[:2].decode(), os.fsdecode(line[3:])) for line in said.split(b"\0") if line)
+    states = ((line[:2].decode(), os.fsdecode(line[3:])) for line in output.split(b"\0") if line)
     return [path for state, path in states if state[1] != " " and _readable(repository.top / path)]
 
 
-def strangers(repository: Repository) -> dict[str, bytes]:
+def untracked_files(repository: Repository) -> dict[str, bytes]:
     """Return untracked files that are small enough to be source code, with their content."""
-    said = repository.git("ls-files", "--others", "--exclude-standard", "-z")
-    names = [os.fsdecode(name) for name in said.split(b"\0") if name and not name.endswith(b"/")]
+    output = repository.git("ls-files", "--others", "--exclude-standard", "-z")
+    names = [os.fsdecode(name) for name in output.split(b"\0") if name and not name.endswith(b"/")]
     found: dict[str, bytes] = {}
     room = IN_ALL
     for name in names[:MOST]:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from coderefine import __version__
 from coderefine.core import EMPTY, Attempt, Outcome, Patch
 from coderefine.errors import JournalError
-from coderefine.git import Repository, copy_index, read_files, scratch, snapshot, strangers
+from coderefine.git import Repository, copy_index, read_files, scratch, snapshot, untracked_files
 from coderefine.journal import storage
 from coderefine.journal.entries import Ending, Json, Meta, Publication, decode, encode
 from coderefine.journal.storage import Blobs
@@ -111,10 +111,10 @@ class Journal:
 
     def start(self, paths: Iterable[str]) -> Mapping[str, bytes | None]:
         """Return the content of `paths` at the baseline, including untracked files; None: no such file."""
-        wanted, beside = tuple(paths), self.untracked()
+        wanted, untracked = tuple(paths), self.untracked()
         base = self.commit(0)
         tracked = read_files(self.repository, base, wanted) if base else {}
-        return {path: entry.data if (entry := tracked.get(path)) else beside.get(path) for path in wanted}
+        return {path: entry.data if (entry := tracked.get(path)) else untracked.get(path) for path in wanted}
 
     def recall(self, key: str) -> str | None:
         """Return the answer stored under `key`, or None. Raises JournalError if it is damaged."""
@@ -265,9 +265,9 @@ class Journal:
         if known and (self.folder / "index").exists():
             return known
         tree = self._judged(snapshot(self.repository, self.folder / "index"))
-        beside = {path: data for path, data in strangers(self.repository).items() if path not in self.under}
-        if beside:
-            kept = {path: self._blobs.keep(zlib.compress(data)) for path, data in beside.items()}
+        untracked = {path: data for path, data in untracked_files(self.repository).items() if path not in self.under}
+        if untracked:
+            kept = {path: self._blobs.keep(zlib.compress(data)) for path, data in untracked.items()}
             self._add("untracked", {"files": kept})
         head = self.repository.resolve("HEAD")
         commit = self.repository.commit_tree(tree, head, f"baseline of run {self.run}\n")

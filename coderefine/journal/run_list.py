@@ -12,7 +12,7 @@ from pathlib import Path
 from coderefine import temporary
 from coderefine.core import Stop
 from coderefine.errors import JournalError
-from coderefine.git import Repository, read_files, snapshot, strangers
+from coderefine.git import Repository, read_files, snapshot, untracked_files
 from coderefine.git.changes import contents
 from coderefine.journal import storage
 from coderefine.journal.entries import Ending, Meta, Publication
@@ -135,9 +135,9 @@ def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
     if start is None:
         return {}
     tracked = _tracked(journal, start)
-    then, now = journal.untracked(), strangers(journal.repository)
-    beside = {path: then.get(path) for path in {**then, **now} if then.get(path) != now.get(path)}
-    found = {**beside, **{path: then.get(path, data) for path, data in tracked.items()}}
+    then, now = journal.untracked(), untracked_files(journal.repository)
+    changed = {path: then.get(path) for path in {**then, **now} if then.get(path) != now.get(path)}
+    found = {**changed, **{path: then.get(path, data) for path, data in tracked.items()}}
     exact = _written_over(journal)
     return {path: exact.get(path, data) for path, data in found.items()}
 
@@ -147,8 +147,8 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
     repository = journal.repository
     with temporary.folder("replay") as folder:
         now = snapshot(repository, folder / "index")
-    said = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", now, repository.tree(start))
-    paths = [os.fsdecode(name) for name in said.split(b"\0") if name]
+    output = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", now, repository.tree(start))
+    paths = [os.fsdecode(name) for name in output.split(b"\0") if name]
     entries = read_files(repository, start, paths) if paths else {}
     files = contents(repository.top, start, [path for path, entry in entries.items() if entry and entry.mode != LINK])
     return {path: files.get(path) for path, entry in entries.items() if entry is None or path in files}

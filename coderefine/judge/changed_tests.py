@@ -68,7 +68,7 @@ def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, pre
 
 
 def _named(tree: ast.Module | ast.ClassDef) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the names that the statements of a module or class bind, each with the node that says what it is."""
+    """Yield the names that the statements of a module or class bind, each with the node that defines it."""
     for node in tree.body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():

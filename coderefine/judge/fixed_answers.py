@@ -132,7 +132,7 @@ def _patterns(pattern: ast.pattern) -> Iterator[Key]:
 
 
 def _ways(test: ast.expr) -> tuple[Inputs, ...]:
-    """Return the alternatives under which `test` is true, each a set of checks of inputs; () if there are none."""
+    """Return all ways to make `test` true: in each, some inputs must have certain values; () if it checks no input."""
     match test:
         case ast.BoolOp(op=ast.Or(), values=parts):
             return tuple(way for part in parts for way in _ways(part))

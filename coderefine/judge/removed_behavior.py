@@ -45,7 +45,12 @@ def emptied(change: Change) -> Iterator[str]:
     was = functions(change.old)
     for name, new in functions(change.new).items():
         old = was.get(name)
-        if old is not None and _size(old) >= SUBSTANCE and not _hollow(old) and _hollow(new):
+        if (
+            old is not None
+            and _size(old) >= SUBSTANCE
+            and not _returns_only_constants(old)
+            and _returns_only_constants(new)
+        ):
             yield f"empties {name} in {change.path}"
     for name, new in functions(change.new).items():
         old = was.get(name)
@@ -69,7 +74,7 @@ def _size(function: Function) -> int:
     return sum(isinstance(node, ast.stmt) for item in work(function) for node in ast.walk(item))
 
 
-def _hollow(function: Function) -> bool:
+def _returns_only_constants(function: Function) -> bool:
     """Return whether the function only returns constants."""
     return all(map(_empty, work(function)))
 

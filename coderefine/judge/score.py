@@ -126,7 +126,11 @@ def weigh(
 
 
 def _moved(candidate: Attempt, best: Attempt) -> Verdict | None:
-    """Return a verdict if the same tests fail as in `best`, but all that changed fail later (or all earlier)."""
+    """Return a verdict if the same tests fail as in `best`, but further on; None if that does not decide.
+
+    A test that now fails at a later line has made progress. The verdict is positive if this is so for all tests that
+    fail at another line than before, and negative if all of them fail earlier.
+    """
     now, was = _depths(candidate), _depths(best)
     if now.keys() != was.keys():
         return None

@@ -41,8 +41,8 @@ def check_price(config: Config) -> None:
     for model in dict.fromkeys(filter(None, (config.model, *config.models, config.critic_model))):
         if price(model, config.base_url, 1000, 1000) is None:
             raise UsageError(
-                f"the price of {model!r} is not known, so --max-cost cannot be kept: give --max-tokens or "
-                "--max-requests beside it"
+                f"the price of {model!r} is not known, so --max-cost cannot be checked: also give --max-tokens or "
+                "--max-requests"
             )
 
 

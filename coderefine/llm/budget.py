@@ -31,7 +31,7 @@ class Grant:
 
     @property
     def worst(self) -> Cost:
-        """The maximum cost of the request; `usd` is None if the price is unknown."""
+        """Return the maximum cost of the request; `usd` is None if the price is unknown."""
         return Cost(1, self.prompt_tokens, self.reply_tokens * self.samples, self.usd)
 
 

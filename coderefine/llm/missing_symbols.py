@@ -230,8 +230,8 @@ class _Finder:
 
     def _file(self, path: str) -> MissingSymbol:
         folder = PurePosixPath(path).parent.as_posix()
-        beside = ", ".join(PurePosixPath(other).name for other in self.project.listing(folder))
-        note = f"there is no file {path}" + (f"; beside it are {beside}" if beside else "")
+        others = ", ".join(PurePosixPath(other).name for other in self.project.listing(folder))
+        note = f"there is no file {path}" + (f"; its folder contains {others}" if others else "")
         return MissingSymbol((PurePosixPath(path).name,), self._innermost, note=note)
 
 

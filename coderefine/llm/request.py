@@ -84,7 +84,7 @@ class Answer:
 
     @property
     def each(self) -> tuple[Answer, ...]:
-        """Every sample as a separate answer; only the first one has the token counts."""
+        """Return every sample as a separate answer; only the first one has the token counts."""
         return (replace(self, others=()), *(Answer(text, finish) for text, finish in self.others))
 
     def dump(self, request: Request | None = None) -> str:

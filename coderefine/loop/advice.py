@@ -21,7 +21,7 @@ def content(state: State) -> bool:
     return not advised(state.best) or state.parts.task.is_refinement_sufficient(state.best)
 
 
-def heard(state: State, attempt: Attempt) -> Attempt:
+def with_advice(state: State, attempt: Attempt) -> Attempt:
     """Return `attempt` with the advisers' checks, if the best attempt has such checks to compare with.
 
     An attempt whose gates are worse is refused without running the advisers; so is one that an adviser rejects. Raises
@@ -31,18 +31,18 @@ def heard(state: State, attempt: Attempt) -> Attempt:
         return attempt
     if state.left(attempt) or judge.lost(attempt, state.baseline, state.flaky):
         return replace(attempt, verdict=Verdict(ok=False, reason=attempt.verdict.reason or "its gates are not clean"))
-    said = _compared(state, attempt)
-    refused = [one for one in said if isinstance(one, Verdict)]
+    results = _compared(state, attempt)
+    refused = [one for one in results if isinstance(one, Verdict)]
     if refused:
         return replace(attempt, verdict=refused[0])
-    return replace(attempt, checks=(*attempt.checks, *(one for one in said if isinstance(one, Check))))
+    return replace(attempt, checks=(*attempt.checks, *(one for one in results if isinstance(one, Check))))
 
 
 def _ask_about_best(state: State) -> None:
     """Run the advisers on the best attempt. If one fails, it is replaced by a note and blocks nothing."""
     state.say("stage", "review")
     try:
-        checks = _said(state, state.best)
+        checks = _checks_of_all(state, state.best)
     except CriticError as error:
         state.say("note", str(error))
         checks = tuple(Check(critic.name, gate=False, notes=(str(error),)) for critic in state.parts.advice)
@@ -51,7 +51,7 @@ def _ask_about_best(state: State) -> None:
     state.parts.record(state.best)
 
 
-def _said(state: State, attempt: Attempt) -> tuple[Check, ...]:
+def _checks_of_all(state: State, attempt: Attempt) -> tuple[Check, ...]:
     with state.parts.views.open(attempt.patch) as view:
         return tuple(critic.check(view, _ask(state, attempt)) for critic in state.parts.advice)
 
@@ -64,20 +64,20 @@ def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
     ask = _ask(state, attempt)
     first = next(one for one in state.attempts if advice_on(one))
     rivals = (first,) if first.number == state.best.number else (first, state.best)
-    said: list[Check | Verdict] = []
+    results: list[Check | Verdict] = []
     with ExitStack() as stack:
         view = stack.enter_context(state.parts.views.open(attempt.patch))
-        beside: list[View] = []
+        rival_views: list[View] = []
         for critic in state.parts.advice:
             if not isinstance(critic, Comparer):
-                said.append(critic.check(view, ask))
+                results.append(critic.check(view, ask))
                 continue
-            beside = beside or [stack.enter_context(state.parts.views.open(rival.patch)) for rival in rivals]
-            said.append(critic.compare(view, ask, _with_word(critic.name, beside, rivals)))
-    return tuple(said)
+            rival_views = rival_views or [stack.enter_context(state.parts.views.open(rival.patch)) for rival in rivals]
+            results.append(critic.compare(view, ask, _with_checks(critic.name, rival_views, rivals)))
+    return tuple(results)
 
 
-def _with_word(critic: str, views: Sequence[View], rivals: Sequence[Attempt]) -> list[tuple[View, Check]]:
+def _with_checks(critic: str, views: Sequence[View], rivals: Sequence[Attempt]) -> list[tuple[View, Check]]:
     """Pair each view with the check of `critic` on the attempt in it."""
     return [(view, rival.check(critic) or Check(critic)) for view, rival in zip(views, rivals, strict=True)]
 

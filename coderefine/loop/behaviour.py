@@ -30,10 +30,10 @@ Answers = Mapping[str, Codes]
 """The results of two runs of each call, by call."""
 
 
-class Keeper(Protocol):
+class BehaviourChecker(Protocol):
     """Checks that patches preserve the behaviour of the code."""
 
-    def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
+    def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
         """Return a negative verdict if a call that returned a value has another result with the patch.
 
         The verdict's `reason` describes what was compared, or why nothing was. `cases`: the baseline's tests, by id.
@@ -42,20 +42,20 @@ class Keeper(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """Wraps `keeper` and returns recorded verdicts on attempts; a second one might differ by timing and chance."""
+class RecordedBehaviour:
+    """Wraps `checker` and returns recorded verdicts on attempts; a second one might differ by timing and chance."""
 
-    keeper: Keeper
+    checker: BehaviourChecker
     attempts: Sequence[Attempt]
 
-    def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
+    def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
         """Return the recorded verdict on the patch; a positive one gets the reason of a new comparison."""
         known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
         if known is None:
-            return self.keeper.kept(views, patch, cases)
+            return self.checker.check(views, patch, cases)
         if not known.verdict:
             return known.verdict
-        now = self.keeper.kept(views, patch, cases)
+        now = self.checker.check(views, patch, cases)
         return Verdict(ok=True, reason=now.reason if now else "")
 
 
@@ -71,8 +71,8 @@ class Behaviour:
     config: Config
     _start: Answers | None = field(default=None, init=False)
 
-    def kept(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """Return whether the patch preserves behaviour; see Keeper.kept."""
+    def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
+        """Return whether the patch preserves behaviour; see BehaviourChecker.check."""
         usual = sum(case.seconds for case in cases.values())
         if not any(not case.status.bad for case in cases.values()):
             return _unsaid("no test passes at the start, so there are no calls to compare")

@@ -275,7 +275,7 @@ class _Conclusion:
         return replace(found, flipped=tuple(flipped), kept=kept, flaky=tuple(sorted(self._flaky)))
 
     def _behind(self, name: str, tried: Attempt) -> list[str]:
-        """Return the repaired tests that `name` stands for: itself, or those of a file that was not collected."""
+        """Return the repaired tests to which `name` refers: itself, or those of a file that was not collected."""
         if name in tried.cases:
             return [name]
         was = self.start.baseline.cases

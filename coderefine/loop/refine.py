@@ -154,12 +154,15 @@ def _test_runs(state: State) -> End | None:
 
 
 def _only_default_gates(state: State) -> End | None:
-    """Return a reason to stop if only findings are left that nobody asked to repair (see `State.aside`)."""
+    """Return a reason to stop if all remaining findings are of gates that nothing but the default enables.
+
+    See `State.aside`.
+    """
     return None if state.wanted else (Stop.NO_PROGRESS, _left_aside(state))
 
 
 def _left_aside(state: State) -> str:
-    """Say which findings are left because nobody asked for their gate; "" if there are none."""
+    """Return a text on findings that remain because only the default enables their gate; "" if there are none."""
     counts = Counter(finding.critic for finding in state.left(state.best))
     left = " and ".join(f"{counts[name]} of {name}" for name in sorted(state.aside) if counts[name])
     return (

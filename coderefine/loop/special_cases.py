@@ -32,7 +32,7 @@ HALF = 0.5
 RAISED, ENDLESS = "!", "~"
 """Prefixes of codes that stand for no value: an exception, a timeout (runner/agent/call_probe.py)."""
 KNOWS = "knows the tests' inputs"
-UNSAID = "not compared beside the tests' calls"
+UNSAID = "not compared on other calls than the tests' own"
 
 
 class Guard(Protocol):
@@ -50,7 +50,7 @@ class Guard(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RecordedGuard:
     """Wraps `guard` and returns recorded verdicts on attempts, because timing may change a second one."""
 
     guard: Guard
@@ -103,9 +103,9 @@ def judged(found: Nearby) -> Verdict:
         looked = [alone for call in found.around if (alone := _alone(found, answers, call)) is not None]
         special = sum(1 for count in looked if count)
         if special > HALF * len(looked):
-            said = f"{special} of their calls have new answers, and {sum(looked)} calls beside them have not"
-            return Verdict(ok=False, reason=f"{KNOWS}: {said}")
-    return Verdict(ok=True, reason="has new answers beside the tests' calls, too, or nowhere")
+            counts = f"{special} of their calls have new results, and {sum(looked)} variants of these calls have not"
+            return Verdict(ok=False, reason=f"{KNOWS}: {counts}")
+    return Verdict(ok=True, reason="variants of the tests' calls have new results, too, or no call has")
 
 
 def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None:
@@ -117,8 +117,8 @@ def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None
     own = _both(found, answers, call)
     if not own or own[0] == own[1]:
         return None
-    beside = {*found.around[call]}.difference(found.around)
-    pairs = {one: _both(found, answers, one) for one in beside}
+    variants = {*found.around[call]}.difference(found.around)
+    pairs = {one: _both(found, answers, one) for one in variants}
     rows = list(filter(lambda one: _telling(pairs[one], own[0]), pairs))
     fresh = [one for one in rows if _fresh(pairs[one], own[1])]
     if len(rows) < LEAST:

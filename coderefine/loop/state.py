@@ -38,7 +38,7 @@ from coderefine.core import (
     Views,
 )
 from coderefine.judge.weakened_tests import Helpers, no_helpers
-from coderefine.loop.behaviour import Keeper
+from coderefine.loop.behaviour import BehaviourChecker
 from coderefine.loop.confirmation import Confirmation
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
 from coderefine.loop.special_cases import Guard
@@ -102,7 +102,7 @@ class Parts:
     modules: frozenset[str] = frozenset()
     helpers: Helpers = no_helpers
     strength: Strength | None = None
-    behaviour: Keeper | None = None
+    behaviour: BehaviourChecker | None = None
     special: Guard | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = forget

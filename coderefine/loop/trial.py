@@ -8,7 +8,7 @@ from itertools import chain
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
-from coderefine.loop.advice import heard
+from coderefine.loop.advice import with_advice
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
@@ -26,8 +26,12 @@ def tried(state: State, patch: Patch) -> Attempt:
     if not refusal:
         return Attempt(number, patch, verdict=refusal)
     try:
-        static = _static_no(state, number, patch)
-        return static or _quick_no(state, number, patch) or _kept(state, _general(state, _judged(state, number, patch)))
+        static = _refused_lint_fix(state, number, patch)
+        return (
+            static
+            or _refused_early(state, number, patch)
+            or _kept(state, _general(state, _judged(state, number, patch)))
+        )
     except CriticError as error:
         return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
 
@@ -65,7 +69,7 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
     if behaviour is None or not attempt.verdict:
         return attempt
     state.say("stage", "behaviour")
-    verdict = behaviour.kept(state.parts.views, attempt.patch, state.baseline.cases)
+    verdict = behaviour.check(state.parts.views, attempt.patch, state.baseline.cases)
     state.held[attempt.number] = verdict.reason
     return attempt if verdict else replace(attempt, verdict=verdict)
 
@@ -85,7 +89,7 @@ def _sources(state: State) -> tuple[str, ...]:
     return tuple((state.parts.original(path) or b"").decode("utf-8", "replace") for path in paths)
 
 
-def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
+def _refused_lint_fix(state: State, number: int, patch: Patch) -> Attempt | None:
     """Return a refused attempt if tests need not run for this lint fix; None if they must.
 
     That is so if it does not reduce the findings, or if it adds a new one: then neither the fix nor any patch based on
@@ -103,13 +107,13 @@ def _static_no(state: State, number: int, patch: Patch) -> Attempt | None:
     return None if attempt.verdict else attempt
 
 
-def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
+def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     """Run only some tests of a slow suite; return the refused attempt if these are no better, else None.
 
     They are the failing tests, and those that earlier attempts broke. The others are assumed to end as in the best
     attempt; tests lost by chance are excused. None: all tests must run.
     """
-    asked = _asked_first(state)
+    asked = _likely_failing(state)
     if not asked:
         return None
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
@@ -122,7 +126,7 @@ def _quick_no(state: State, number: int, patch: Patch) -> Attempt | None:
     return None if attempt.verdict else attempt
 
 
-def _asked_first(state: State) -> tuple[str, ...]:
+def _likely_failing(state: State) -> tuple[str, ...]:
     """Return the tests to run first, which most probably fail; none if the suite is fast or the names are unknown.
 
     A module that cannot be collected hides the names of its tests.
@@ -146,7 +150,7 @@ def _judged(state: State, number: int, patch: Patch) -> Attempt:
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     if not advice_on(state.best):
         return attempt
-    attempt = heard(state, attempt)
+    attempt = with_advice(state, attempt)
     return replace(attempt, verdict=_weighed(state, attempt)) if advice_on(attempt) else attempt
 
 

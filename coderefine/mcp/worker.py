@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from coderefine import __version__
 from coderefine.core import Event, Finding, Outcome
 from coderefine.errors import CoderefineError
-from coderefine.quick.ending import heed
+from coderefine.quick.ending import interrupt_on_signals
 from coderefine.reports.formats import blocking, rule, words
 from coderefine.reports.progress import ProgressState
 
@@ -37,7 +37,7 @@ PATIENCE = 20.0
 
 def main() -> None:
     """Do the job on stdin; see the module's docstring."""
-    heed()
+    interrupt_on_signals()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything else prints is no line of ours
     job = json.loads(sys.stdin.buffer.readline())

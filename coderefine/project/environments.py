@@ -44,7 +44,7 @@ def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandi
     if environ.get("CONDA_PREFIX") and environ.get("CONDA_DEFAULT_ENV", "base") != "base":
         yield from _in(Path(environ["CONDA_PREFIX"]), "conda, active")
     for folder in folders:
-        yield from _asked_tools(folder, environ)
+        yield from _from_tools(folder, environ)
 
 
 def python_of(environment: Path) -> Path:
@@ -132,7 +132,7 @@ def _conda_name(note: Path) -> str:
     return ""
 
 
-def _asked_tools(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
+def _from_tools(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
     """Yield the environments reported by tools that are installed and whose file is in the project."""
     for tool, files, question in TOOLS:
         if any((folder / name).is_file() for name in files) and shutil.which(tool, path=environ.get("PATH")):

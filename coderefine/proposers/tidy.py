@@ -9,9 +9,10 @@ LONGEST = 5_000
 
 
 def tidied(before: str, after: str) -> str:
-    """Shorten gaps of blank lines in `after` that a removal has joined to the longer one of the two.
+    """Return `after` without superfluous blank lines.
 
-    At the start and the end of the file such gaps are removed. Gaps that existed before are kept.
+    If lines were removed between two gaps (sequences of blank lines), the joined gap is shortened to the longer of the
+    two; at the start and the end of the file it is removed. Other gaps are kept.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if len(old) > LONGEST:

@@ -101,7 +101,7 @@ class Commit:
             raise
 
     def _uncommit(self, plan: Publication, lock: int, *, made: bool) -> None:
-        """Move HEAD back after an interrupt, so that the files can be taken back."""
+        """Move HEAD back after an interrupt, so that the files can be restored."""
         if commit := our_commit(self.snapshot.journal, plan, made=made):
             self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 

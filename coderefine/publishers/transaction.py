@@ -63,9 +63,9 @@ def publish(
     included, everything is restored. `undoing`: the publication that this plan undoes.
     """
     top = journal.repository.top
-    # A temporary name beside each file: with `.new` for the new content, with `.old` for the old file.
-    beside = ((Path(change.path).parent, number) for number, change in enumerate(plan.changes))
-    temps = tuple((folder / f".coderefine-{journal.run}-{number}").as_posix() for folder, number in beside)
+    # A temporary name in the folder of each file: with `.new` for the new content, with `.old` for the old file.
+    folders = ((Path(change.path).parent, number) for number, change in enumerate(plan.changes))
+    temps = tuple((folder / f".coderefine-{journal.run}-{number}").as_posix() for folder, number in folders)
     missing = (file_io.new_folders(top, change.path) for change in plan.changes if change.after is not None)
     plan = replace(plan, temps=temps, folders=tuple(dict.fromkeys((*plan.folders, *chain(*missing)))))
     with contextlib.ExitStack() as whole, pending(journal) as lock:

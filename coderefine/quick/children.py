@@ -34,8 +34,8 @@ class Child:
 
     def all(self, deadline: float) -> bytes | None:
         """Return its complete output after it has ended; None if it failed or did not end by `deadline`."""
-        said = b"".join(self._chunks(deadline))
-        return said if self.code(deadline) == 0 else None
+        output = b"".join(self._chunks(deadline))
+        return output if self.code(deadline) == 0 else None
 
     def tail(self, deadline: float) -> bytes:
         """Return the end of its output."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def heed() -> None:
+def interrupt_on_signals() -> None:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt from now on, unless they are ignored (nohup)."""
     import signal  # 4 ms; needed only if there is something to clean up
 

@@ -15,7 +15,7 @@ from coderefine import import_graph as graph
 from coderefine.bounds import surely_fine
 from coderefine.quick import status, ticket
 from coderefine.quick.children import Child, clean_env
-from coderefine.quick.ending import heed
+from coderefine.quick.ending import interrupt_on_signals
 
 SECONDS = 20.0
 PASSED = (b" passed", b" skipped", b" xfailed")
@@ -127,11 +127,11 @@ def _linted(project: QuickProject, python: list[str], running: list[Child]) -> N
 
 def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
     """Return the staged files, and whether there are untracked files."""
-    said = looking.all(deadline) or b""
-    found = status.staged(said or b"?")
+    output = looking.all(deadline) or b""
+    found = status.staged(output or b"?")
     if found is None:
         raise Unsure
-    return found, status.strangers(said)
+    return found, status.has_untracked(output)
 
 
 def _python(names: list[str]) -> list[str]:
@@ -202,7 +202,7 @@ def _plain(path: str, known: ticket.Ticket) -> bool:
 
 
 def _pytest(known: ticket.Ticket, tests: list[str]) -> Child:
-    heed()
+    interrupt_on_signals()
     env = clean_env(known.keys)
     if not known.bytecode:
         env["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -17,14 +17,14 @@ def asked() -> Child:
     return Child(ARGV, reading_env())
 
 
-def staged(said: bytes) -> list[str] | None:
+def staged(output: bytes) -> list[str] | None:
     """Return the staged files: added, changed or deleted ones; None if index and working tree differ.
 
     Untracked code and untracked configuration of the tools count as a difference, because the tools would use them, but
     the commit does not contain them. Unusual entries count as a difference too.
     """
     found: list[str] = []
-    for line in said.split(b"\0"):
+    for line in output.split(b"\0"):
         if not line:
             continue
         if line.startswith(b"? "):
@@ -38,9 +38,9 @@ def staged(said: bytes) -> list[str] | None:
     return found
 
 
-def strangers(said: bytes) -> bool:
+def has_untracked(output: bytes) -> bool:
     """Return whether there are untracked files, which tests would find in the tree although the commit lacks them."""
-    return any(line.startswith(b"? ") for line in said.split(b"\0"))
+    return any(line.startswith(b"? ") for line in output.split(b"\0"))
 
 
 def _changed(line: bytes) -> list[str] | None:

@@ -35,7 +35,7 @@ WORDS = (
 
 
 def paint(lines: Sequence[str | Row], width: int) -> str:
-    """Render `lines` with ANSI colours, laid out as in plain text."""
+    """Render `lines` with ANSI colours, in the same layout as plain text."""
     console = _console(width)
     for line in lines:
         console.print(_painted(line, width), soft_wrap=True)

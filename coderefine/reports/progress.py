@@ -88,7 +88,7 @@ def _idle(scene: ProgressState) -> ProgressState:
 def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterator[Listen]:
     """Yield a listener that writes to `stream` until the block ends.
 
-    `stream` is stderr, so that stdout holds the report only. In a log, and on a terminal without colour (NO_COLOR,
+    `stream` is stderr, so that stdout contains only the report. In a log, and on a terminal without colour (NO_COLOR,
     TERM=dumb), it writes plain lines.
     """
     if quiet:

@@ -93,7 +93,7 @@ def outcome_rows(
     yield from advice(outcome.remaining)
     yield from _flaky(outcome.evidence.flaky)
     yield from _evidence(outcome)
-    yield from _also(outcome)
+    yield from _other_patches(outcome)
     yield from (Row(label, text) for label, text in offer_lines(outcome))
     if outcome.cost.requests:
         yield Row("spent", cost(outcome.cost), seconds=outcome.cost.seconds)
@@ -208,7 +208,7 @@ def evidence(proof: Evidence) -> str:
     return " · ".join(parts)
 
 
-def _also(outcome: Outcome) -> Iterator[Row]:
+def _other_patches(outcome: Outcome) -> Iterator[Row]:
     """Yield other patches that pass the tests, because a plausible patch need not be correct."""
     others = outcome.evidence.alternatives
     yield from (Row("also", f"{patch.summary} (passes too: plausible, not proven unique)") for patch in others[:3])

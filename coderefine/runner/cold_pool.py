@@ -52,11 +52,11 @@ class ColdPool:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Ids of the tests that ran at the baseline."""
+        """Return the ids of the tests that ran at the baseline."""
         return tuple(name for name in self.baseline() if "::" in name)
 
     def baseline(self) -> Mapping[str, Status]:
-        """Statuses on the unchanged tree."""
+        """Return the statuses on the unchanged tree."""
         if self.expected is None:
             check = self._run(Candidate(0, {}), Ask(rich=False))
             self.expected = {name: case.status for name, case in check.cases.items()}

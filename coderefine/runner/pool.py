@@ -140,7 +140,7 @@ class Pool:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Ids of all collected tests, in collection order."""
+        """Return the ids of all collected tests, in collection order."""
         return self._state.tests
 
     @property
@@ -178,7 +178,7 @@ class Pool:
         until = max(until, time.monotonic() + LEAST_OTHERS)
         rest = nearest(failing, self.tests if others is None else others)
         rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > SLOW)
-        places = [place for place in self._harmless(self._known(rest)) if self.tests[place] not in self._found]
+        places = [place for place in self._without_deadly(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
         self._teach()
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
@@ -207,7 +207,7 @@ class Pool:
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """Observe failing tests in one process; if it crashes, observe those without a result one by one."""
-        places = self._harmless(self._known(one_of_each(failing)))
+        places = self._without_deadly(self._known(one_of_each(failing)))
         chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))
         together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
         self._take_all([together] if chosen else [])
@@ -327,8 +327,8 @@ class Pool:
                 worker.restart()
             worker.learn(learned)
 
-    def _harmless(self, places: Iterable[int]) -> list[int]:
-        """Remove the tests that hang or crash: they would also end the other tests of their process."""
+    def _without_deadly(self, places: Iterable[int]) -> list[int]:
+        """Return `places` without the tests that hang or crash, which would also end others of their process."""
         return [place for place in places if self.tests[place] not in self._deadly]
 
     def _known(self, names: Iterable[str]) -> list[int]:
@@ -396,7 +396,7 @@ class Pool:
     def _quick(self, places: Sequence[int], seconds: float) -> list[int]:
         """Return the first of `places` that together take up to `seconds`, without tests that crash or hang."""
         kept, spent = [], 0.0
-        for place in self._harmless(places):
+        for place in self._without_deadly(places):
             spent += self._state.seconds.get(self.tests[place], 0.0)
             if spent <= seconds:
                 kept.append(place)

@@ -69,12 +69,12 @@ class RunResults:
 
     @property
     def running(self) -> str:
-        """The test that has started and has no result yet; "" if there is none."""
+        """Return the test that has started and has no result yet; "" if there is none."""
         return "" if self.latest in self.cases else self.latest
 
     @property
     def latest(self) -> str:
-        """The test that started last; "" before the first and after the end of the last."""
+        """Return the test that started last; "" before the first and after the end of the last."""
         return self.chosen[self.number - 1] if self.chosen and 0 < self.number <= len(self.chosen) else ""
 
     @property
@@ -84,7 +84,7 @@ class RunResults:
 
     @property
     def failing(self) -> bool:
-        """Whether a test failed."""
+        """Return whether a test failed."""
         return any(case.status.bad for case in self.cases.values())
 
     def ordered(self) -> dict[str, Case]:

@@ -41,11 +41,11 @@ UNCONFINED = (
 
 @contextlib.contextmanager
 def open_views(
-    place: Place, *, kind: str = "auto", grants: Grants = NOTHING, tell: Callable[[str], object] = str
+    place: Place, *, kind: str = "auto", grants: Grants = NOTHING, note: Callable[[str], object] = str
 ) -> Iterator[Views]:
     """Yield a factory of private views of `place`. `kind` is auto, overlay or copy; every view has `grants`.
 
-    For auto, the first view decides. `tell` is called with a sentence if copies are used instead of overlays, or if the
+    For auto, the first view decides. `note` is called with a sentence if copies are used instead of overlays, or if the
     kind changes later. `open` raises WorkspaceError if the requested kind is not possible.
     """
     if kind not in KINDS:
@@ -55,7 +55,7 @@ def open_views(
         if kind == "copy":
             views: Views = stack.enter_context(copy_views(place, grants=grants))
         else:
-            views = _FirstDecides(place, stack, grants, tell, strict=kind == "overlay")
+            views = _FirstDecides(place, stack, grants, note, strict=kind == "overlay")
         yield BytecodeViews(views, place.top)
 
 
@@ -88,7 +88,7 @@ class _FirstDecides:
     place: Place
     stack: contextlib.ExitStack
     grants: Grants
-    tell: Callable[[str], object]
+    note: Callable[[str], object]
     strict: bool
     chosen: OverlayViews | CopyViews | None = field(default=None)
     switched: bool = False
@@ -122,7 +122,7 @@ class _FirstDecides:
             except WorkspaceError:
                 return False
             self.chosen = OverlayViews(self.place, self.grants)
-            self.tell(f"private views are overlays from now on: {why}")
+            self.note(f"private views are overlays from now on: {why}")
             return True
 
     def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View | None:
@@ -153,4 +153,4 @@ class _FirstDecides:
     def _take_copies(self, why: str) -> None:
         self.chosen = self.stack.enter_context(copy_views(self.place, why, self.grants))
         if sys.platform.startswith("linux"):  # elsewhere a copy is what is expected
-            self.tell(f"private views are copies at another path: {why}")
+            self.note(f"private views are copies at another path: {why}")

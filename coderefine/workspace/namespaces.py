@@ -184,8 +184,8 @@ def _mapped(targets: Sequence[Path]) -> None:
 
 
 def _ready(holder: subprocess.Popen[bytes]) -> int:
-    said = _line(holder, time.monotonic() + READY)
-    word, _, rest = said.decode("utf-8", "replace").strip().partition(" ")
+    output = _line(holder, time.monotonic() + READY)
+    word, _, rest = output.decode("utf-8", "replace").strip().partition(" ")
     if word == "ready":
         return int(rest)
     raise WorkspaceError(rest or _complaint(holder))
@@ -193,20 +193,20 @@ def _ready(holder: subprocess.Popen[bytes]) -> int:
 
 def _line(holder: subprocess.Popen[bytes], deadline: float) -> bytes:
     assert holder.stdout is not None
-    said = b""
-    while not said.endswith(b"\n"):
+    output = b""
+    while not output.endswith(b"\n"):
         ready, _, _ = select.select([holder.stdout], [], [], max(0.0, deadline - time.monotonic()))
         chunk = os.read(holder.stdout.fileno(), 4096) if ready else b""
         if not chunk:
             break
-        said += chunk
-    return said
+        output += chunk
+    return output
 
 
 def _complaint(holder: subprocess.Popen[bytes]) -> str:
     proc.kill(holder)
-    said = holder.stderr.read().decode("utf-8", "replace").strip() if holder.stderr else ""
-    return said.splitlines()[-1] if said else "no answer from unshare"
+    output = holder.stderr.read().decode("utf-8", "replace").strip() if holder.stderr else ""
+    return output.splitlines()[-1] if output else "no answer from unshare"
 
 
 def _end(holder: subprocess.Popen[bytes]) -> None:

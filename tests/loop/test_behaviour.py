@@ -74,7 +74,7 @@ class Ground:
 
     def kept(self, text: str, cases: Mapping[str, Case] | None = None) -> Verdict:
         patch = Patch({"numbers_.py": text.encode()})
-        return self._behaviour.kept(self._views, patch, self.cases if cases is None else cases)
+        return self._behaviour.check(self._views, patch, self.cases if cases is None else cases)
 
 
 @pytest.fixture(scope="module")

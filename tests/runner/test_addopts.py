@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from coderefine.runner.agent.addopts import sift
+from coderefine.runner.agent.addopts import split_options
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ from coderefine.runner.agent.addopts import sift
     ],
 )
 def test_what_only_changes_speed_or_looks_is_dropped(text: str, kept: str, dropped: str) -> None:
-    assert sift(shlex.split(text)) == (shlex.split(kept), shlex.split(dropped))
+    assert split_options(shlex.split(text)) == (shlex.split(kept), shlex.split(dropped))

@@ -45,7 +45,7 @@ def test_a_faster_version_is_accepted_with_its_interval(repo: Path) -> None:
 @pytest.mark.thorough
 def test_a_no_op_is_refused_and_nothing_written(repo: Path) -> None:
     said, _ = offered(repo, "Names.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.slow.replace("out", "seen"))))
-    assert "not surely above 1.05×" in said.out
+    assert "not certainly above 1.05×" in said.out
     assert (repo / "work.py").read_text() == CASE.module(CASE.slow)
 
 

@@ -51,7 +51,7 @@ def test_auto_falls_back_to_a_copy_and_keeps_the_reason(top: Path, refusal: str)
 
 def test_a_fall_back_is_always_reported(top: Path, refusal: str) -> None:
     told: list[str] = []
-    with open_views(locate([], top), tell=told.append) as views:
+    with open_views(locate([], top), note=told.append) as views:
         for _ in range(2):
             with views.open():
                 pass
@@ -64,7 +64,7 @@ def test_another_kind_is_taken_once_and_reported(top: Path, overlay_works: bool)
     if not overlay_works:
         pytest.skip("no overlay to begin with")
     told: list[str] = []
-    with open_views(locate([], top), tell=told.append) as views:
+    with open_views(locate([], top), note=told.append) as views:
         with views.open() as view:
             assert view.isolation.startswith("overlay")
         assert views.instead("other code was loaded")

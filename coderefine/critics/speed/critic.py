@@ -133,7 +133,7 @@ def _against(found: SpeedComparison, target: float, rival: str) -> str:
     if speed.pairs < LOOKS[0]:
         counts = f"only {speed.pairs} pairs fitted the time and {LOOKS[0]} are needed"
         return f"{counts}: a shorter benchmark, or more seconds"
-    return f"{speed} compared with {rival}: not surely above {target:g}×"
+    return f"{speed} compared with {rival}: not certainly above {target:g}×"
 
 
 def _listed(reading: Reading) -> str:

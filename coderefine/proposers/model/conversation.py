@@ -79,7 +79,7 @@ class Conversation:
 
     @property
     def hopeless(self) -> bool:
-        """Whether further requests are useless: too many unusable replies, or the model says there is no repair."""
+        """Return whether further requests are useless: too many unusable replies, or the model sees no repair."""
         return bool(self.refusal) or self._equal >= EQUAL or self._unusable >= UNUSABLE
 
     def escalate(self, move: Move) -> bool:
@@ -117,7 +117,7 @@ class Conversation:
     def _recall(self, move: Move, situation: Situation) -> None:
         """Prepare the history for the request: all versions in full, or a critique of the failures."""
         if self._history.history is History.TRANSCRIPT:
-            self._retell(situation)
+            self._add_attempts(situation)
         if move.critique and len(failed(situation)) >= FAILURES:
             self._history = replace(self._history, advice=self._critique(situation))
 
@@ -247,7 +247,7 @@ class Conversation:
             return ""
         return "\n".join(f"{name}: {cut(str(found[name]), 600)}" for name in ("cause", "mistake", "plan"))
 
-    def _retell(self, situation: Situation) -> None:
+    def _add_attempts(self, situation: Situation) -> None:
         """Add to the history each attempt since the last request, in full, with feedback on those of the model."""
         new = [attempt for attempt in situation.attempts[self._retold :] if attempt.patch.origin == ORIGIN]
         self._retold = len(situation.attempts)

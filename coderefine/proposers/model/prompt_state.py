@@ -153,9 +153,10 @@ def outcome(attempt: Attempt, start: Overlay) -> str:
 
 
 def _promising(situation: Situation) -> Attempt | None:
-    """Return the failed attempt that repairs the most failing tests of the best tree, the newest among equals, or None.
+    """Return the failed attempt that repairs the most failing tests of the best tree; None if there is none.
 
-    Attempts older than the best one are not considered, because they lack its improvements.
+    Of several, it is the newest one. Attempts older than the best tree are not considered, because they lack its
+    improvements.
     """
     wanted = [test for test, case in situation.best.cases.items() if case.status.bad]
 

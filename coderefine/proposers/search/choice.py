@@ -91,8 +91,8 @@ def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
     Repairs that remove behaviour count only if there are no others in the group.
     """
     best = max(worth(repairs[place]) for place in group)
-    voices = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
-    return best + TEMPER * math.log(sum(math.exp((voice - best) / TEMPER) for voice in voices))
+    scores = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
+    return best + TEMPER * math.log(sum(math.exp((score - best) / TEMPER) for score in scores))
 
 
 def _emptying(repair: Repair) -> bool:

@@ -51,10 +51,10 @@ def intent(repair: Repair) -> int:
     0 if the text has no such phrase or contradictory ones, or if the repair changes no comparison.
     """
     side = _side(repair)
-    return side * _said(repair) if side else 0
+    return side * _side_in_text(repair) if side else 0
 
 
-def _said(repair: Repair) -> int:
+def _side_in_text(repair: Repair) -> int:
     """Return 1 if the text of the function has a phrase of UPPER, -1 for LOWER, 0 for none or both."""
     site = repair.proposed.scored.site
     function = site.local.function
@@ -256,7 +256,7 @@ def doubts(group: Group) -> str:
             "it changes {} of {} nearby answers".format(*(group.changed or (0, 0))),
         ),
     )
-    return ", ".join(text for holds, text in reasons if holds) or "little speaks for it"
+    return ", ".join(text for holds, text in reasons if holds) or "there is little evidence for it"
 
 
 def compared(repairs: Sequence[Repair]) -> list[Repair]:

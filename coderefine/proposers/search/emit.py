@@ -52,7 +52,7 @@ def rank(node: ast.AST) -> int:
 
 def fitted(module: Module, old: ast.AST, text: str) -> str:
     """Put parentheses around `text` if its precedence is too low for the position of `old`."""
-    return f"({text})" if _rank_of(text) < _asked(module, old) and not _bracketed(text) else text
+    return f"({text})" if _rank_of(text) < _required_rank(module, old) and not _bracketed(text) else text
 
 
 @lru_cache(maxsize=20_000)
@@ -75,7 +75,7 @@ def _bracketed(text: str) -> bool:
     return isinstance(inner, ast.Expression)
 
 
-def _asked(module: Module, old: ast.AST) -> int:
+def _required_rank(module: Module, old: ast.AST) -> int:
     """Return the lowest precedence that an expression in place of `old` may have without parentheses."""
     parent, field = module.parents.get(old), module.fields.get(old, "")
     if isinstance(parent, ast.Attribute | ast.Await) or (
@@ -89,10 +89,10 @@ def _asked(module: Module, old: ast.AST) -> int:
         return rank(parent) + 1
     if isinstance(parent, ast.UnaryOp):
         return rank(parent)
-    return _asked_by_place(parent, field)
+    return _required_rank_of_field(parent, field)
 
 
-def _asked_by_place(parent: ast.AST | None, field: str) -> int:
+def _required_rank_of_field(parent: ast.AST | None, field: str) -> int:
     if isinstance(parent, ast.IfExp):
         return RANKS[ast.IfExp] + (field != "orelse")
     if isinstance(parent, ast.comprehension | ast.FormattedValue):

@@ -165,12 +165,12 @@ class Hints:
         failures = [case.failure for case in failing if case.failure is not None]
         found: dict[str, float] = {}
         for failure in failures:
-            for name, odds in _said(failure).items():
+            for name, odds in _odds_of(failure).items():
                 found[name] = found.get(name, 0.0) + odds / len(failures)
-        said = [failure.words for failure in failures]
-        none = any(NONE.search(text) for text in said)
+        texts = [failure.words for failure in failures]
+        none = any(NONE.search(text) for text in texts)
         slips = {failure.wrong: failure.nearest for failure in failures if failure.nearest}
-        return cls(found, _named(UNDEFINED, said), none, _named(LACKING, said), tuple(slips.items()))
+        return cls(found, _named(UNDEFINED, texts), none, _named(LACKING, texts), tuple(slips.items()))
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match.group(1) for text in texts for match in pattern.finditer(text)))
 
 
-def _said(failure: Failure) -> dict[str, float]:
+def _odds_of(failure: Failure) -> dict[str, float]:
     found = dict(BY_EXCEPTION.get(failure.exception.rsplit(".", 1)[-1], {}))
     for pattern, odds in BY_MESSAGE:
         if pattern.search(failure.words):

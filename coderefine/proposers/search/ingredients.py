@@ -72,7 +72,7 @@ class ProjectContext:
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """Return the kind of value by call (`name()`), for functions where annotation or return statements show it."""
+        """Return the kind of the returned value by call (`name()`), if annotations or return statements show it."""
         found = {}
         for module in self.modules.values():
             for node in module.statements:

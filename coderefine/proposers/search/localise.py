@@ -68,7 +68,7 @@ def suspects(
         if stmt in weights:
             weights[stmt] *= math.exp(value)
     _add_headers(weights, modules)
-    add_imported(weights, modules, evidence.said)
+    add_imported(weights, modules, evidence.messages)
     _add_named(weights, modules, refusing(failing, sources))
     top = max(weights.values(), default=1.0)
     shares = {stmt: (weight / top) ** (1 / TRUST) for stmt, weight in weights.items()}
@@ -134,9 +134,9 @@ def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
     """
     names: set[str] = set()
     for case in failing:
-        said = case.failure.words if case.failure else ""
-        names.update(match[1] for pattern in (REFUSED, BOUND) for match in pattern.finditer(said))
-        if UNCALLED.search(said):
+        messages = case.failure.words if case.failure else ""
+        names.update(match[1] for pattern in (REFUSED, BOUND) for match in pattern.finditer(messages))
+        if UNCALLED.search(messages):
             names.update(READ.findall(sources.get(case.id, "")))
     return names
 
@@ -194,10 +194,10 @@ CALLED = 0.4
 QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
-def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], said: Sequence[str]) -> None:
+def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], messages: Sequence[str]) -> None:
     """Give weights to statements that run at import and bind or change a name or attribute which a suspect reads."""
     readers = _readers(weights, modules)
-    words = frozenset(word for text in said for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
+    words = frozenset(word for text in messages for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
     for module in modules.values():
         called = _called(module, words)
         for stmt in module.statements:
@@ -262,7 +262,7 @@ def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
 
 
 def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:
-    """Return the names and attributes that suspects read, with the maximum weight of the readers."""
+    """Return the names and attributes that suspicious statements read, each with the maximum weight of these."""
     readers: dict[str, float] = defaultdict(float)
     for module in modules.values():
         for stmt in module.statements:

@@ -22,7 +22,7 @@ CHECKS = ("assert", "raises", "check", "fail", "warns")
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class TestParts:
     """The statements that ran in the failed assertion of a test, in its setup, and in each assertion that passed."""
 
     failed: frozenset[ast.stmt]
@@ -34,22 +34,22 @@ class Apart:
         return 1.0 if stmt in self.failed else SET_UP if stmt in self.set_up else ELSEWHERE
 
 
-def taken_apart(
+def split_tests(
     modules: Mapping[str, Module], failing: Sequence[Case], tests: Mapping[str, Module], steps: Steps
-) -> dict[str, Apart]:
+) -> dict[str, TestParts]:
     """Return the parts of each failing test, by test id; tests whose failing line or text is unknown are left out."""
     parts = {case.id: _of_case(modules, case, tests[case.path], steps) for case in failing if case.path in tests}
     return {name: part for name, part in parts.items() if part.failed or part.set_up}
 
 
-def _of_case(modules: Mapping[str, Module], case: Case, module: Module, steps: Steps) -> Apart:
+def _of_case(modules: Mapping[str, Module], case: Case, module: Module, steps: Steps) -> TestParts:
     frames = case.failure.frames if case.failure else ()
     lines = (frame.line for frame in frames if frame.path == case.path)
     ended = {stmt for line in lines if (stmt := module.by_line.get(line)) is not None}
     return _apart(modules, [step for step in steps.get(case.id, ()) if step.path == case.path], module, ended)
 
 
-def _apart(modules: Mapping[str, Module], steps: Sequence[Step], module: Module, ended: set[ast.stmt]) -> Apart:
+def _apart(modules: Mapping[str, Module], steps: Sequence[Step], module: Module, ended: set[ast.stmt]) -> TestParts:
     failed: set[ast.stmt] = set()
     set_up: set[ast.stmt] = set()
     passed: dict[ast.stmt, set[ast.stmt]] = defaultdict(set)
@@ -63,7 +63,9 @@ def _apart(modules: Mapping[str, Module], steps: Sequence[Step], module: Module,
             passed[stmt] |= set(_statements(modules, step.last | step.before))
         elif stmt in needed:
             set_up |= set(_statements(modules, step.last | step.before))
-    return Apart(frozenset(failed), frozenset(set_up), tuple(frozenset(found) for found in passed.values() if found))
+    return TestParts(
+        frozenset(failed), frozenset(set_up), tuple(frozenset(found) for found in passed.values() if found)
+    )
 
 
 def _statements(modules: Mapping[str, Module], lines: Iterable[Line]) -> Iterator[ast.stmt]:
@@ -155,7 +157,7 @@ def spectrum_of(
     """Build the spectrum: map the lines of `coverage` to statements. `tests`: modules of the failing tests, by path."""
     bad, good = _ran(modules, {**coverage, **_from_frames(modules, coverage, failing)}, {case.id for case in failing})
     kept = {stmt: frozenset(found) for stmt, found in bad.items() if not _docstring(stmt)}
-    parts = taken_apart(modules, failing, tests, steps)
+    parts = split_tests(modules, failing, tests, steps)
     share = {stmt: sum(_worth(parts, test, stmt) for test in found) for stmt, found in kept.items()}
     cleared = Counter(stmt for part in parts.values() for check in part.passed for stmt in check)
     return Spectrum(kept, good, max(len(failing), 1), share, cleared)
@@ -176,7 +178,7 @@ def _ran(
     return bad, good
 
 
-def _worth(parts: Mapping[str, Apart], test: str, stmt: ast.stmt) -> float:
+def _worth(parts: Mapping[str, TestParts], test: str, stmt: ast.stmt) -> float:
     return parts[test].worth(stmt) if test in parts else 1.0
 
 

@@ -34,10 +34,10 @@ COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<
 """Messages of pytest and unittest for two values that are not equal."""
 
 
-def differing(said: Iterable[str]) -> frozenset[str]:
-    """Return the names of operations that may have caused the differences that the failure messages `said` show."""
+def differing(messages: Iterable[str]) -> frozenset[str]:
+    """Return the names of operations that may have caused the differences that `messages` (of failures) show."""
     found: set[str] = set()
-    for text in said:
+    for text in messages:
         pair = _values(text.split("\n", 1)[0])
         if pair is not None:
             found.update(_names(*pair))
@@ -124,7 +124,7 @@ class FeatureInput:
         return module.by_line.get(frame.line) if module else None
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:
         """Return the texts of the failures."""
         return tuple(case.failure.words for case in self.failing if case.failure)
 
@@ -143,18 +143,18 @@ def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
     return found
 
 
-Said = Iterator[tuple[ast.stmt, float]]
+Weighted = Iterator[tuple[ast.stmt, float]]
 
 
-def _strongest(said: Said) -> Odds:
+def _strongest(messages: Weighted) -> Odds:
     best: Odds = {}
-    for stmt, value in said:
+    for stmt, value in messages:
         if abs(value) > abs(best.get(stmt, 0.0)):
             best[stmt] = value
     return best
 
 
-def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Said:
+def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
     """Yield weights of the statements in the traceback, unless the exception is the test's own assertion."""
     for case in evidence.failing:
         for depth, frame in enumerate(evidence.ours(case)):
@@ -168,7 +168,7 @@ def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Said:
                 yield stmt, FRAME * OUTER**depth
 
 
-def _guards(module: Module, stmt: ast.stmt) -> Said:
+def _guards(module: Module, stmt: ast.stmt) -> Weighted:
     weight = GUARD
     for up in module.ancestors(stmt):
         if isinstance(up, Function):
@@ -178,7 +178,7 @@ def _guards(module: Module, stmt: ast.stmt) -> Said:
             weight /= 2
 
 
-def makers(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
+def makers(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Yield weights of statements that bind what the raising statement, or the condition of a `raise`, reads."""
     known = set(stmts)
     for case in evidence.failing:
@@ -189,7 +189,7 @@ def makers(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
                 yield from _binding(module, [stmt, *guards], known, MADE)
 
 
-def _binding(module: Module, readers: list[ast.stmt], known: set[ast.stmt], weight: float) -> Said:
+def _binding(module: Module, readers: list[ast.stmt], known: set[ast.stmt], weight: float) -> Weighted:
     function = module.function(readers[0])
     read = {name for stmt in readers for name, stored in names_in(stmt) if not stored}
     if function is not None:
@@ -201,7 +201,7 @@ def _binds(stmt: ast.stmt, names: set[str]) -> bool:
     return any(stored and name in names for name, stored in names_in(stmt))
 
 
-def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
+def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Yield weights of statements in functions named in the failing line, or in the test's name or text."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
     names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in evidence.failing]
@@ -233,13 +233,13 @@ def _words(evidence: FeatureInput) -> Iterator[str]:
                     yield node.attr if isinstance(node, ast.Attribute) else node.id
 
 
-def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[ast.stmt]], Said]:
-    said = evidence.said
-    none = sum("None" in text for text in said) / max(len(said), 1)
-    whole = "\n".join(said)
-    kinds = differing(said)
+def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[ast.stmt]], Weighted]:
+    messages = evidence.messages
+    none = sum("None" in text for text in messages) / max(len(messages), 1)
+    whole = "\n".join(messages)
+    kinds = differing(messages)
 
-    def told(_: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
+    def yield_weights(_: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
         for stmt in stmts:
             value = SIZE * math.log2(1 + min(MOST_PLACES, _places(stmt)))
             value += NONE * none * any(_writes_none(node) for node in own_nodes(stmt))
@@ -247,10 +247,10 @@ def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[as
             value += KIND * any(_does(node, kinds) for node in own_nodes(stmt))
             yield stmt, value
 
-    return told
+    return yield_weights
 
 
-def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
+def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Lower the weights of `__repr__` methods, which pytest calls to show values, unless the tests use them."""
     if re.search(r"repr\b|!r|%r", " ".join(evidence.sources.values())):
         return
@@ -261,7 +261,7 @@ def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
                 yield stmt, SHOWN
 
 
-def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
+def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Yield weights of conditions with only one result, and of loops never entered: good suites cover both."""
     for stmt in stmts:
         if evidence.ran.get(stmt, 0) < MANY:
@@ -296,9 +296,9 @@ def _is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _stands_in(node: ast.AST, said: str) -> bool:
+def _stands_in(node: ast.AST, messages: str) -> bool:
     text = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(text, str) and len(text) > 2 and text in said
+    return isinstance(text, str) and len(text) > 2 and text in messages
 
 
 def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
@@ -308,7 +308,7 @@ def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
     )
 
 
-def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Said:
+def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Yield weights in the function where a test hangs: loops, their jumps, statements that affect their conditions."""
     known = set(stmts)
     for case in evidence.failing:

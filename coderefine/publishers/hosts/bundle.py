@@ -88,13 +88,13 @@ class Bundle:
     suggestions: tuple[Suggestion, ...] = ()
     notes: tuple[Note, ...] = ()
 
-    def speaks(self, *, style: bool) -> bool:
+    def has_content(self, *, style: bool) -> bool:
         """Return whether there is something to post: a patch, which repairs more than style unless `style` is set."""
         return bool(self.patch) and (self.behaviour or style)
 
     def offered(self, *, style: bool) -> tuple[Suggestion, ...]:
         """Return the suggestions, if there is something to post."""
-        return self.suggestions if self.speaks(style=style) else ()
+        return self.suggestions if self.has_content(style=style) else ()
 
     @property
     def digest(self) -> str:

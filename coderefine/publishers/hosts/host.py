@@ -174,7 +174,7 @@ class Host(ABC):
 
     def _summary(self, bundle: Bundle, inline: int) -> str:
         """Return the summary comment; "" where there is nothing to post."""
-        if not bundle.speaks(style=self.style):
+        if not bundle.has_content(style=self.style):
             return ""
         return summary(bundle, self.checkout, inline=inline, fetch=self.fetch, distrust=self.distrust)
 
@@ -221,7 +221,7 @@ class Host(ABC):
 
     @abstractmethod
     def write_summary(self, text: str) -> None:
-        """Post, change or ("") delete our summary comment."""
+        """Post or change our summary comment; delete it if `text` is ""."""
 
     @abstractmethod
     def posted(self) -> Iterable[Posted]:

@@ -81,9 +81,9 @@ def _hunks(rows: Sequence[str], at: int) -> int:
     return at
 
 
-def _length(said: str | None) -> int:
+def _length(count: str | None) -> int:
     """Return the number of lines in a hunk's header; 1 if it gives none."""
-    return 1 if said is None else int(said)
+    return 1 if count is None else int(count)
 
 
 def _body(rows: Sequence[str], at: int, old: int, new: int) -> Iterator[str]:

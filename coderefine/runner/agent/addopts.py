@@ -34,7 +34,7 @@ _SHORT = frozenset("xvqlfd")
 """Letters of `_FLAGS` that may be written together, as in `-xvs`."""
 
 
-def sift(words: Sequence[str]) -> Tuple[List[str], List[str]]:
+def split_options(words: Sequence[str]) -> Tuple[List[str], List[str]]:
     """Split the arguments of `addopts` into (kept, dropped): those that affect the tests' meaning, and the others."""
     kept: List[str] = []
     dropped: List[str] = []
@@ -99,7 +99,7 @@ class AddoptsFilter:
         def getini(name: str) -> Any:
             if name != "addopts":
                 return plain(name)
-            kept, dropped = sift(plain(name))
+            kept, dropped = split_options(plain(name))
             config.__dict__.pop("getini", None)
             if dropped:
                 self._channel.queue("dropped", options=dropped)
@@ -119,6 +119,6 @@ class AddoptsFilter:
 
         words = shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))
         if words:
-            kept, dropped = sift(words)
+            kept, dropped = split_options(words)
             os.environ["PYTEST_ADDOPTS"] = " ".join(shlex.quote(word) for word in kept)
             self._channel.queue("dropped", options=dropped)

@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """`f` and `p` for calls by failing and passing tests, `F` and `P` for variants of these."""
+        """Return `f` or `p` for a call by a failing or a passing test, `F` or `P` for a variant of such a call."""
         letter = "f" if self.failing else "p"
         return letter if self.recorded else letter.upper()
 
@@ -299,7 +299,7 @@ def source_of(call: Call, describe: Describer) -> str:
     return "%s(%s)" % (name, ", ".join(parts))
 
 
-def told_apart(codes: Dict[str, List[str]], most: int) -> List[int]:
+def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
     """Return the indices of at most `most` calls on which candidates differ; the most even splits first."""
     names = [name for name in codes if name]
     length = min([len(codes[name]) for name in names] or [0])

@@ -81,7 +81,7 @@ class Board:
 
     @property
     def running(self) -> int:
-        """Number of the test that started last; -1 before the first."""
+        """Return the number of the test that started last; -1 before the first."""
         return int.from_bytes(self._map[0:4], "big") - 1
 
     @property

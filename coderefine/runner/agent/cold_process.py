@@ -105,7 +105,7 @@ def run(job: Dict[str, Any], channel: agent_channel.AgentChannel) -> int:
     plugins = [addopts.AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
     if job["compile"]:
         plugins.append(Compiler())
-    kept, _ = addopts.sift(job["extra"])
+    kept, _ = addopts.split_options(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     return int(pytest.main(sys.argv[1:], plugins))
 

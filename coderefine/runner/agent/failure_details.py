@@ -75,7 +75,7 @@ class ProjectPaths:
 def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str, str]], *, rich: bool) -> FailureRecord:
     """Describe `error` and the captured output `sections` as a record for core.Failure."""
     describe = Describer()
-    error = _spoken(error)
+    error = _original(error)
     frames = list(_frames(paths, error, describe, rich=rich))
     text = describe.text(error)
     innermost = [place.frame for place in _walk(error) if paths.ours(place.frame.f_code.co_filename)]
@@ -115,8 +115,8 @@ def headline(
 def _asserted(lines: List[str]) -> str:
     """Return the message of an assertion, and the comparison."""
     compared = next((line for line in lines if line.startswith("assert ")), "")
-    said = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
-    return said if compared in ("", lines[0]) else "%s (%s)" % (said, compared)
+    message = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
+    return message if compared in ("", lines[0]) else "%s (%s)" % (message, compared)
 
 
 def _special(error: BaseException, describe: Describer) -> str:
@@ -135,17 +135,17 @@ def _special(error: BaseException, describe: Describer) -> str:
     return ""
 
 
-def _spoken(error: BaseException) -> BaseException:
+def _original(error: BaseException) -> BaseException:
     """Return the original exception inside the wrappers of pytest and doctest."""
     name = type(error).__name__
     if name == "MultipleDoctestFailures" and getattr(error, "failures", None):
-        return _spoken(error.failures[0])  # type: ignore[attr-defined]
+        return _original(error.failures[0])  # type: ignore[attr-defined]
     if name == "UnexpectedException" and hasattr(error, "exc_info"):
-        return _spoken(error.exc_info[1])
+        return _original(error.exc_info[1])
     if name == "CollectError" and error.__cause__ is not None:
-        return _spoken(error.__cause__)
+        return _original(error.__cause__)
     if name == "ConftestImportFailure":
-        return _spoken(error.cause if hasattr(error, "cause") else error.excinfo[1])  # type: ignore[attr-defined]
+        return _original(error.cause if hasattr(error, "cause") else error.excinfo[1])  # type: ignore[attr-defined]
     return error
 
 
@@ -193,7 +193,7 @@ def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink],
     walked = [place for place in _walk(error) if not _hidden(place.frame)]
     ours = [place for place in walked if paths.ours(place.frame.f_code.co_filename)]
     last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
-    return _uncoiled(ours), [] if isinstance(error, SyntaxError) else last
+    return _without_recursion(ours), [] if isinstance(error, SyntaxError) else last
 
 
 def _span(code: Any, at: int) -> Tuple[int, ...]:
@@ -205,8 +205,8 @@ def _span(code: Any, at: int) -> Tuple[int, ...]:
     return () if None in found else found  # type: ignore[return-value]
 
 
-def _uncoiled(frames: List[TraceLink]) -> List[TraceLink]:
-    """Reduce `frames` to at most FRAMES: of a deep recursion each line once, and the last calls."""
+def _without_recursion(frames: List[TraceLink]) -> List[TraceLink]:
+    """Return at most FRAMES of `frames`; of a deep recursion, each line only once, and the innermost calls."""
     if len(frames) <= FRAMES:
         return frames
     places = {(place.frame.f_code, place.line): place for place in reversed(frames[:-3])}
@@ -281,14 +281,14 @@ def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
     Runs no code of the project except `__dir__`, and never raises.
     """
     try:
-        wrong, names = _asked(error, frame)
+        wrong, names = _looked_up(error, frame)
         near = difflib.get_close_matches(wrong, sorted({*names} - {wrong}), MOST, ALIKE) if wrong else []
     except Exception:  # whatever a __dir__ or __eq__ of theirs raises: then nothing is known
         return "", []
     return (wrong, near) if near else ("", [])
 
 
-def _asked(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
+def _looked_up(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
     """Return the name that was looked up, and all existing names."""
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name and hasattr(error, "obj"):
@@ -296,11 +296,11 @@ def _asked(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
     if isinstance(error, ImportError):
         found = IMPORT.search(str(error))
         return (found.group(1), dir(sys.modules[found.group(2)])) if found else ("", [])
-    return _asked_in(frame, error, name) if frame is not None else ("", [])
+    return _looked_up_in(frame, error, name) if frame is not None else ("", [])
 
 
-def _asked_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[str, Iterable[str]]":
-    """Return the same as `_asked`, for errors that need the `frame`."""
+def _looked_up_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[str, Iterable[str]]":
+    """Return the same as `_looked_up`, for errors that need the `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:
@@ -310,7 +310,10 @@ def _asked_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[s
 
 
 def _keys(frame: Any, wrong: str) -> List[str]:
-    """Return the str keys of the dicts without key `wrong` among the frame's locals and the attributes of these."""
+    """Return str keys that are similar candidates for the missing key `wrong`.
+
+    They are the keys of those dicts, among the frame's locals and the attributes of these, that lack `wrong`.
+    """
     held = list(frame.f_locals.values())
     held += [value for one in held[:10] for value in getattr(one, "__dict__", {}).values()]
     mappings = [value for value in held if isinstance(value, dict) and wrong not in value]

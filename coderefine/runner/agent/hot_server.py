@@ -112,21 +112,21 @@ class HotServer:
             numbers = self._reaching(numbers, edit)
         if message["direct"] and not self._way.trusted.isdisjoint(numbers):
             return self._called(message, edit, numbers, files)
-        return self._laid(message, edit, numbers, files)
+        return self._run_with_files(message, edit, numbers, files)
 
     def _called(self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files) -> Message:
         """Call tests directly; if this does not decide about the candidate, run them by pytest's protocol."""
-        quick = self._laid(message, edit, numbers, files, directly=True)
+        quick = self._run_with_files(message, edit, numbers, files, directly=True)
         results = bytes.fromhex(quick["results"])
         sure = not quick["died"] and quick["result"]["sure"]
         if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
             return quick
-        answer = self._laid(message, edit, numbers, files)
+        answer = self._run_with_files(message, edit, numbers, files)
         retracted = self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
         spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
         return {**answer, **spent, "retracted": retracted}
 
-    def _laid(
+    def _run_with_files(
         self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files, *, directly: bool = False
     ) -> Message:
         """Return the answer of a forked child; `files` are on disk while it runs."""
@@ -240,7 +240,7 @@ class HotServer:
             return
         self._way.trusted, self._way.on_trial = frozenset(places), True
         order = {"number": 0, "known": places, "keep_going": True, "limit": message["patience"]}
-        answer = self._laid(order, CodeEdit(), places, {}, directly=True)
+        answer = self._run_with_files(order, CodeEdit(), places, {}, directly=True)
         self._way.on_trial = False
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
@@ -323,7 +323,7 @@ class HotServer:
 
 def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[str]]:
     """Return the calls on which candidates differ: "@" indices, "$" texts, "%" modules, "=N" results of candidate N."""
-    places = call_probe.told_apart({number: row.codes for number, row in answers.items()}, SHOWN)
+    places = call_probe.distinguishing({number: row.codes for number, row in answers.items()}, SHOWN)
     describe = short_repr.Describer()
     shown = {
         "@": [str(place) for place in places],

@@ -181,7 +181,7 @@ def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
     A server returns from here only when the work of `run` has ended.
     """
     run.job = job
-    kept, _ = addopts.sift(job["extra"])
+    kept, _ = addopts.split_options(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     own = ["--basetemp", os.path.join(job["scratch"], "pytest")]
     return int(pytest.main(sys.argv[1:] + own, [addopts.AddoptsFilter(Quiet()), run]))

@@ -23,7 +23,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, ca
 
 from .call_probe import Call, answers, label
 
-BESIDE = 60
+VARIANTS = 60
 """Number of variants that are derived from one recorded call."""
 PLACES = 8
 """Number of characters of a string, or items of a sequence, that are varied."""
@@ -32,8 +32,8 @@ PLAIN = (type(None), types.FunctionType, types.BuiltinFunctionType, types.Module
 HOUR = datetime.timedelta(hours=1)
 
 
-def beside(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
-    """Return the recorded calls followed by up to BESIDE variants of each, and the number of variants of each call.
+def with_variants(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
+    """Return the recorded calls followed by up to VARIANTS variants of each, and the number of variants of each call.
 
     A variant differs from its call in one argument.
     """
@@ -46,8 +46,8 @@ def beside(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
             for name, value in call.kwargs.items()
         ]
         mixed = [one for layer in itertools.zip_longest(*rows) for one in layer if one is not None]
-        found += mixed[:BESIDE]
-        sizes.append(len(mixed[:BESIDE]))
+        found += mixed[:VARIANTS]
+        sizes.append(len(mixed[:VARIANTS]))
     return found, sizes
 
 
@@ -60,7 +60,7 @@ def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: f
     only the returned values, without the changed arguments. Each is run twice; the second run has the key with "2"
     appended.
     """
-    calls, sizes = beside(recorded)
+    calls, sizes = with_variants(recorded)
     codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}
     other = OtherVersion(files)
     ways = (("own", contextlib.nullcontext), ("other", other.wholly))
@@ -93,7 +93,7 @@ def varied(value: Any, dice: random.Random) -> List[Any]:
     """Return values with the type and shape of `value`, without itself."""
     make = MAKERS.get(type(value), _of_object)
     try:
-        return [one for one in make(value, dice) if type(one) is type(value) and _other(one, value)][:BESIDE]
+        return [one for one in make(value, dice) if type(one) is type(value) and _other(one, value)][:VARIANTS]
     except Exception:  # whatever a type of theirs raises when it is compared, copied or calculated with
         return []
 

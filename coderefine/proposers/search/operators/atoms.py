@@ -87,7 +87,7 @@ def atoms(site: Site) -> dict[str, float]:
 
 def _atoms(site: Site) -> dict[str, float]:
     found: dict[str, float] = {}
-    for text, weight in (*_written(site), *_single(site), *_paired(site), *_asked(site), *_listed(site)):
+    for text, weight in (*_written(site), *_single(site), *_paired(site), *_predicate_calls(site), *_listed(site)):
         found[text] = max(found.get(text, 0.0), weight)
     best = sorted(found.items(), key=lambda item: -item[1])
     return {text: weight**1.5 for text, weight in best[:MOST]}
@@ -114,7 +114,7 @@ def _single(site: Site) -> Iterator[tuple[str, float]]:
     yield from ((f"self.{name}()", 0.5) for name in _predicates(site))
 
 
-def _asked(site: Site) -> Iterator[tuple[str, float]]:
+def _predicate_calls(site: Site) -> Iterator[tuple[str, float]]:
     """Yield calls of a parameter that is a function, with a name in scope as argument: `key(x)`."""
     for name in site.local.callables:
         weight = 1.4 if name in site.local.unused else 0.5

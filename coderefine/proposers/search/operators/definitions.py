@@ -113,10 +113,10 @@ def decorators(site: Site) -> Iterator[Edit]:
     has = {module.code(decorator) for decorator in node.decorator_list}
     used = module.index.decorators.get(type(node), set())
     method = isinstance(module.parents.get(node), ast.ClassDef) and isinstance(node, Function)
-    usual, told = ({"property", "staticmethod", "classmethod"} if method else set()), _told(node)
+    usual, suggested = ({"property", "staticmethod", "classmethod"} if method else set()), _suggested(node)
     for name in sorted((used | usual) - has):
         at = module.line_start(first_line(node))
-        weight, boost = (1.5, TELLING if name == told else 0.0) if name in usual else (1.0, 0.0)
+        weight, boost = (1.5, TELLING if name == suggested else 0.0) if name in usual else (1.0, 0.0)
         yield Edit((Replacement(at, at, f"{module.indent(node)}@{name}\n"),), weight, boost)
         for decorator in node.decorator_list:
             yield Edit((Replacement(module.start(decorator), module.end(decorator), name),), 0.5)
@@ -130,7 +130,7 @@ def _undecorated(site: Site, decorators: list[ast.expr]) -> Iterator[Edit]:
             yield Edit((Replacement(start, end, ""),), 1.0)
 
 
-def _told(node: ast.stmt) -> str:
+def _suggested(node: ast.stmt) -> str:
     """Return the decorator that a method's first parameter suggests; "" for none."""
     if not isinstance(node, Function) or node.decorator_list:
         return ""

@@ -44,12 +44,12 @@ def produced(site: Site) -> Iterator[Edit]:
     """Replace None by the result of a call on a name in scope: `f(x)`, `f(g(x))`, `x.split(",")`."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and node.value is None and isinstance(_parent(site, node), HOLES):
-            told = _told(site, _parent(site, node))
+            boost = _none_bonus(site, _parent(site, node))
             for text, weight in products(site, _wanted(site, node)).items():
-                yield from site.swap(node, text, weight, told)
+                yield from site.swap(node, text, weight, boost)
 
 
-def _told(site: Site, parent: ast.AST | None) -> float:
+def _none_bonus(site: Site, parent: ast.AST | None) -> float:
     """Return a bonus if, in the failing tests, some value or the name bound here was None."""
     if not site.hints.none or not isinstance(parent, ast.Assign | ast.Return):
         return 0.0
@@ -161,11 +161,11 @@ def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
     """Yield method calls on attributes of `self` with a name in scope: `self.pattern.search(text)`."""
     me = site.local.receiver
     fields = [name for name in site.local.fields if site.kinds.name(f"{me}.{name}") in ("", "dict")] if me else []
-    for field, name in itertools.product(fields, _asked(site)):
+    for field, name in itertools.product(fields, _lookup_methods(site)):
         yield from ((f"{me}.{field}.{name}({path})", 0.3 * near, field) for path, near in _given(site)[:3])
 
 
-def _asked(site: Site) -> list[str]:
+def _lookup_methods(site: Site) -> list[str]:
     """Return the lookup methods that this file calls (on patterns, dicts, lists); the common ones if it calls none."""
     called = {name for known in site.module.index.attributes.values() for name in known["called"]}
     return [name for name in ASKING if name in called] or list(ASKING[:3])
