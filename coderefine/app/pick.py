@@ -63,7 +63,7 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
 
 
 def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> Given:
-    """Return the proposer of patch `number`. Raises UsageError where there is none of that number."""
+    """Return the proposer of patch `number`. Raises UsageError if no patch has that number."""
     chosen = next((one for one in choices if one.number == number), None)
     if chosen is None:
         raise UsageError(f"run {journal.run} offered {len(choices)} patches: pick 1 to {len(choices)}")
@@ -72,9 +72,9 @@ def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> 
 
 
 def kept(journal: Journal, destination: Destination) -> Given:
-    """Return the proposer of the patch that the run proved and did not write, laid on the tree to be judged.
+    """Return the proposer of the patch that the run proved and did not write, applied to the tree to be judged.
 
-    Raises JournalError where there is none.
+    Raises JournalError if there is none.
     """
     outcome = journal.outcome()
     if outcome is None or not outcome.best.number:

@@ -176,7 +176,10 @@ def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
 
 
 def _attributes(node: ast.expr, names: Bindings) -> Found:
-    """Yield attributes that are forbidden on any object, also as strings, and owners of third-party functions."""
+    """Yield uses of attributes that are forbidden on any object, also if named by a string (`getattr`).
+
+    Also `__self__`, which leads from a method or built-in function to its owner, except for functions of this file.
+    """
     for attribute in ATTRIBUTES.keys() & _taken(node, names):
         what, exemption = ATTRIBUTES[attribute]
         yield f"{what} ({attribute})", exemption

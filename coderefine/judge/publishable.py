@@ -57,7 +57,10 @@ def _identities(attempt: Attempt) -> Counter[Identity]:
 
 
 def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:
-    """Describe the improvement in the score of the first adviser that scored both, as a list of at most one text."""
+    """Return a text on the improvement of a review, in a list; empty if there is none.
+
+    The scores compared are those of the first adviser that scored both attempts.
+    """
     for check in candidate.checks:
         was = baseline.check(check.critic) if not check.gate else None
         if was is None or was.total is None or check.total is None:

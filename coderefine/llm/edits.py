@@ -44,10 +44,11 @@ class Place:
 
 
 def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
-    """Return the new bytes by path.
+    """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
-    Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position; if other
-    blocks do, it is a PartlyUsableError, which contains these. Raises NothingToApplyError if no file would change.
+    Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
+    blocks do, the error is a PartlyUsableError, which contains these. Raises NothingToApplyError if no file would
+    change.
     """
     grouped: dict[str, list[Block]] = {}
     for block in blocks:

@@ -75,10 +75,10 @@ class GivenParts:
 
 
 def judge_given(given: GivenParts, parts: Parts, *, minimise: bool = False) -> Outcome:
-    """Judge `given`, which the first proposer of `parts` proposes; the outcome's `proof` is the verdict.
+    """Judge `given`, which the first proposer of `parts` proposes; the outcome's `proof` contains the verdict.
 
-    Where it is not proved, further proposers go on from it. `minimise`: look for the smallest part that is proved.
-    Raises CriticError if the tree without the patch cannot be judged.
+    If it is not proved, the other proposers continue from it. `minimise`: find the smallest part that is proved. Raises
+    CriticError if the tree without the patch cannot be judged.
     """
     before = {path: parts.original(path) for path in given.whole.files}
     start = judge_start(replace(parts, given=True))
@@ -100,7 +100,7 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool = False) -> O
 
 
 def _refused(end: Outcome, proof: Proof) -> Outcome:
-    """Return the outcome of a patch that is not proved: nothing may be written, and the verdict is a finding."""
+    """Return the outcome for a patch that is not proved: nothing may be written, and the verdict is a finding."""
     verdict = f"the patch is not proved: {proof.verdict.reason}"
     finding = Finding(PROVE, "not-proved", min(proof.patch.files, default=""), verdict)
     return replace(

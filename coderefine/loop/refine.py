@@ -105,7 +105,7 @@ def _climb(state: State) -> End:
 
 
 def _is_given_open(state: State) -> bool:
-    """Return whether a given patch was not tried yet; it is, also where nothing is left to repair."""
+    """Return whether a given patch was not tried yet; such a patch is tried even if nothing is left to repair."""
     return state.parts.given and len(state.attempts) == 1
 
 

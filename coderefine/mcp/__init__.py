@@ -1,6 +1,6 @@
-"""The server of the Model Context Protocol: what coding agents may ask of coderefine, over stdio or HTTP on loopback.
+"""The server of the Model Context Protocol, for coding agents: over stdio, or over HTTP on the loopback interface.
 
-`command` parses and starts it, `server` has the tools, `folders` says what they may touch, `results` keeps what they
-answer short. Whatever runs the project's code is done by `worker`, in a process of its own that `process` starts.
-Only `server` and what it needs import the SDK.
+`command` parses the command line, `server` has the tools, `folders` decides which folders they may use, `results`
+limits the length of answers. Whatever runs the project's code runs in a `worker`, a separate process that `process`
+starts. Only `server` and the modules that it needs import the SDK.
 """

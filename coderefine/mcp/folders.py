@@ -1,4 +1,4 @@
-"""The folders that a call may touch, the project in them that it is about, and the recorded runs of theirs."""
+"""Find the folders that a call may use, the project in them, and its recorded runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from coderefine.project import locate
 
 
 def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, ...]:
-    """Return the folders that both allow: `limit` (none: anywhere) and the client's roots, URIs (None: it has none).
+    """Return the folders that both `limit` (none: any folder) and `shared`, the client's root URIs (None: any), allow.
 
-    Raises UsageError where that is nothing.
+    Raises UsageError if there are none.
     """
     if shared is None:
         return tuple(limit) or (Path.cwd().resolve(),)
@@ -29,7 +29,7 @@ def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, 
 
 
 def _both(limit: Sequence[Path], shared: Sequence[Path]) -> tuple[Path, ...]:
-    """Return what lies in both; `limit` of none is everything."""
+    """Return the folders that are in both; no `limit` allows everything."""
     if not limit:
         return tuple(dict.fromkeys(shared))
     inner = (one for one in (*shared, *limit) if _inside(one, limit) and _inside(one, shared))
@@ -51,9 +51,9 @@ def _listed(folders: Sequence[Path]) -> str:
 
 
 def place(folders: Sequence[Path], paths: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the folder to work in and `paths` in full (none: the folder).
+    """Return the folder to work in, and the absolute form of `paths` (none: the folder).
 
-    Raises UsageError for a path that is not in `folders`, or without one where there are several folders.
+    Raises UsageError for a path outside `folders`, or if there is no path and several folders.
     """
     if not paths:
         if len(folders) > 1:
@@ -78,9 +78,9 @@ def _existing(folders: Sequence[Path], path: str) -> Path:
 
 
 def find_patch(folders: Sequence[Path], repository: str, patch: str) -> tuple[str, str]:
-    """Return the folder to judge `patch` in, and the patch, in full if it is the path of a file.
+    """Return the folder in which to judge `patch`, and the patch; if it is the path of a file, as an absolute path.
 
-    Raises what `place` raises.
+    Raises the errors of `place`.
     """
     home, full = place(folders, (repository,) if repository else ())
     home = full[0] if repository else home
@@ -92,9 +92,9 @@ def find_patch(folders: Sequence[Path], repository: str, patch: str) -> tuple[st
 
 
 def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Journal:
-    """Return the run of that name, or the newest one ("") of those that are about `folders` only.
+    """Return the run `name`, or for "" the newest one; only runs whose paths are in `folders` count.
 
-    `written`: the newest that wrote something. Raises JournalError where there is none.
+    `written`: the newest that wrote something. Raises JournalError if there is none.
     """
     repositories = list(_repositories(folders))
     found = _named(repositories, name) if name else _newest(repositories, folders, written=written)
@@ -122,7 +122,7 @@ def _newest(repositories: Sequence[Repository], folders: Sequence[Path], *, writ
 
 
 def _repositories(folders: Sequence[Path]) -> Iterator[Repository]:
-    """Yield the repositories that `folders` are in, or that lie directly in them."""
+    """Yield the repositories that contain `folders`, and those directly inside them."""
     inside = (child for folder in folders for child in sorted(folder.iterdir()) if (child / ".git").exists())
     for top in dict.fromkeys(found.top for place in (*folders, *inside) if (found := locate([], place)).git_dir):
         yield Repository.open(top)

@@ -1,4 +1,4 @@
-"""Start a worker, hand its progress on, and interrupt it when the call is cancelled."""
+"""Start a worker, pass its progress to the client, and interrupt it if the call is cancelled."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Call: TypeAlias = Context[Any, Any]
 
 
 async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
-    """Do a job of worker.JOBS; its progress goes to the client. Raises ToolError with the reason that it gives.
+    """Run a job of worker.JOBS in a worker; pass its progress to the client. Raises ToolError with the worker's reason.
 
-    Cancelled, the worker is interrupted, and awaited: then nothing of it is left.
+    If the call is cancelled, the worker is interrupted and awaited, so that nothing of it remains.
     """
     send, receive = anyio.create_memory_object_stream[str](float("inf"))
     child = _started({"do": do, **job})
@@ -53,7 +53,7 @@ def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
 
 
 async def _interrupt_in_the_end(child: subprocess.Popen[bytes]) -> None:
-    """Close the worker's stdin when the call has ended or is cancelled, which interrupts what still runs."""
+    """Close the worker's stdin at the end of the block, which interrupts a job that is still running."""
     assert child.stdin
     try:
         await anyio.sleep_forever()
@@ -76,7 +76,10 @@ def _follow(child: subprocess.Popen[bytes], send: MemoryObjectSendStream[str]) -
 
 
 async def _report(ctx: Call, lines: MemoryObjectReceiveStream[str]) -> None:
-    """Hand progress on to the client, if it asked for it. The number only grows: how far it is, the text says."""
+    """Pass progress to the client, if it requested it.
+
+    The number only increases; the text shows the actual progress.
+    """
     number = 0
     async for line in lines:
         number += 1

@@ -1,6 +1,6 @@
-"""What the tools answer: typed, beside a text that says the same, and no longer than the caller wants.
+"""The results of the tools: typed, with a text of the same content, limited to the length that the caller wants.
 
-An agent pays for every character, so a result holds as many of its pieces, the most important first, as fit.
+An agent pays for every character, so a result contains as many of its pieces as fit, the most important first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Result(BaseModel, ABC):
 
     @abstractmethod
     def first(self, count: int, limit: int) -> Self:
-        """Return the result with only its first `count` pieces; no message takes more than its share of `limit`."""
+        """Return the result with only its first `count` pieces; messages are shortened to their share of `limit`."""
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
@@ -78,7 +78,7 @@ class Found(BaseModel):
 
 
 def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
-    """Return the first `count` findings; from then on `count` adds their evidence, first to last."""
+    """Return the first `count` findings; a `count` above their number adds evidence to as many, first to last."""
     shown = max(0, count - len(findings))
     return [
         one.model_copy(update={"message": _cut(one.message, limit), "evidence": one.evidence if place < shown else ""})
@@ -95,7 +95,7 @@ def _finding_lines(findings: Sequence[Found], more: int) -> Iterator[str]:
 
 
 class Checked(Result):
-    """What the gates found on the tree as it is."""
+    """The findings of the gates on the unchanged tree."""
 
     passed: bool
     summary: str
@@ -188,7 +188,7 @@ class Ended(Result):
 
 
 class Judged(Result):
-    """The verdict on a patch that somebody made."""
+    """The verdict on a given patch."""
 
     run: str
     proved: bool
@@ -266,7 +266,7 @@ class Shown(Result):
 
 
 class Undone(Result):
-    """What was taken back."""
+    """What was undone."""
 
     run: str
     summary: str

@@ -71,7 +71,7 @@ Roots = Annotated[ListRootsResult | None, Resolve(client_roots)]
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools. `limit`: the folders that may be touched at most (none: what the client shares)."""
+    """The tools. `limit`: the only folders that may be used (none: those that the client shares)."""
 
     limit: tuple[Path, ...]
 
@@ -190,7 +190,7 @@ class Tools:
 
 
 def make_server(limit: tuple[Path, ...], token: str = "") -> MCPServer:
-    """Return the server. `limit`: see Tools. `token`: what HTTP clients have to show."""
+    """Return the server. `limit`: see Tools. `token`: the token that HTTP clients must send."""
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://127.0.0.1"), resource_server_url=None) if token else None
     tools = Tools(limit)
     server = MCPServer(
@@ -245,7 +245,7 @@ def finish() -> str:
 
 
 class Verifier:
-    """Accepts one token."""
+    """Accepts only one token."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
@@ -282,7 +282,7 @@ Value = TypeVar("Value")
 
 
 def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnnotations) -> Tool:
-    """Return the tool as the SDK has it, but an unknown argument, which the SDK would ignore, is refused."""
+    """Return the tool for the SDK, changed to reject unknown arguments, which the SDK would ignore."""
     made = Tool.from_function(_explained(tool), annotations=annotations)
     arguments = made.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
@@ -292,7 +292,7 @@ def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnn
 
 
 def _explained(tool: Callable[Parameters, Awaitable[Value]]) -> Callable[Parameters, Awaitable[Value]]:
-    """Return `tool` with our errors as the SDK's: it hides the text of others."""
+    """Return `tool` with our errors converted to the SDK's, because the SDK hides the text of others."""
 
     @wraps(tool)
     async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Value:
@@ -305,5 +305,5 @@ def _explained(tool: Callable[Parameters, Awaitable[Value]]) -> Callable[Paramet
 
 
 async def _in_thread(work: Callable[[], Value]) -> Value:
-    """Do what reads files in a thread, so that the event loop stays free."""
+    """Run `work`, which reads files, in a thread, so that the event loop is not blocked."""
     return await anyio.to_thread.run_sync(work)

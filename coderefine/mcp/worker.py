@@ -1,9 +1,9 @@
-"""Do one job of the server in a process of its own.
+"""Run one job of the server in a process of its own.
 
-So it ends at once when it is cancelled, as the command line does on an interrupt, and two clients do not disturb each
-other: interrupts, the working directory and the list of running processes belong to a whole process. The job is one
-line of JSON on stdin; when stdin closes, because the call was cancelled or the server is gone, the job is interrupted.
-On stdout it writes lines of JSON: progress, and last the result or an error.
+A cancelled job thus ends at once, like the command line on an interrupt, and two clients do not disturb each other:
+interrupts, the working directory and the list of running processes belong to a whole process. The job is one line of
+JSON on stdin; when stdin closes, because the call was cancelled or the server has ended, the job is interrupted. Lines
+of JSON are written to stdout: progress, and last the result or an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PATIENCE = 20.0
 
 
 def main() -> None:
-    """Do the job on stdin; see the module's docstring."""
+    """Run the job on stdin; see the module's docstring."""
     interrupt_on_signals()
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything else prints is no line of ours
@@ -54,7 +54,7 @@ def _interrupt_at_the_end_of_input() -> None:
 
 
 def _end(job: Job, listen: Callable[[Event], None]) -> Result:
-    """Return the last line: the job's result, or why it has none."""
+    """Return the last line: the job's result, or why there is none."""
     try:
         os.chdir(job["folder"])
         return {"result": JOBS[job["do"]](job, listen)}
@@ -73,7 +73,7 @@ def _end(job: Job, listen: Callable[[Event], None]) -> Result:
 
 @dataclass(slots=True)
 class Progress:
-    """Write what is going on, at most every `PACE` seconds unless something new begins."""
+    """Writes the current stage, at most every `PACE` seconds unless a new stage begins."""
 
     output: BinaryIO
     state: ProgressState = field(default_factory=ProgressState)
@@ -81,7 +81,7 @@ class Progress:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def listen(self, event: Event) -> None:
-        """Take an event; safe from any thread."""
+        """Write an event; may be called from any thread."""
         with self.lock:
             self.state = self.state.after(event)
             text = event.text if event.kind == "note" else self.state.line
@@ -146,7 +146,7 @@ def _apply(job: Job, listen: Callable[[Event], None]) -> Result:
 
 
 def _report_later(_result: object) -> None:
-    """Report nothing now: the result is returned."""
+    """Report nothing now, because the result is returned."""
 
 
 def _outcome(result: Any) -> Result:
@@ -169,7 +169,7 @@ def _outcome(result: Any) -> Result:
 
 
 def offered(outcome: Outcome) -> Result:
-    """Return the plausible patches by their numbers, the inputs that tell them apart, and why none was chosen."""
+    """Return the plausible patches by their numbers, the inputs on which they differ, and why none was written."""
     from coderefine.reports.rows import numbered_offers, offer_headline
 
     every = numbered_offers(outcome)

@@ -191,7 +191,7 @@ def _called_outside(tree: ast.Module, likely: Iterable[Function]) -> set[str]:
 
 
 def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
-    """Yield private functions of the module that only helpers name, and constants that only these and helpers read."""
+    """Yield private functions that are named only in helpers or in each other, and constants that all these read."""
     private = {name: node for name, node in defined.items() if node.name.startswith("_")}
     ours, before = set(helpers), 0
     while len(ours) > before:

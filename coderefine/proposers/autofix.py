@@ -243,7 +243,7 @@ def _name(remark: Diagnostic) -> tuple[str, str, str]:
 
 
 def _edited(view: View, remarks: Sequence[Diagnostic]) -> bytes | None:
-    """Apply the edits of as many `remarks` of a file as do not touch each other; None if nothing changes."""
+    """Apply the edits of `remarks` to their file, except those that touch earlier ones; None if nothing changes."""
     data = view.read(remarks[0].path)
     source = decode(data) if data is not None else None
     if source is None:

@@ -116,7 +116,7 @@ class Plain:
 
     @contextlib.contextmanager
     def beating(self) -> Iterator[None]:
-        """Until the block ends, write the current stage whenever nothing was written for `SILENT` seconds."""
+        """Write the current stage whenever nothing was written for `SILENT` seconds, until the block ends."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
         thread.start()

@@ -155,7 +155,7 @@ class Pool:
 
     @property
     def retracted(self) -> frozenset[str]:
-        """Tests whose direct call gave another result than pytest's protocol on a candidate (the latter was used)."""
+        """Return the tests whose direct call differed from pytest's protocol on a candidate; the latter was used."""
         return frozenset(self._state.retracted)
 
     def baseline(self) -> Mapping[str, Status]:

@@ -34,7 +34,7 @@ class ForbiddenError(PublishError):
 
 
 class MissingError(PublishError):
-    """It does not exist (any more)."""
+    """The host has no such object, or no longer."""
 
 
 class InvalidError(PublishError):
