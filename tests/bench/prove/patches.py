@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import os
 import random
 import re
-import subprocess
+import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 from coderefine.core import Patch
 from coderefine.judge import mutants
@@ -21,7 +25,8 @@ from tests.bench.repair.cases import Written, load
 from tests.support.repo import write
 
 HALVES = ("development", "held_out", "held_out2")
-FAILED = re.compile(r"^(?:FAILED|ERROR) [^\s:]+::(\w+)", re.MULTILINE)
+CPU = 10
+"""Seconds of CPU time for the tests of one program."""
 Files = Mapping[str, "str | bytes | None"]
 
 
@@ -154,12 +159,37 @@ def red(case: Written) -> frozenset[str]:
 
 
 def failing(files: Files) -> frozenset[str]:
-    """Return the names of the failing tests of a program."""
+    """Return the names of the failing tests of a program, run in a fork; none where they take too much CPU time."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), {path: text for path, text in files.items() if text is not None})
-        command = (sys.executable, "-B", "-m", "pytest", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider")
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20, check=False)
-        except subprocess.TimeoutExpired:
-            return frozenset()
-    return frozenset(FAILED.findall(done.stdout))
+        reading, writing = os.pipe()
+        if not (child := os.fork()):
+            _run(folder, writing)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            names = pipe.read().decode().split()
+        os.waitpid(child, 0)
+    return frozenset(names)
+
+
+def _run(folder: str, writing: int) -> NoReturn:
+    """Run the tests in `folder`, write the names of the failing ones, and end this process."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU))
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    names = _Names()
+    pytest.main(["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", folder, folder], plugins=[names])
+    os.write(writing, " ".join(names.failed).encode())
+    os._exit(0)
+
+
+class _Names:
+    """A plug-in of pytest that keeps the names of failing tests."""
+
+    def __init__(self) -> None:
+        self.failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid.partition("::")[2].partition("[")[0])

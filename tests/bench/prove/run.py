@@ -2,14 +2,13 @@
 
     python -m tests.bench.prove.run [--most N] [--seed S] [--seconds S] [--pause S]
 
-Each patch is a commit, and judged as `coderefine prove HEAD`. `--pause`: seconds that a test sleeps in every program,
+Each patch is a commit, and judged as by `coderefine prove HEAD`. `--pause`: seconds that a test sleeps in every program,
 to see the cost beside a slow suite. Refused honest and accepted bad patches are listed with their reasons.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import statistics
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from coderefine import CoderefineError, prove
 from tests.bench.prove.patches import Case, bad, honest
 from tests.support.repo import git, make_repo, write
 
@@ -56,18 +56,15 @@ def judged(case: Case, pause: float) -> Result:
                 write(top, {path: text})
         git(top, "add", "-A")
         git(top, "commit", "-q", "-m", case.name)
-        suite = _timed((sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"), top)[1]
-        argv = (sys.executable, "-m", "coderefine", "prove", "HEAD", "--format", "json")
-        done, seconds = _timed(argv, top)
-        reason = json.loads(done.stdout)["proof"]["reason"] if done.returncode in (0, 1) else done.stderr
-        return Result(case, done.returncode, reason, seconds, suite)
-
-
-def _timed(argv: Sequence[str], top: Path) -> tuple[subprocess.CompletedProcess[str], float]:
-    began = time.monotonic()
-    environ = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(argv, cwd=top, env=environ, capture_output=True, text=True, timeout=600, check=False)
-    return done, time.monotonic() - began
+        began = time.monotonic()
+        plain = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+        subprocess.run(plain, cwd=top, capture_output=True, timeout=600, check=False)
+        suite, began = time.monotonic() - began, time.monotonic()
+        try:
+            verdict = prove("HEAD", cwd=top).verdict
+        except CoderefineError as error:
+            return Result(case, error.exit_code, str(error), time.monotonic() - began, suite)
+        return Result(case, 0 if verdict else 1, verdict.reason, time.monotonic() - began, suite)
 
 
 def report(results: Sequence[Result]) -> None:
@@ -94,6 +91,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--pause", type=float, default=0.0)
     given = parser.parse_args()
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would cost every program 0.8 s
     until, results = time.monotonic() + given.seconds, list[Result]()
     both = zip(honest(random.Random(given.seed)), bad(random.Random(given.seed)), strict=False)
     for pair in islice(both, given.most):
