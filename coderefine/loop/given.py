@@ -106,7 +106,7 @@ def _refused(end: Outcome, proof: Proof) -> Outcome:
     return replace(
         end,
         best=end.baseline,
-        stop=Stop.NO_PROGRESS,
+        stop=end.stop if end.stop is Stop.ENVIRONMENT else Stop.NO_PROGRESS,
         why=proof.verdict.reason,
         evidence=Evidence(isolation=end.evidence.isolation, flaky=end.evidence.flaky),
         remaining=(finding, *proof.findings),

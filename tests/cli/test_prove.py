@@ -341,7 +341,7 @@ def test_the_loop_goes_on_from_a_patch_that_is_not_proved(top: Path) -> None:
     assert "order.py:11" in json.loads(said.out)["best"]["summary"]
 
 
-@pytest.mark.parametrize("format_", every(3, ["sarif", "rdjson", "gitlab", "junit", "github", "patch"]))
+@pytest.mark.parametrize("format_", every(6, ["sarif", "rdjson", "gitlab", "junit", "github", "patch"]))
 def test_every_format_has_the_verdict(top: Path, format_: str) -> None:
     patched(top, {"order.py": WORSE})
     said = coderefine("prove", "--format", format_, cwd=top)

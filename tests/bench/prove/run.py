@@ -2,8 +2,8 @@
 
     python -m tests.bench.prove.run [--most N] [--seed S] [--seconds S] [--pause S]
 
-Each patch is a commit, and judged as by `coderefine prove HEAD`. `--pause`: seconds that a test sleeps in every program,
-to see the cost beside a slow suite. Refused honest and accepted bad patches are listed with their reasons.
+Each patch is a commit, judged as by `coderefine prove HEAD`. `--pause`: seconds that a test sleeps in every program, to
+see the cost beside a slow suite. Refused honest and accepted bad patches are listed with their reasons.
 """
 
 from __future__ import annotations
