@@ -24,7 +24,7 @@ AGENTS = frozenset((
     "CONTAINER_HOST", "CONTAINERD_ADDRESS", "KUBECONFIG", "KRB5CCNAME", "XAUTHORITY", "TMUX", "STY", "NVIM",
     "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "ACTIONS_RUNTIME_URL", "ACTIONS_CACHE_URL",
 ))  # fmt: skip
-"""Variables that lead to somebody who acts in the user's name: agents, daemons, the session."""
+"""Variables with addresses of programs that act in the user's name: agents, daemons, the session."""
 
 TOKENS = (
     r"\bgithub_pat_[A-Za-z0-9_]{20,}",

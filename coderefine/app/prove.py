@@ -36,7 +36,7 @@ else:
 
 TEST, CONFIGURATION = "is a test or test data", "is lint or test configuration"
 UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
-"""Reasons of protection of files that no gate reads: they are not judged, and do not stand in the way."""
+"""Reasons of protection of files that no gate reads: they are not judged, and are no reason to refuse a patch."""
 
 
 @dataclass(frozen=True, slots=True)

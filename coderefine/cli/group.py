@@ -13,7 +13,7 @@ COMMANDS = {
     "check": ("coderefine.cli.check", "Run the gates and list what they find."),
     "fix": ("coderefine.cli.fix", "Repair what the gates find; write what is proved, offer what is plausible."),
     "write": ("coderefine.cli.write", "Write the code that you ask for; the tests you name decide."),
-    "prove": ("coderefine.cli.prove", "Judge a patch that somebody made: proved, or why not."),
+    "prove": ("coderefine.cli.prove", "Judge a given patch: proved, or why not."),
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
     "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do it."),
     "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),

@@ -110,7 +110,7 @@ PROOF = (
         "--fast-proof/--no-fast-proof",
         default=None,
         help="Prove with the tests that can reach the patch instead of all (default: no). The hook and suggest never "
-        "do: nobody looks before they publish.",
+        "do, because nobody reviews what they publish.",
     ),
 )
 DESTINATION = (

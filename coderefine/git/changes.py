@@ -19,14 +19,14 @@ INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "
 LINK, MODULE = "120000", "160000"
 ABSENT = "000000"
 NOTHING = frozenset("0")
-"""An object id of nothing but this stands for no commit."""
+"""The character of the null object id (all zeros), which means "no commit"."""
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""git knows it without having it (in SHA-1 repositories)."""
+"""The id of the empty tree in SHA-1 repositories; git accepts it even if the object does not exist."""
 NEEDED = frozenset({".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"})
 """Folders of environments: an untracked one is no part of any commit, and yet the tests run in it."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 METADATA = ".egg-info"
-"""What an editable install leaves beside the source; an interpreter finds the project's entry points by it."""
+"""Written by an editable install next to the source; interpreters find the project's entry points there."""
 
 
 @dataclass(frozen=True, slots=True)

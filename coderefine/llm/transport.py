@@ -38,7 +38,7 @@ CONNECT = 15.0
 """Seconds that a connection may take."""
 
 CAPS = ("max_completion_tokens", "max_tokens")
-"""Names of the reply's cap: OpenAI's reasoning models refuse the second, most other servers know only that."""
+"""Names of the reply's cap: OpenAI's reasoning models refuse the second, most other servers accept only that one."""
 
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""

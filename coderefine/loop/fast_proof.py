@@ -18,7 +18,7 @@ from coderefine.import_graph import reached
 from coderefine.project.affected_tests import SPECIAL, above, conftests_of, python_files, users
 
 SLOW = 60.0
-"""Duration of the tests, in seconds, from which on the user is told the cost of a proof."""
+"""Duration of the tests, in seconds, from which on the cost of a proof is reported."""
 PROGRAMS = re.compile(rb"\b(?:subprocess|runpy|pytester|testdir|script_runner|Popen|os\.(?:system|popen|spawn|exec))")
 """Identifiers in tests that start programs, which may reach code that the tests do not import."""
 

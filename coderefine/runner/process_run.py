@@ -22,7 +22,7 @@ from coderefine.sandbox import Bounds
 MARGIN = 16
 """Size in bytes of the header of the shared status file (see _Board); the stack dump follows it."""
 LAST = 4
-"""Offset in the status file of the byte that tells the process to end after the running test."""
+"""Offset in the status file of the byte that makes the process end after the running test."""
 SLOWER = 20.0
 """Factor of the slowest test's time; see ProcessLimits.computing."""
 TICK = 0.2

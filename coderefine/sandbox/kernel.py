@@ -40,7 +40,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "f
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 CHANGES = WRITE_FILE | sum(1 << bit for bit in range(4, 13))
-"""Write, remove, make: what Landlock's first ABI knows of changing files."""
+"""Write, remove, make: the rights to change files in Landlock's first ABI."""
 REFER = 1 << 13
 EVERY = CHANGES | REFER | TRUNCATE | READ_FILE
 FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE

@@ -1,4 +1,4 @@
-"""A patch that somebody made is judged as coderefine's own are: its code, its tests, and what it does to them."""
+"""A given patch is judged like coderefine's own: its code, its tests, and what it does to them."""
 
 from __future__ import annotations
 

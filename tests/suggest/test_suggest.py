@@ -86,7 +86,7 @@ def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake, tmp_pa
 
 
 def test_what_is_suggested_is_proved_by_all_tests(proved: Path, tmp_path: Path) -> None:
-    """Whatever `fast-proof` says: nobody looks before it is posted."""
+    """`fast-proof` is ignored, because nobody reviews what is posted."""
     top = Path(shutil.copytree(proved / "r", tmp_path / "r", symlinks=True))
     write(top, {"pyproject.toml": "[tool.coderefine]\nfast-proof = true\nsearch = false\n"})
     write(
