@@ -113,6 +113,23 @@ class Case:
 Coverage = Mapping[str, Mapping[str, frozenset[int]]]
 """Executed lines: test id -> repo-relative path -> line numbers. Key "" holds import-time lines."""
 
+Line = tuple[str, int]
+"""Repo-relative path and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a test: the project's lines it executed the last time (`last`), and all times before (`before`)."""
+
+    path: str
+    line: int
+    last: frozenset[Line]
+    before: frozenset[Line]
+
+
+Steps = Mapping[str, tuple[Step, ...]]
+"""The steps of each test, by test id."""
+
 
 class Severity(str, Enum):
     """HARD findings block a patch; SOFT ones are only reported."""
@@ -174,7 +191,8 @@ class Ask:
     these files, named as in ids (None: of all). `first`: ids to run before the others. `stop_early`: the first failure
     outside `known` ends the run. `rich`: build full evidence. `coverage`: record the executed lines of each test; only
     in the files `cover`, if given, and before Python 3.12, where recording is slow, only for the tests `watched`, if
-    given. `follow`: record also the Python programs that tests start. `seed`: PYTHONHASHSEED. `timeout`: wall seconds
+    given. `stepped`: (id, path) of tests for which they are also recorded for each line of the test, in `Check.steps`.
+    `follow`: record also the Python programs that tests start. `seed`: PYTHONHASHSEED. `timeout`: wall seconds
     for the whole check. `computing`: CPU seconds after which a test is killed as hanging, unless other tests took
     nearly as long (None: only wall time counts); on the unchanged tree it continues in parallel with the others until
     that is certain (see runner/suspect.py). `freedom`: permissions of the tests in the sandbox (see permissions.steps);
@@ -193,6 +211,7 @@ class Ask:
     coverage: bool = False
     cover: frozenset[str] = frozenset()
     watched: frozenset[str] | None = None
+    stepped: tuple[tuple[str, str], ...] = ()
     follow: bool = False
     seed: int | None = None
     timeout: float = 600.0
@@ -212,8 +231,9 @@ class Check:
     `cases`: the outcome of each test; empty for critics that run no tests. `complete`: False if only part of the tests
     ran. `tool`: name and version of the program. `scores`: for a review, a score for each criterion (1 poor, 5 best);
     `total`: their weighted mean, None without scores. `confined`: names of the mechanisms that confined the tests.
-    `followed`: lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `carried`: ids
-    among `cases` that did not run, whose outcomes are copied from the baseline (loop/fast_proof.py).
+    `followed`: lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `steps`: see
+    `Ask.stepped`. `carried`: ids among `cases` that did not run, whose outcomes are copied from the baseline
+    (loop/fast_proof.py).
     """
 
     critic: str
@@ -231,6 +251,7 @@ class Check:
     followed: bool = False
     needs: Needs = field(default=Needs(), compare=False)
     carried: frozenset[str] = frozenset()
+    steps: Steps = field(default_factory=dict)
 
     @property
     def failing(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ Fetch = Callable[[str], bytes]
 Decoder = Callable[[Json, Fetch], Any]
 T = TypeVar("T")
 
-OMITTED = frozenset({(Check, "coverage")})
+OMITTED = frozenset({(Check, "coverage"), (Check, "steps")})
 """Fields that are large and can be had again; they come back as their default."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
@@ -18,17 +19,20 @@ from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
 from coderefine.source import decode, syntax
 
-TESTS = 1_500
+TESTS = 1_200
 """Maximum number of characters of failing tests."""
 
-SHARED = 1_500
+SHARED = 1_200
 """Maximum number of characters of conftest.py files and of helpers in other test modules."""
 
-LONGEST = 8_800
-"""Characters of the whole context above which fewer tests are shown; a request has then about 10,000."""
+LONGEST = 7_200
+"""Maximum number of characters of the context, without marks; a request has then less than 10,000."""
 
-LEAST = 600
-"""Minimum number of characters shown of each test module."""
+FUNCTIONS, PLACE = 4_000, 2_500
+"""Characters that are kept for functions of the project, and for the place of missing symbols."""
+
+LEAST = 200
+"""Minimum number of characters of an excerpt that is cut."""
 
 USERS = 6_500
 """Maximum number of characters of tests that use missing symbols: these tests specify the requested code."""
@@ -92,10 +96,10 @@ def gather(
 ) -> Context:
     """Build the context for repairing `findings`. Only its last part depends on more than source text.
 
-    If the context is too long, fewer tests are shown; how many depends on the length of the last part. `room`: the size
-    of the context, as a share of the usual one, at most 1. `trace` returns what the failing tests executed (None:
-    unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining failures,
-    not only the most important ones.
+    Its parts share one length, in this order: what failed, the failing tests, the functions on the tracebacks and the
+    most suspicious ones, fixtures and helpers of the tests, what the functions use. `room`: that length, as a share of
+    the usual one, at most 1. `trace` returns what the failing tests executed (None: unknown); it needs a test run and
+    is called only if not all code is shown. `wide`: describe all remaining failures, not only the most important ones.
     """
     witness = Witness(repository.top, cases, repository.text)
     project = Project(repository.text, repository.prefix, repository.listing)
@@ -103,20 +107,20 @@ def gather(
     things = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
     detailed = leading(findings, witness, wide=wide)
-    most = int((USERS if things else TESTS) * share)
+    results = [*map(attrgetter("note"), things), describe(findings, witness, int(MOST * share), wide=wide)]
+    left = int(LONGEST * room) - sum(map(len, results))
+    most = min(int((USERS if things else TESTS) * share), left - int((PLACE if things else FUNCTIONS) * room))
     tests = _tests(detailed, cases, repository, things, most)
     shared = conftest_excerpts(tests, repository.text)
     shared |= _helpers(tests | shared, project, repository)
-    shared = _shortened(shared, int(SHARED * share))
+    left -= sum(map(len, tests.values()))
+    selection = Selection(project, repository, trace if failed else lambda: None, left)
+    left = selection.choose(_pointed(findings, cases, repository), _remarked(findings), tests | shared, things)
+    shared = _shortened(shared, min(int(SHARED * share), left))
+    code = selection.texts(left - sum(map(len, shared.values())))
     tests |= shared
-    selection = Selection(project, repository, trace if failed else lambda: None, room)
-    code = selection.texts(_pointed(findings, cases), tests, things)
-    results = [describe(findings, witness, int(MOST * share), wide=wide)]
     results.append(passing_nearby(selection.trace, cases, detailed))
-    result = "\n".join(filter(None, (*map(attrgetter("note"), things), *results)))
-    left = LONGEST - len(result) - sum(map(len, code.values()))
-    if (over := sum(map(len, tests.values())) - left) > 0:
-        tests = _shortened(_tests(detailed, cases, repository, things, most - over) | shared, left)
+    result = "\n".join(filter(None, results))
     sign = mark((*code.values(), *tests.values()))
     shown_code = fenced_files("file", code, sign)
     legend = f"{LEGEND}\n" * bool(MARKED.search(shown_code))
@@ -157,18 +161,22 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
     return Failed(_test_file(finding, case), text, "::" not in finding.symbol, frames)
 
 
-def _pointed(findings: Sequence[Finding], cases: Mapping[str, Case]) -> tuple[tuple[str, int], ...]:
-    """Return (path, line) of the frames of all failures, innermost first, then of the other findings."""
-    found: dict[tuple[str, int], None] = {}
-    for finding in findings:
-        case = cases.get(finding.symbol)
-        if case and case.failure:
-            found |= dict.fromkeys((frame.path, frame.line) for frame in reversed(case.failure.frames))
-        elif finding.span:
-            found |= dict.fromkeys((finding.path, line) for line in (finding.span.first, finding.span.last))
-        elif finding.critic != "pytest":
-            found[finding.path, 1] = None
-    return tuple(found)
+def _pointed(
+    findings: Sequence[Finding], cases: Mapping[str, Case], repository: Repository
+) -> tuple[tuple[str, int], ...]:
+    """Return (path, line) of the frames of all failures in the project's code, the innermost of each failure first."""
+    found: list[list[tuple[str, int]]] = []
+    for case in (cases.get(finding.symbol) for finding in findings):
+        frames = reversed(case.failure.frames) if case and case.failure else ()
+        found.append([(frame.path, frame.line) for frame in frames if repository.is_code(frame.path)])
+    return tuple(dict.fromkeys(place for depth in zip_longest(*found) for place in depth if place))
+
+
+def _remarked(findings: Sequence[Finding]) -> tuple[tuple[str, int], ...]:
+    """Return (path, line) of the findings of other gates than the tests."""
+    others = [finding for finding in findings if finding.critic != "pytest"]
+    spans = ((finding.path, (finding.span.first, finding.span.last) if finding.span else (1,)) for finding in others)
+    return tuple(dict.fromkeys((path, line) for path, lines in spans for line in lines))
 
 
 def _tests(
@@ -187,12 +195,14 @@ def _tests(
         ids.setdefault(path, []).append(finding.symbol)
         frames = case.failure.frames if case and case.failure else ()
         lines.setdefault(path, set()).update(frame.line for frame in frames if frame.path == path)
-    texts = {path: repository.text(path) for path in ids if repository.is_test(path)}
-    return {
-        path: excerpt(text, ids[path], also=users(text, things), lines=lines[path], most=max(300, most // len(texts)))
-        for path, text in texts.items()
-        if text
-    }
+    shown: dict[str, str] = {}
+    for path in filter(repository.is_test, ids):
+        text = repository.text(path) or ""
+        part = excerpt(text, ids[path], also=users(text, things), lines=lines[path], most=most)
+        if len(part) <= max(most, 0) or not any(shown.values()):
+            shown[path] = part
+            most -= len(part)
+    return shown
 
 
 def _helpers(tests: Mapping[str, str], project: Project, repository: Repository) -> dict[str, str]:
@@ -208,13 +218,14 @@ def _helpers(tests: Mapping[str, str], project: Project, repository: Repository)
     return {path: joined(project.read(path) or "", wanted[path]) for path in elsewhere}
 
 
-def _shortened(texts: dict[str, str], most: int) -> dict[str, str]:
-    """Cut the longest texts until all together have at most `most` characters."""
-    for path in sorted(texts, key=lambda path: -len(texts[path])):
-        over = sum(map(len, texts.values())) - most
-        if over > 0:
-            texts = texts | {path: cut(texts[path], max(LEAST, len(texts[path]) - over))}
-    return texts
+def _shortened(texts: Mapping[str, str], most: int) -> dict[str, str]:
+    """Cut or leave out the longest texts, so that all together have at most `most` characters."""
+    kept: dict[str, str] = {}
+    for number, path in enumerate(sorted(texts, key=lambda path: len(texts[path]))):
+        share = (most - sum(map(len, kept.values()))) // (len(texts) - number)
+        if share >= min(LEAST, len(texts[path])):
+            kept[path] = cut(texts[path], share)
+    return kept
 
 
 def _relative(path: str) -> bool:

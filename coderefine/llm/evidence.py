@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Status
@@ -18,14 +18,17 @@ IN_FULL = 4
 WIDE = 12
 """Maximum number of failures described in full once there is progress."""
 
-LINES = 8
+LINES = 4
 """Maximum number of lines for failing tests that are not described in full."""
 
-REMARKS = 25
-"""Maximum number of lines for findings of other gates."""
+REMARKS, FEW = 25, 5
+"""Maximum number of lines for findings of other gates, and that while tests fail."""
 
-MOST = 1_600
+MOST = 1_000
 """Maximum number of characters of failures described in full; the first one is always included."""
+
+FULL = 1_800
+"""Maximum number of characters of a failure described in full."""
 
 BRIEF = 800
 """Characters up to which a failure counts as short; short ones come first."""
@@ -33,7 +36,7 @@ BRIEF = 800
 NEAR = 5
 """Maximum number of passing tests that are named."""
 
-EACH = 1_600
+EACH = 1_200
 OUTPUT = 600
 LOCALS = 8
 FRAMES = 4
@@ -57,13 +60,14 @@ def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: 
     in_full: list[Finding] = []
     texts: list[str] = []
     for finding in leading(findings, witness, wide=wide):
-        text = _in_full(finding, witness)
+        text = cut(_in_full(finding, witness), FULL)
         if not texts or sum(map(len, texts)) + len(text) <= most:
             in_full.append(finding)
             texts.append(text)
     rest = [finding for finding in findings if finding.critic == "pytest" and finding not in in_full]
     others = [finding for finding in findings if finding.critic != "pytest"]
-    return "\n".join((*texts, *_lines("also FAILED", rest, witness, LINES), *_lines("", others, witness, REMARKS)))
+    remarks = _lines("", others, witness, FEW if in_full else REMARKS)
+    return "\n".join((*texts, *_lines("also FAILED", rest, witness, LINES), *remarks))
 
 
 def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> list[Finding]:
@@ -169,8 +173,15 @@ def _short(value: str, most: int = 80) -> str:
 
 
 def _lines(prefix: str, findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
+    """Return a line for each of the first findings; advice that several have is given once."""
     more = [f"… and {len(findings) - most} more"] if len(findings) > most else []
-    return [*(_in_a_line(prefix, finding, witness) for finding in findings[:most]), *more]
+    advice: set[str] = set()
+    lines = []
+    for finding in findings[:most]:
+        instruction = "" if finding.instruction in advice else finding.instruction
+        advice.add(instruction)
+        lines.append(_in_a_line(prefix, replace(finding, instruction=instruction), witness))
+    return [*lines, *more]
 
 
 def _in_a_line(prefix: str, finding: Finding, witness: Witness) -> str:
@@ -178,6 +189,6 @@ def _in_a_line(prefix: str, finding: Finding, witness: Witness) -> str:
     failure = witness.failure(finding)
     message = failure.message if failure else finding.message
     if prefix:
-        return normalize(f"{prefix} {finding.symbol}: {_short(message, 160)}".strip(), witness.top)
+        return normalize(f"{prefix} {finding.symbol}: {_short(message, 100)}".strip(), witness.top)
     advice = f" ({finding.instruction})" if finding.instruction else ""
     return normalize(f"{finding.where} {finding.rule}: {message}{advice}".strip(), witness.top)

@@ -14,6 +14,12 @@ from coderefine.source import syntax
 LONGEST = 1_800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
 
+SHARED = 800
+"""Minimum number of characters kept for what the tests use of their file."""
+
+NAMES = 6
+"""Maximum number of tests that are only named."""
+
 HEAD, AROUND = 8, 10
 """Number of lines shown of a long test: its first ones, and those on each side of a failing line."""
 
@@ -25,8 +31,8 @@ def excerpt(
 ) -> str:
     """Return the parts of test file `text` with the tests `ids` (pytest node ids), in file order.
 
-    `also`: qualified names of further tests. `lines`: lines that failed. Limited to about `most` characters of tests,
-    but with at least one test. "" if the file does not parse or the tests are not plain functions in it.
+    `also`: qualified names of further tests. `lines`: lines that failed. Limited to about `most` characters, but with
+    at least one test. "" if the file does not parse or the tests are not plain functions in it.
     """
     tree = syntax(text)
     if tree is None:
@@ -43,10 +49,20 @@ def excerpt(
         else:
             kept.append(node)
             most -= size
-    shown = joined(text, {*kept, *_set_up(tree, kept), *_support(tree, kept)}, lines)
-    if not left_out:
-        return shown
-    return f"{shown}\n\n# further tests of the kind: {', '.join(node.name for node in left_out)}"
+    used = _fitting((*_set_up(tree, kept), *_support(tree, kept)), rows, lines, max(most, SHARED))
+    shown = joined(text, {*kept, *used}, lines)
+    names = [node.name for node in left_out]
+    more = f" and {len(names) - NAMES} more" * (len(names) > NAMES)
+    return f"{shown}\n\n# further tests of the kind: {', '.join(names[:NAMES])}{more}" if names else shown
+
+
+def _fitting(nodes: Iterable[ast.stmt], rows: Sequence[str], lines: Collection[int], most: int) -> Iterator[ast.stmt]:
+    """Yield those of `nodes` that fit into `most` characters together."""
+    for node in dict.fromkeys(nodes):
+        size = len(_source(node, rows, lines))
+        if size <= most:
+            most -= size
+            yield node
 
 
 def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -> str:

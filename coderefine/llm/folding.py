@@ -13,18 +13,14 @@ RAN = "  #>"
 
 MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
 
-LONG = 120
+LONG = 200
 """Lines from which a function is shown as the branches that ran."""
 
-DOCSTRING, BEGINNING = 40, 10
+DOCSTRING, BEGINNING = 20, 8
 """Lines from which a docstring is shown by its beginning, and lines of that."""
 
-WINDOW = 12
-"""Lines kept on each side of a line that matters, where even the executed branches are too long."""
-
-MOST = 4_500
-"""Characters from which executed branches are reduced to what is around the lines that matter."""
-
+WINDOWS = (12, 6, 3, 1)
+"""Lines kept on each side of a line that matters, where even the executed branches are too long; the most that fit."""
 
 TABLE = 1_000
 """Characters from which a table is shown by its first and last lines."""
@@ -62,21 +58,24 @@ def _inside_strings(tree: ast.AST) -> frozenset[int]:
     return frozenset(line for node in strings for line in range(node.lineno, node.end_lineno or 0))
 
 
-def folded(module: Module, item: Definition, ran: Collection[int], telling: Collection[int]) -> frozenset[int]:
-    """Return the lines of `item` to show: all, or for a long one its executed branches and the lines in `telling`.
+def folded(
+    module: Module, item: Definition, ran: Collection[int], telling: Collection[int], most: int
+) -> frozenset[int]:
+    """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
 
-    `ran`: executed lines, empty if unknown.
+    `ran`: executed lines, empty if unknown. `most`: characters from which only what is around `telling` is kept.
     """
-    whole = frozenset(item.lines) - (_long_docstring(item.node) - frozenset(telling))
-    if len(whole) < LONG and module.size(whole) <= MOST:
+    inside = frozenset(telling) & frozenset(item.lines)
+    whole = frozenset(item.lines) - (_long_docstring(item.node) - inside)
+    if len(whole) < LONG and module.size(whole) <= most:
         return whole
-    inside = frozenset(telling) & whole
     kept = whole - frozenset(_untaken(item.node, frozenset(ran))) if whole & frozenset(ran) else whole
     kept |= _around(inside, 2) & whole
-    if module.size(kept) <= MOST:
-        return kept
-    near = _around(inside or {min(kept)}, WINDOW)
-    return frozenset(item.head) | (kept & near) | inside
+    for window in WINDOWS if module.size(kept) > most else ():
+        near = frozenset(item.head) | (kept & _around(inside or {min(kept)}, window))
+        if module.size(near) <= most or window == WINDOWS[-1]:
+            return near
+    return kept
 
 
 def _long_docstring(node: ast.stmt) -> frozenset[int]:

@@ -91,14 +91,20 @@ class _Finder:
         yield from self._unimportable()
         yield from self._attributes()
         yield from self._parameters()
-        for name in UNDEFINED.findall(self.one.message):
+        for (name,) in self._matches(UNDEFINED):
             yield MissingSymbol((name,), self._innermost, note=f"{name} is not defined")
-        for name in FIXTURE.findall(self.one.message):
+        for (name,) in self._matches(FIXTURE):
             yield MissingSymbol((name,), self._fixture_module(), note=f"no fixture is called {name}")
-        for name in OPTION.findall(self.one.message):
+        for (name,) in self._matches(OPTION):
             yield self._option(name)
-        for quoted, bare in FILE.findall(self.one.message):
+        for quoted, bare in self._matches(FILE):
             yield self._file(quoted or bare)
+
+    def _matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
+        """Yield the groups of each match in the message, except in what the test file itself says: it is expected."""
+        source = self.project.read(self.one.path) or ""
+        found = pattern.finditer(self.one.message)
+        yield from dict.fromkeys(match.groups("") for match in found if match[0] not in source)
 
     @property
     def _innermost(self) -> str:
@@ -167,15 +173,15 @@ class _Finder:
 
     def _unimportable(self) -> Iterator[MissingSymbol]:
         """Yield the names and modules that cannot be imported according to the failure."""
-        for name, dotted in NAME.findall(self.one.message):
+        for name, dotted in self._matches(NAME):
             if file := self._find(dotted):
                 yield _name(name, file)
-        for dotted in MODULE.findall(self.one.message):
+        for (dotted,) in self._matches(MODULE):
             if not self.one.collection and self._find(dotted.partition(".")[0]):
                 yield self._module(dotted, (dotted.rpartition(".")[2],))
 
     def _attributes(self) -> Iterator[MissingSymbol]:
-        for kind, of, name, owner, attribute in ATTRIBUTE.findall(self.one.message):
+        for kind, of, name, owner, attribute in self._matches(ATTRIBUTE):
             if kind == "module":
                 if file := self._find(of):
                     yield _name(name, file)
@@ -186,11 +192,11 @@ class _Finder:
                 yield MissingSymbol((attr,), found.path, found.name, note)
 
     def _parameters(self) -> Iterator[MissingSymbol]:
-        for called, name in PARAMETER.findall(self.one.message):
+        for called, name in self._matches(PARAMETER):
             if found := self._callee(called):
                 note = f"{called}() in {found.path} takes no {name}"
                 yield MissingSymbol((name,), found.path, found.name, note)
-        for called in ARITY.findall(self.one.message):
+        for (called,) in self._matches(ARITY):
             if found := self._callee(called):
                 note = f"{called}() in {found.path} takes other arguments than the tests pass"
                 token = called.removesuffix(".__init__").rpartition(".")[2]

@@ -89,8 +89,12 @@ class Module:
         return tuple(node for node in _flattened(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
 
     def at(self, line: int) -> Definition | None:
-        """Return the function or method around `line`, else the assignment or class, or None."""
-        found = [item for item in self.definitions if item.first <= line <= item.last]
+        """Return the function or method around `line`, else the assignment, class or other statement, or None."""
+        found = [item for item in self.definitions if item.first <= line <= item.last] or [
+            Definition(self.path, "", node, first_line(node), node.end_lineno or node.lineno)
+            for node in _flattened(self.tree.body)
+            if line in span(node)
+        ]
         return min(found, key=lambda item: (not item.is_function, item.last - item.first), default=None)
 
     def size(self, numbers: Iterable[int]) -> int:

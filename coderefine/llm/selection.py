@@ -6,6 +6,7 @@ import ast
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from operator import itemgetter
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -43,20 +44,22 @@ BROKEN = 12
 LONGEST_HEADER = 3
 """Comment lines at the top of a file up to which they are shown; more of them are a licence."""
 
-ENOUGH = 2_000
-"""Characters of functions after which only those nearly as suspicious as the first one are shown."""
+ENOUGH, LIMIT = 1_500, 4_500
+"""Maximum number of characters of functions, for the least and the most suspicious ones; the first one may have more.
 
-LIMIT = 3_600
-"""Maximum number of characters of functions; the first one is always shown."""
+A function as suspicious as NEARLY is shown as long as there are ENOUGH, one as suspicious as the first up to LIMIT.
+"""
 
-NEARLY = 0.9
-SUPPORT = 900
+NEARLY, TELLING = 0.7, 0.9
+"""Suspicion up to which only ENOUGH is shown, and that from which on a line of a long function is always shown."""
+
+SUPPORT = 600
 """Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
 
 SHORT = 3
 """Body lines up to which a called function is shown completely instead of its signature."""
 
-IMPORTS = 400
+IMPORTS = 150
 """Characters up to which all imports of a file are shown; otherwise only those that the shown functions use."""
 
 LINES: Mapping[str, frozenset[int]] = MappingProxyType({})
@@ -88,39 +91,54 @@ class Tree(Protocol):
 class Selection:
     """Selects lines by path. `trace`: trace of the failing tests, recorded at first use; None if unknown."""
 
-    def __init__(self, project: Project, tree: Tree, ask: Callable[[], Trace | None], room: float) -> None:
-        """Create a selection. `ask` traces the failing tests (None: no result). `room`: see context.gather."""
+    def __init__(self, project: Project, tree: Tree, ask: Callable[[], Trace | None], most: int) -> None:
+        """Create a selection of `most` characters. `ask` traces the failing tests (None: no result)."""
         self._project = project
         self._tree = tree
         self._ask = ask
-        self._room = room
-        self._chosen: dict[str, set[int]] = {}
-        self._whole: list[Definition] = []
+        self._most = most
+        self._left = most
         self._spent = 0
+        self._chosen: dict[str, set[int]] = {}
+        self._complete: list[str] = []
+        self._whole: list[Definition] = []
+        self._telling: dict[str, set[int]] = {}
         self.trace: Trace | None = None
 
-    def texts(
-        self, pointed: Sequence[tuple[str, int]], tests: Mapping[str, str], things: Sequence[MissingSymbol]
-    ) -> dict[str, str]:
-        """Return excerpts by path. `pointed`: lines of tracebacks and findings, the most relevant first.
+    def choose(
+        self,
+        pointed: Sequence[tuple[str, int]],
+        remarked: Sequence[tuple[str, int]],
+        tests: Mapping[str, str],
+        things: Sequence[MissingSymbol],
+    ) -> int:
+        """Choose the functions to show; return the number of characters that are left.
 
-        `tests`: excerpts of the shown test files. `things`: missing symbols.
+        `pointed`: lines of tracebacks, the most relevant first. `remarked`: lines of other gates' findings. `tests`:
+        excerpts of test files. `things`: missing symbols.
         """
         reached = list(dict.fromkeys(path for test in tests for path in self._project.reachable(test)))
-        near = [*map(itemgetter(0), pointed), *reached]
+        near = [*map(itemgetter(0), (*pointed, *remarked)), *reached]
         if not things and (small := self._small(near)):
-            return self._named() | {path: self._without_licence(path) for path in small}
+            self._complete = small
+            return self._left - sum(len(self._without_licence(path)) for path in small)
         self.trace = self._ask()
         names = frozenset[str]().union(*map(names_and_attributes, tests.values()))
-        self._add_pointed(pointed)
-        self._add_suspicious(self.trace or Trace())
+        self._add_requested()
+        self._add_places(things, names)
+        self._add_suspicious(self.trace or Trace(), pointed)
         self._add_unreadable(near)
-        for thing in things:
-            self._add_place(thing, names)
+        self._add_all(self._items(remarked), ENOUGH if self._spent else LIMIT)
         if not things and not self.trace:
-            self._add_tested(reached, names)
+            self._add_all(self._tested(reached, names), ENOUGH)
+        return self._left
+
+    def texts(self, most: int) -> dict[str, str]:
+        """Return excerpts by path: what was chosen, and the code that it uses, in at most `most` more characters."""
+        self._left = most
         self._add_support()
-        return dict(sorted((self._excerpts() | self._named()).items()))
+        complete = {path: self._without_licence(path) for path in self._complete}
+        return dict(sorted((self._excerpts() | complete | self._named()).items()))
 
     def _code(self, path: str) -> Module | None:
         """Return the module at `path` if it is the project's own code, which may be shown and edited, else None."""
@@ -130,7 +148,7 @@ class Selection:
         """Return the files that the task names, and the complete files that the model requested."""
         paths = (*self._tree.always, *(path for path, name in self._tree.needed if not name))
         texts = {path: self._project.read(path) for path in paths}
-        most = int(ASKED * self._room)
+        most = min(ASKED, self._most)
         return {path: cut(text, most) for path, text in sorted(texts.items()) if text is not None}
 
     def _small(self, paths: Iterable[str]) -> list[str]:
@@ -138,17 +156,16 @@ class Selection:
         wanted = sorted({*paths, *(path for path, _ in self._tree.needed)})
         modules = {path: module for path in wanted if (module := self._code(path))}
         found = [path for path, module in modules.items() if not only_exports(module)]
-        return found if sum(len(modules[path].text) for path in found) <= SMALL * self._room else []
+        return found if sum(len(modules[path].text) for path in found) <= min(SMALL, self._most) else []
 
     def _excerpts(self) -> dict[str, str]:
         """Return the selected parts of each file; short files completely if no trace is known."""
-        ran = self.trace.ran if self.trace else LINES
         texts = {}
         for path, numbers in self._chosen.items():
             module = self._project.module(path)
-            short = module and len(module.text) <= WHOLE * self._room and not self.trace
+            short = module and len(module.text) <= min(WHOLE, self._most) and not self.trace
             if module:
-                texts[path] = self._without_licence(path) if short else shown(module, numbers, ran.get(path, ()))
+                texts[path] = self._without_licence(path) if short else shown(module, numbers, self._ran(path))
         return texts
 
     def _without_licence(self, path: str) -> str:
@@ -158,54 +175,65 @@ class Selection:
         header = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
         return "\n".join(lines[header if header > LONGEST_HEADER else 0 :]).lstrip("\n")
 
-    def _add_lines(self, path: str, numbers: Iterable[int]) -> None:
-        if module := self._project.module(path):
-            self._chosen.setdefault(path, set()).update(n for n in numbers if 0 < n <= len(module.lines))
+    def _add_lines(self, module: Module, numbers: Iterable[int]) -> None:
+        """Add lines if there is room for them."""
+        lines = {number for number in numbers if 0 < number <= len(module.lines)}
+        cost = module.size(lines - self._chosen.get(module.path, set()))
+        if cost <= self._left:
+            self._left -= cost
+            self._chosen.setdefault(module.path, set()).update(lines)
 
-    def _add_pointed(self, pointed: Iterable[tuple[str, int]]) -> None:
-        """Add the functions requested by name, then those on the lines `pointed`, while there is room."""
-        items = [item for path, name in self._tree.needed if name and (item := self._definition(name, path))]
-        for path, line in pointed:
-            module = self._code(path)
-            item = module.at(line) if module else None
-            if item:
-                items.append(item)
-            elif module:
-                self._add_lines(path, range(line - 3, line + 4))
-        for item in items:
-            self._take(item, LIMIT)
+    def _add_requested(self) -> None:
+        """Add the definitions that the model requested, beyond the usual length."""
+        for path, name in self._tree.needed:
+            if name and (item := self._definition(name, path)):
+                self._take(item, ASKED)
+        self._left, self._spent = self._most, 0
 
     def _definition(self, name: str, path: str) -> Definition | None:
         """Return the definition of `name` as seen from the file `path`, if it is the project's own code."""
         found = self._project.locate(name, path)
         return found if isinstance(found, Definition) and self._tree.is_code(found.path) else None
 
-    def _add_suspicious(self, trace: Trace) -> None:
-        """Add the definitions with the most suspicious lines while there is room."""
-        found: dict[Definition, float] = {}
-        for path, weights in trace.weights.items():
-            module = self._code(path)
-            for line, weight in weights.items() if module else ():
-                if module and (item := module.at(line)):
-                    found[item] = max(found.get(item, 0.0), weight)
-        ranked = sorted(found, key=lambda item: (-found[item], item.path, item.first))
-        for item in ranked:
-            self._take(item, LIMIT if found[item] >= NEARLY * found[ranked[0]] else ENOUGH)
+    def _items(self, places: Iterable[tuple[str, int]]) -> dict[Definition, None]:
+        """Return the definitions around `places`, in their order."""
+        found = ((module, line) for path, line in places if (module := self._code(path)))
+        return dict.fromkeys(item for module, line in found if (item := module.at(line)))
+
+    def _add_suspicious(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> None:
+        """Add the definitions with the most suspicious lines and, in turn with them, those on the tracebacks."""
+        weights = {(path, line): weight for path, lines in trace.weights.items() for line, weight in lines.items()}
+        ranked = sorted(weights, key=lambda place: (-weights[place], place))
+        for path, line in (*(place for place in ranked if weights[place] >= TELLING), *pointed):
+            self._telling.setdefault(path, set()).add(line)
+        suspicion: dict[Definition, float] = dict.fromkeys(self._items(pointed), 0.0 if weights else 1.0)
+        for place in reversed(ranked):
+            suspicion |= dict.fromkeys(self._items([place]), weights[place])
+        for item in filter(None, chain.from_iterable(zip_longest(self._items(ranked), self._items(pointed)))):
+            more = max(0.0, suspicion[item] - NEARLY) / (1 - NEARLY)
+            self._take(item, int(ENOUGH + more * (LIMIT - ENOUGH)))
 
     def _add_unreadable(self, paths: Iterable[str]) -> None:
         """Add the surroundings of syntax errors."""
         for path in dict.fromkeys(paths):
             module = self._code(path)
             line = unreadable_line(module.text) if module and not module.tree.body else 0
-            if line:
-                self._add_lines(path, range(line - BROKEN, line + BROKEN + 1))
+            if module and line:
+                self._add_lines(module, range(line - BROKEN, line + BROKEN + 1))
 
-    def _add_tested(self, reached: Iterable[str], names: Collection[str]) -> None:
-        """Add the functions that the tests name in modules that they import, if nothing else is known."""
+    def _tested(self, reached: Iterable[str], names: Collection[str]) -> Iterator[Definition]:
+        """Yield the functions that the tests name in modules that they import."""
         for module in filter(None, map(self._code, reached)):
-            for item in module.functions:
-                if set(names) & set(item.name.split(".")):
-                    self._take(item, ENOUGH)
+            yield from (item for item in module.functions if set(names) & set(item.name.split(".")))
+
+    def _add_all(self, items: Iterable[Definition], most: int) -> None:
+        for item in items:
+            self._take(item, most)
+
+    def _add_places(self, things: Iterable[MissingSymbol], names: Collection[str]) -> None:
+        for thing in things:
+            self._add_place(thing, names)
+        self._spent = 0
 
     def _add_place(self, thing: MissingSymbol, names: Collection[str]) -> None:
         """Add the place where a missing symbol belongs, with neighbouring code as an example of the style.
@@ -214,12 +242,12 @@ class Selection:
         """
         module = self._project.module(thing.place) if thing.place else None
         if (module is None or only_exports(module)) and (sibling := self._sibling(thing.place)):
-            self._add_lines(sibling.path, signature_lines(sibling, STYLE // 2, _alike(sibling, thing)))
+            self._add_lines(sibling, signature_lines(sibling, STYLE // 2, _alike(sibling, thing)))
         if module is None or not self._tree.is_code(thing.place):
             return
         for item in _belonging(module, thing.near):
-            self._take(item, None)
-        self._add_lines(module.path, _style(module, thing, names))
+            self._take(item, ENOUGH)
+        self._add_lines(module, _style(module, thing, names))
 
     def _sibling(self, place: str) -> Module | None:
         """Return the shortest module in the folder of the missing file `place`, as an example of the style."""
@@ -227,41 +255,43 @@ class Selection:
         modules = [module for path in self._project.listing(folder) if (module := self._code(path))]
         return min((one for one in modules if one.functions), key=lambda one: len(one.text), default=None)
 
-    def _take(self, item: Definition, most: float | None) -> None:
-        """Select `item` completely if the total stays below `most` characters; the first one in any case."""
+    def _take(self, item: Definition, most: int) -> None:
+        """Select `item` completely if all have at most `most` characters; the first one and suspicious ones in part."""
         module = self._project.module(item.path)
         if module is None or item in self._whole:
             return
-        lines = self._lines(module, item)
+        room = min(self._left, most - self._spent) if self._spent else self._left
+        telling = self._telling.get(item.path, set()).intersection(item.lines)
+        lines = self._lines(module, item, telling, room if telling or not self._spent else self._most)
         cost = module.size(set(lines) - self._chosen.get(item.path, set()))
-        if self._whole and most is not None and self._spent + cost > most * self._room:
+        if cost > room and self._spent:
             return
         self._spent += cost
+        self._left -= cost
         self._whole.append(item)
         self._chosen.setdefault(item.path, set()).update(lines)
 
-    def _lines(self, module: Module, item: Definition) -> Collection[int]:
+    def _lines(self, module: Module, item: Definition, telling: Collection[int], most: int) -> Collection[int]:
         """Return the lines of `item` to show: long functions are folded, classes reduced to their headers."""
         if isinstance(item.node, ast.ClassDef):
             return item.head
         if not item.is_function:
             return table_lines(module, item)
-        trace = self.trace or Trace()
-        telling = {line for line, weight in trace.weights.get(item.path, {}).items() if weight >= NEARLY}
-        return folded(module, item, trace.ran.get(item.path, frozenset()), telling)
+        return folded(module, item, self._ran(item.path), telling, most)
+
+    def _ran(self, path: str) -> frozenset[int]:
+        """Return the lines of the file that the failing tests executed."""
+        return self.trace.ran.get(path, frozenset()) if self.trace else frozenset()
 
     def _add_support(self) -> None:
         """Add the code that the completely shown functions use: imports, constants, fields, signatures."""
-        left = int(SUPPORT * self._room)
         for item in self._whole:
             self._add_frame(item)
         used = [use for item in self._whole for use in self._used(item)]
+        least = self._left - SUPPORT
         for _, module, lines in sorted(used, key=lambda use: use[0]):
-            fresh = frozenset(lines) - self._chosen.get(module.path, set())
-            cost = module.size(fresh)
-            if fresh and cost <= left:
-                left -= cost
-                self._chosen.setdefault(module.path, set()).update(fresh)
+            if module.size(set(lines) - self._chosen.get(module.path, set())) <= self._left - least:
+                self._add_lines(module, lines)
 
     def _add_frame(self, item: Definition) -> None:
         """Add the headers of the classes around a method, and the imports of names that it uses."""
@@ -291,7 +321,7 @@ class Selection:
             return 2, module, class_outline(module, found)
         if not found.is_function:
             return 0, module, table_lines(module, found)
-        ran = (self.trace or Trace()).ran.get(found.path, frozenset())
+        ran = self._ran(found.path)
         executed = not ran or not ran.isdisjoint(range(found.body, found.last + 1))
         return 1 if executed else 3, module, found.lines if found.last - found.body < SHORT else found.head
 

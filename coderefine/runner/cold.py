@@ -202,6 +202,7 @@ class _Cold:
             "rich": self.ask.rich,
             "coverage": self.ask.coverage,
             "cover": sorted(self.ask.cover),
+            "stepped": self.ask.stepped,
             "follow": self.ask.follow,
             "watched": None if self.ask.watched is None else sorted(self.ask.watched),
             "seed": self.ask.seed,
@@ -248,6 +249,7 @@ class _Cold:
             notes=tuple(self._notes(results)),
             confined=(*results.confined, *loosened),
             followed=results.followed,
+            steps=results.steps,
             needs=results.needs | (recorded(self.view) if self.ask.record else Needs()),
         )
 

@@ -11,13 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Views
+from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Steps, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
 from coderefine.runner.cold import is_hung, run_tests
 from coderefine.runner.pool import Pool, open_pool
-from coderefine.runner.reached_code import Steps
 from coderefine.runner.test_selection import nearest
 from coderefine.runner.worker import usual_workers
 

@@ -15,13 +15,13 @@ from functools import partial
 from types import MappingProxyType
 
 from coderefine.config import Config
-from coderefine.core import Coverage, Freedom, Patch, Status, Views
+from coderefine.core import Coverage, Freedom, Patch, Status, Steps, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, message
-from coderefine.runner.reached_code import Function, Packed, ReachedCode, Steps, joined, steps_of
+from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
 from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker, WorkerProcess, encoded, open_server, usual_workers

@@ -6,30 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coderefine.core import Coverage
+from coderefine.core import Coverage, Line, Step
 
 Function = tuple[str, int, str]
 """Repo-relative path, first line, name; lambdas on the same line are not distinguished."""
 
 
-Line = tuple[str, int]
-"""Repo-relative path and line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One line of a test: the project's lines it executed the last time (`last`), and all times before (`before`)."""
-
-    path: str
-    line: int
-    last: frozenset[Line]
-    before: frozenset[Line]
-
-
 Packed = Mapping[str, Any]
 """A message of agent/test_coverage.py about some tests."""
-Steps = Mapping[str, tuple[Step, ...]]
-"""The steps of each test, by test id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +67,7 @@ def joined(packs: Iterable[Packed]) -> Packed:
 
 def steps_of(names: Sequence[str], packed: Packed) -> dict[str, tuple[Step, ...]]:
     """Parse the steps in a message of agent/test_coverage.py; `names`: all tests, in the server's order."""
-    hits = [(path, line) for path, _, _, line in packed["table"]]
+    hits = [(path, line) for path, _, _, line in packed.get("table", ())]
 
     def lines(rows: Iterable[int]) -> frozenset[Line]:
         return frozenset(hits[row] for row in rows)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coderefine.core import Case, Failure, Frame, Needs, Status
+from coderefine.core import Case, Failure, Frame, Needs, Status, Step
 from coderefine.errors import RunnerError
 from coderefine.runner.client_channel import Message
+from coderefine.runner.reached_code import steps_of
 
 
 @dataclass(slots=True)
@@ -22,6 +23,7 @@ class RunResults:
     cases: dict[str, Case] = field(default_factory=dict)
     broken: dict[str, Case] = field(default_factory=dict)
     coverage: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
+    steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
     collected: tuple[str, ...] = ()
     chosen: tuple[str, ...] | None = None
     dropped: list[str] = field(default_factory=list)
@@ -145,6 +147,7 @@ class RunResults:
         if "lines" in record:
             self.coverage[case.id] = parse_lines(record["lines"])
             self.followed = self.followed or bool(record["followed"])
+            self.steps |= steps_of((case.id,), record["steps"] or {})
 
     def _loaded(self, message: Message) -> None:
         """Store the report of loaded files, unless an earlier one has a fault."""

@@ -168,8 +168,8 @@ def test_many_failures_of_one_kind_are_told_once() -> None:
     ]
     evidence = show(FILES, cases).evidence
     assert evidence.count("\nFAILED") == 1
-    assert evidence.count("also FAILED") == 8
-    assert "… and 51 more" in evidence
+    assert evidence.count("also FAILED") == 4
+    assert "… and 55 more" in evidence
 
 
 def test_one_of_each_kind_comes_first_and_only_their_source_is_shown() -> None:
@@ -299,11 +299,18 @@ def test_a_conftest_that_does_not_parse_is_passed_over() -> None:
     assert "conftest" not in show(files, [failing("test_shop.py::test_it")]).tests
 
 
-def traced(files: Mapping[str, str], trace: Trace) -> Context:
-    case = failing("tests/test_cart.py::test_total")
+def traced(
+    files: Mapping[str, str], trace: Trace, *, frames: tuple[Frame, ...] = (), extra: tuple[Finding, ...] = ()
+) -> Context:
+    case = failing("tests/test_cart.py::test_total", frames=frames)
     finding = Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id)
     repository = Repository(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
-    return gather((finding,), {case.id: case}, repository, trace=lambda: trace)
+    return gather((finding, *extra), {case.id: case}, repository, trace=lambda: trace)
+
+
+def place(text: str, name: str) -> int:
+    """The line of a function's definition."""
+    return text[: text.index(f"def {name}(")].count("\n") + 1
 
 
 def test_code_is_chosen_by_what_the_failing_tests_executed_not_by_imports() -> None:
@@ -368,3 +375,88 @@ def test_a_context_has_a_length_that_it_does_not_exceed() -> None:
     context = show(files, noisy, (finding,))
     assert 5_000 < len(str(context)) < 9_500
     assert "missing_one(0)" in context.tests
+
+
+def test_a_long_traceback_leaves_room_for_the_most_suspicious_functions() -> None:
+    big = "".join(function(f"f{n}", 45) for n in range(30))
+    frames = tuple(Frame("shop/cart.py", place(big, f"f{n}") + 9, f"f{n}") for n in range(12))
+    trace = Trace({"shop/cart.py": frozenset({place(big, "f20") + 5})}, {"shop/cart.py": {place(big, "f20") + 5: 1.0}})
+    code = traced({**FILES, "shop/cart.py": big}, trace, frames=frames).code
+    assert "def f20(x)" in code
+    assert "def f11(x)" in code, "the innermost frame"
+    assert len(code) < 5_000
+
+
+def test_findings_of_other_gates_do_not_displace_what_the_failing_tests_execute() -> None:
+    big = "".join(function(f"f{n}", 45) for n in range(40))
+    lines = {n: place(big, f"f{n}") for n in range(40)}
+    advice = "move one decision into a function of its own"
+    extra = tuple(
+        Finding(
+            "radon", "CC", "shop/cart.py", f"f{n} is complex", Span(lines[n], lines[n]), f"f{n}", instruction=advice
+        )
+        for n in range(25)
+    )
+    trace = Trace({"shop/cart.py": frozenset({lines[30] + 5})}, {"shop/cart.py": {lines[30] + 5: 1.0}})
+    context = traced({**FILES, "shop/cart.py": big}, trace, extra=extra)
+    assert "def f30(x)" in context.code
+    assert context.evidence.count("is complex") <= 5, "while a test fails, lint is told in a few lines"
+    assert context.evidence.count(advice) == 1
+    assert len(str(context)) < 6_000
+
+
+def test_of_a_function_that_is_too_long_the_line_of_the_traceback_is_shown() -> None:
+    long = function("total", 900)
+    context = show(
+        {**FILES, "shop/cart.py": long},
+        [failing("tests/test_cart.py::test_total", frames=(Frame("shop/cart.py", 303, "total"),))],
+    )
+    assert "\n    x += 300\n" in context.code
+    assert "x += 10\n" not in context.code
+    assert len(context.code) < 4_000
+
+
+def test_a_statement_outside_of_functions_is_shown_whole() -> None:
+    filler = "".join(function(f"f{n}", 20) for n in range(30))
+    register = "from shop import register\n\nregister(\n    'total',\n    19,\n)\n\n"
+    trace = Trace({"shop/cart.py": frozenset({5})}, {"shop/cart.py": {5: 1.0}})
+    code = traced({**FILES, "shop/cart.py": register + filler}, trace).code
+    assert "register(\n    'total',\n    19,  #>\n)\n" in code
+
+
+def test_a_request_has_at_most_ten_thousand_characters() -> None:
+    lines = "".join(f"    assert total([{n}]) == {n}  # a long line with many words in it\n" for n in range(60))
+    table = "".join(f"    'a key of the table {n}': 'a value of the table {n}',\n" for n in range(90))
+    tests = f"from shop import total\n\nTABLE = {{\n{table}}}\n\n\n" + "".join(
+        f"def test_{n}(cart):\n    assert TABLE\n{lines}\n\n" for n in range(9)
+    )
+    code = "".join(function(f"f{n}", 150) for n in range(12))
+    files = {**FILES, "shop/cart.py": code, "conftest.py": f"import pytest\n\n@pytest.fixture\n{function('cart', 300)}"}
+    frames = tuple(
+        Frame("shop/cart.py", place(code, f"f{n}") + 90, f"f{n}", {f"v{m}": "y" * 200 for m in range(20)})
+        for n in range(12)
+    )
+    cases = []
+    for module in "abcdef":
+        files[f"tests/test_{module}.py"] = tests
+        cases += [
+            failing(
+                f"tests/test_{module}.py::test_{n}", message=f"{n} words " * 900, frames=frames, output="out " * 900
+            )
+            for n in range(9)
+        ]
+    remarks = tuple(
+        Finding("radon", "CC", "shop/cart.py", f"f{n} is complex " * 9, Span(n, n), f"f{n}") for n in range(25)
+    )
+    repository = Repository(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
+    findings = tuple(Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id) for case in cases)
+    ran = frozenset(range(1, code.count("\n")))
+    trace = Trace(
+        {"shop/cart.py": ran}, {"shop/cart.py": dict.fromkeys(ran, 1.0)}, tuple(f"t.py::n{n}" for n in range(5))
+    )
+    for wide in (False, True):
+        results = {case.id: case for case in cases}
+        context = gather((*findings, *remarks), results, repository, trace=lambda: trace, wide=wide)
+        assert len(str(context)) < 8_700, "the system message and the question have 1,300"
+        assert "def f0(x)" in context.code
+        assert "def test_0(cart)" in context.tests

@@ -80,3 +80,12 @@ def test_a_dependency_that_is_not_installed_is_not_taken_for_work_to_be_done() -
     context = shown(Case(case.kind, case.name, case.place, files), "ImportError: cannot import name 'parse_duration'")
     assert "json" not in context.evidence
     assert "os.path" not in context.evidence
+
+
+def test_an_error_that_the_test_expects_is_not_taken_for_something_missing() -> None:
+    case = named("command")
+    test = "from commands import run\n\n\ndef test_no():\n    assert \"No such command 'mul'\" in run('mul')\n"
+    files = {**case.files, "tests/test_it.py": test}
+    message = "AssertionError: assert \"No such command 'mul'\" in 'mul'"
+    context = shown(Case(case.kind, case.name, case.place, files), message, "test_no")
+    assert "knows no" not in context.evidence

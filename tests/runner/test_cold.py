@@ -524,6 +524,19 @@ def test_coverage_by_test(cold: Cold) -> None:
     assert all(not Path(path).is_absolute() for found in check.coverage.values() for path in found)
 
 
+def test_coverage_by_line_of_a_test(cold: Cold) -> None:
+    files = {
+        "lib.py": "def f(n):\n    if n:\n        return 1\n    return 2\n",
+        "test_x.py": "from lib import f\ndef test_1():\n    assert f(0)\n    assert f(1) == 2\ndef test_2(): f(1)\n",
+    }
+    check = cold(files, Ask(coverage=True, stepped=(("test_x.py::test_1", "test_x.py"),)))
+    steps = {test: {step.line: sorted(step.last) for step in found} for test, found in check.steps.items()}
+    first, second = [("lib.py", 2), ("lib.py", 4)], [("lib.py", 2), ("lib.py", 3)]
+    assert steps == {"test_x.py::test_1": {3: first, 4: second}}
+    assert check.coverage is not None
+    assert check.coverage["test_x.py::test_1"] == {"lib.py": {2, 3, 4}}
+
+
 def test_the_seed_of_hashes(cold: Cold) -> None:
     source = {"test_x.py": "import os\ndef test_a(): assert os.environ['PYTHONHASHSEED'] == '7'\n"}
     assert cold(source, Ask(seed=7)).cases["test_x.py::test_a"].status is Status.PASSED

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Coverage, Freedom, Patch, Status, Views
+from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
@@ -13,14 +14,17 @@ from coderefine.proposers.search.localise import Suspects, suspects, test_source
 from coderefine.proposers.search.syntax import Module
 from coderefine.runner.cold import is_deadly, run_tests
 
-Tracer = Callable[[Patch, Sequence[str], Sequence[str]], Coverage]
+Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
 """Returns the executed lines of tests on the patched tree. Arguments: patch, failing tests, passing tests."""
 
 FAILING = 12
 """Failing tests that are traced, one of each test function first."""
 
-PASSING = 20
-"""Passing tests that are traced: those nearest to the failing ones by file and name."""
+PASSING, MORE = 20, 80
+"""Passing tests that are traced: those nearest to the failing ones by file and name, and more where they are quick."""
+
+SHARE = 0.05
+"""Share of the seconds of all tests that these further ones may take."""
 
 SECONDS = 30.0
 """Wall seconds that a trace may take."""
@@ -33,15 +37,25 @@ FREEDOM = Freedom()
 def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config) -> Tracer:
     """Return a tracer that runs the tests once more in a fresh process."""
 
-    def trace(patch: Patch, failing: Sequence[str], passing: Sequence[str]) -> Coverage:
-        tests = (*failing, *passing)
+    def trace(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:
+        first = tuple(case.id for case in failing)
+        stepped = tuple((case.id, case.path) for case in failing)
         freedom = FREEDOM if patch.files else None
-        ask = Ask(tests=tests, coverage=True, rich=False, seed=0, timeout=SECONDS, freedom=freedom)
+        ask = Ask(
+            tests=(*first, *passing),
+            first=first,
+            coverage=True,
+            stepped=stepped,
+            rich=False,
+            seed=0,
+            timeout=SECONDS,
+            freedom=freedom,
+        )
         try:
             with views.open(patch) as view:
-                return run_tests(view, place, interpreter, config, ask, limit=SECONDS / 3).coverage or {}
+                return run_tests(view, place, interpreter, config, ask, limit=SECONDS / 3)
         except (CriticError, RunnerError):
-            return {}
+            return Check("pytest")
 
     return trace
 
@@ -60,10 +74,12 @@ def traced(
     failing = _failing(cases)
     if not failing:
         return None
-    coverage = tracer(patch, [case.id for case in failing], nearest(failing, cases))
+    check = tracer(patch, failing, nearest(failing, cases))
+    coverage = check.coverage or {}
     modules = {path: module for path, module in _modules(_paths(coverage, failing), read).items() if usable(path)}
     tests = _modules({case.path for case in failing}, read)
-    found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests)
+    coverage = {test: _in_functions(modules, lines) for test, lines in coverage.items()}
+    found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests, steps=check.steps)
     weights = _weights(modules, found)
     if not weights:
         return None
@@ -74,6 +90,15 @@ def _failing(cases: Mapping[str, Case]) -> list[Case]:
     """Return the failing tests to trace, without those that end the process."""
     bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
     return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
+
+
+def _in_functions(modules: Mapping[str, Module], by_path: Mapping[str, frozenset[int]]) -> Mapping[str, frozenset[int]]:
+    """Leave out what ran because a test was the first to import a module: it says nothing about that test."""
+    kept: dict[str, frozenset[int]] = {}
+    for path in by_path.keys() & modules.keys():
+        stmts = ((line, modules[path].by_line.get(line)) for line in by_path[path])
+        kept[path] = frozenset(line for line, stmt in stmts if stmt is not None and modules[path].function(stmt))
+    return kept
 
 
 def _paths(coverage: Coverage, failing: Sequence[Case]) -> set[str]:
@@ -101,11 +126,13 @@ def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Modu
 def nearest(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
     """Return passing tests of the same files with the most similar names, one of each function first."""
     files = {case.path for case in failing}
-    passing = [case for case in cases.values() if case.status is Status.PASSED and case.path in files]
     words = [_words(case.id) for case in failing]
-    like = {case.id: max(len(_words(case.id) & word) for word in words) for case in passing}
-    passing.sort(key=lambda case: -like[case.id])
-    return [case.id for case in _apart(passing)][:PASSING]
+    passing = [case for case in cases.values() if case.status is Status.PASSED and case.path in files]
+    ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))
+    quick = accumulate(case.seconds for case in ordered)
+    allowed = SHARE * sum(case.seconds for case in cases.values())
+    number = len(list(takewhile(allowed.__ge__, quick)))
+    return [case.id for case in ordered[: min(max(number, PASSING), MORE)]]
 
 
 def _words(test: str) -> frozenset[str]:

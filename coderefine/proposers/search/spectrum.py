@@ -11,9 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coderefine.core import Case, Coverage
-from coderefine.proposers.search.syntax import Module, first_line, own_nodes
-from coderefine.runner.reached_code import Line, Step, Steps
+from coderefine.core import Case, Coverage, Line, Step, Steps
+from coderefine.proposers.search.syntax import Function, Module, first_line, own_nodes
 
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
@@ -87,7 +86,10 @@ def _last_name(node: ast.expr) -> str:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Return those of `stmts` that bind, or call a method on, a name that `ended` reads, directly or through others."""
+    """Return those of `stmts` that bind, or call a method on, a name that `ended` reads, directly or through others.
+
+    A decorator is such a call: `@cli.command()` changes `cli`.
+    """
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()
     more = True
@@ -95,15 +97,21 @@ def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
         more = False
         for stmt in stmts - found - ended:
             own = list(names_in(stmt))
-            if any(name in names and (stored or isinstance(stmt, ast.Expr)) for name, stored in own):
+            if any(name in names and (stored or _acts(stmt)) for name, stored in own):
                 found.add(stmt)
                 names |= {name for name, _ in own}
                 more = True
     return found
 
 
+def _acts(stmt: ast.stmt) -> bool:
+    return isinstance(stmt, ast.Expr) or bool(getattr(stmt, "decorator_list", ()))
+
+
 def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
     """Yield the names in a statement, without nested statements, and whether each is bound there."""
+    if isinstance(stmt, Function | ast.ClassDef):
+        yield stmt.name, True
     for node in own_nodes(stmt):
         if isinstance(node, ast.Name):
             yield node.id, isinstance(node.ctx, ast.Store)

@@ -344,6 +344,7 @@ class ColdPlugin:
         if self._watched:
             record["lines"] = self._lines.end()
             record["followed"] = self._lines.followed
+            record["steps"] = self._lines.steps
         self._channel.queue("case", case=record)
         if self._known is not None and record["status"] in ("failed", "error") and nodeid not in self._known:
             self._stop("a test failed that did not fail before")

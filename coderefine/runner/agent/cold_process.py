@@ -100,7 +100,7 @@ def run(job: Dict[str, Any], channel: agent_channel.AgentChannel) -> int:
 
         chosen = None if job["watched"] is None else frozenset(job["watched"])
         follow = os.path.join(job["temp"], "followed") if job["follow"] else ""
-        lines = LineRecorder(paths, frozenset(job["cover"]), chosen, follow)
+        lines = LineRecorder(paths, frozenset(job["cover"]), chosen, dict(job["stepped"]), follow)
     choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"], job["files"])
     plugins = [addopts.AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
     if job["compile"]:

@@ -343,25 +343,45 @@ Lines = Dict[str, List[int]]
 """Repo-relative path to the executed lines, ascending."""
 
 
+STEPPED = 0
+"""Number of a test whose lines are recorded separately."""
+
+
 class LineRecorder:
     """Collects lines between `begin` and `end`; lines before the first `begin` belong to imports.
 
     `only`: repo-relative paths of the files to record (empty: all files of the project).
     `chosen`: ids of the tests to trace (None: all); on Python 3.12+, where tracing is cheap, all tests are traced.
+    `stepped`: ids of the tests whose lines are recorded separately, and their files, which are not recorded.
     `folder`: where Python programs that tests start store their executed lines; "" if they are not recorded.
     """
 
     def __init__(
-        self, paths: ProjectPaths, only: FrozenSet[str], chosen: Optional[FrozenSet[str]], folder: str
+        self,
+        paths: ProjectPaths,
+        only: FrozenSet[str],
+        chosen: Optional[FrozenSet[str]],
+        stepped: Dict[str, str],
+        folder: str,
     ) -> None:
         self._paths = paths
         self._only = only
         self._chosen = chosen
+        self._stepped = stepped
         self._folder = folder
         self._ours: Dict[str, bool] = {}
         self.followed = False
         """Whether a program that the last test started has stored executed lines."""
-        self._watch = open_watch(self.ours, lines=True, entries=False)
+        self.steps: Optional[Dict[str, Any]] = None
+        """The lines of the last test, as from `packed`, if it is one of `stepped`."""
+        files = frozenset(stepped.values())
+        self._watch = open_watch(
+            lambda path: self.ours(path) and paths.relative(path) not in files,
+            lines=True,
+            entries=False,
+            stepped=frozenset((STEPPED,)),
+            tests=lambda path: paths.relative(path) in files,
+        )
         if folder:
             follow_programs(folder, paths.top)
 
@@ -370,7 +390,7 @@ class LineRecorder:
         if self._chosen is not None and test not in self._chosen and isinstance(self._watch, Tracer):
             self._watch.pause()
             return False
-        self._watch.begin()
+        self._watch.begin(STEPPED if test in self._stepped else -1)
         return True
 
     def end(self) -> Lines:
@@ -379,6 +399,9 @@ class LineRecorder:
         self.followed = bool(rows)
         self._watch.add(rows)
         hits, _ = self._watch.end()
+        steps = self._watch.steps
+        self.steps = packed((STEPPED,), [hits], [], self._paths.top, steps) if steps else None
+        self._watch.steps = {}
         self._watch.begin()
         found: Dict[str, Set[int]] = {}
         for (path, _, _), line in hits:

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.config import Config, load
-from coderefine.core import Ask, Case, Coverage, View
+from coderefine.core import Ask, Case, Coverage, Steps, View
 from coderefine.critics.pytest import Pytest
 from coderefine.errors import CoderefineError
 from coderefine.project import Place, Protection, interpreter, locate
 from coderefine.proposers.search import MOST_OBSERVING
 from coderefine.runner.pool import Pool, open_pool
-from coderefine.runner.reached_code import Steps
 from coderefine.workspace import open_views
 from tests.bench.repair.injected import Package
 from tests.bench.repair.mutator import Fault

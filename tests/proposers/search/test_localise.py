@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.core import Case, Failure, Frame, Status
+from coderefine.core import Case, Failure, Frame, Status, Step
 from coderefine.proposers.search.localise import suspects
+from coderefine.proposers.search.spectrum import makers
 from coderefine.proposers.search.suspiciousness_features import differing
 from coderefine.proposers.search.syntax import Module
-from coderefine.runner.reached_code import Step
 
 TEXT = """\
 LIMITS = {"a": 1}
@@ -150,6 +150,13 @@ def test_what_the_failed_check_looks_at_was_made_before(module: Module) -> None:
     steps = {"bad": (Step("test_m.py", 2, hits(4, 5), hits()), Step("test_m.py", 3, hits(10), hits()))}
     more = {"tests": {"test_m.py": test}, "steps": steps}
     assert ranked({"m.py": module}, {"bad": lines(4, 5, 10)}, [failed], **more)[-1] in {8, 10}
+
+
+def test_a_decorator_makes_what_the_failed_check_looks_at() -> None:
+    lines = ("def test_a():", " @group", " def cli(): pass", " @cli.back()", " def done(): pass", " assert run(cli)")
+    test = module_of("\n".join(lines), "test_m.py")
+    one, two, check = test.by_line[2], test.by_line[4], test.by_line[6]
+    assert makers({one, two, check}, {check}) == {one, two}
 
 
 def test_the_condition_of_a_raise_rather_than_the_raise() -> None:

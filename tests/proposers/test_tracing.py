@@ -1,0 +1,58 @@
+"""What a trace of the failing tests says about the project's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coderefine.core import Case, Check, Failure, Frame, Patch, Status, Step
+from coderefine.proposers.model.tracing import nearest, traced
+
+FILES = {
+    "shop.py": b"def total(x):\n    return x + 1\n\n\ndef tax(x):\n    return x * 2\n",
+    "lazy.py": b"import os\n\n\nclass Late:\n    def name(self):\n        return os.sep\n",
+    "test_shop.py": b"def test_total():\n    assert tax(1) == 2\n    assert total(1) == 1\n",
+}
+FAILED = Case(
+    "test_shop.py::test_total",
+    Status.FAILED,
+    0.1,
+    "test_shop.py",
+    1,
+    Failure("assert 2 == 1", "AssertionError", "", (Frame("test_shop.py", 3, "test_total"),)),
+)
+
+
+def test_what_ran_because_a_test_imported_a_module_first_is_not_suspicious() -> None:
+    lines = {"shop.py": frozenset({2, 6}), "lazy.py": frozenset({1, 4, 5})}
+
+    def tracer(_: Patch, __: Sequence[Case], ___: Sequence[str]) -> Check:
+        return Check("pytest", coverage={FAILED.id: lines})
+
+    found = traced(tracer, Patch(), {FAILED.id: FAILED}, FILES.get, lambda path: path in ("shop.py", "lazy.py"))
+    assert found is not None
+    assert set(found.weights) == {"shop.py"}
+    assert "lazy.py" not in {path for path, ran in found.ran.items() if ran}
+
+
+def test_what_the_failing_line_of_a_test_executed_is_the_most_suspicious() -> None:
+    def step(line: int, of_shop: int) -> Step:
+        return Step("test_shop.py", line, frozenset({("shop.py", of_shop)}), frozenset())
+
+    def tracer(_: Patch, __: Sequence[Case], ___: Sequence[str]) -> Check:
+        steps = {FAILED.id: (step(2, 6), step(3, 2))}
+        return Check("pytest", coverage={FAILED.id: {"shop.py": frozenset({2, 6})}}, steps=steps)
+
+    found = traced(tracer, Patch(), {FAILED.id: FAILED}, FILES.get, lambda path: path == "shop.py")
+    assert found is not None
+    weights = found.weights["shop.py"]
+    assert weights[2] > 2 * weights.get(6, 0.0)
+
+
+def test_more_passing_tests_are_traced_where_they_are_quick() -> None:
+    def chosen(seconds: float) -> int:
+        near = [Case(f"test_shop.py::test_{n}", Status.PASSED, seconds, "test_shop.py", n) for n in range(200)]
+        far = Case("test_other.py::test_slow", Status.PASSED, 20.0, "test_other.py")
+        return len(nearest([FAILED], {case.id: case for case in (FAILED, *near, far)}))
+
+    assert chosen(0.001) == 80
+    assert chosen(1.0) == 20
