@@ -46,6 +46,7 @@ def checks(top: Path, commit: str) -> str:
     return git(top, "log", "-1", "--format=%(trailers:key=Coderefine-Checks,valueonly)", commit).split(",")[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", every(2, ["commit", "branch"]))
 def test_a_fix_that_lies_uncommitted_beside_it_is_not_credited_to_the_commit(two: Path, how: str) -> None:
     said = fixed(two, *({"commit": ("--commit",), "branch": ("--branch", "side")}[how]))

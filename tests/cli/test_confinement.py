@@ -155,6 +155,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+@pytest.mark.thorough
 def test_strict_without_landlock_runs_nothing_and_auto_says_what_is_missing(home: Path, tmp_path: Path) -> None:
     """It ran open and said nothing."""
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})

@@ -66,6 +66,7 @@ def test_other_settings_by_now_do_not_matter(shop: Path) -> None:
     assert said.code == 0, said
 
 
+@pytest.mark.thorough
 def test_a_missing_answer_is_an_error_in_one_line(shop: Path) -> None:
     assert fixed(shop, [WRONG, RIGHT]) >= 2
     answers = sorted((shop / ".git/coderefine/runs").glob("*/answers/*.json"))

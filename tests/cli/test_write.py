@@ -230,6 +230,7 @@ def test_no_draft_asks_for_none(pkg: Make) -> None:
     assert "no test of yours judges what is written" in said.out
 
 
+@pytest.mark.thorough
 def test_a_specification_is_shown_and_stays_as_it_is(pkg: Make) -> None:
     spec = "# Roman numerals\n\nroman(number) gives 1 to 39 in Roman numerals.\n"
     top = pkg({**FILES, "SPEC.md": spec})

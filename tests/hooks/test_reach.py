@@ -144,6 +144,7 @@ def test_a_map_that_is_broken(repo: Path, data: bytes) -> None:
     assert staged(repo, REST) == (0, CLEAN)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "word", every(3, ["import inspect\n", "import subprocess\n", "TEXT = open(__file__).read()\n"])
 )

@@ -52,6 +52,7 @@ def test_again():
 """
 
 
+@pytest.mark.thorough
 def test_a_loop_that_never_ends_is_repaired(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", {"seq.py": LOOP.format(operator="-"), "test_seq.py": FOUND})
     done = coderefine("fix", "--no-model", "--search-time", "90", "--format", "json", cwd=top)

@@ -114,6 +114,7 @@ def test_gitlab_fingerprints_are_unique_and_do_not_know_lines(checks: tuple[Chec
     assert first == second
 
 
+@pytest.mark.thorough
 def test_gitlab_agrees_with_what_sarif_tools_makes_of_our_sarif(checks: tuple[Check, ...], tmp_path: Path) -> None:
     pytest.importorskip("sarif")
     (tmp_path / "a.sarif").write_text(named("sarif").checks(checks))

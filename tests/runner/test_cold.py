@@ -343,6 +343,7 @@ def test_a_test_that_only_computes_for_long_has_its_own_result_and_each_test_run
     assert sorted((tmp_path / "ended").read_text("utf-8").split(",")) == ["", "0", *("1" for _ in others), "z"]
 
 
+@pytest.mark.thorough
 def test_tests_that_stand_where_another_one_hangs_are_ended_early(cold: Cold) -> None:
     test = "from lib import compute\ndef test_a(): compute(600)\ndef test_b(): compute(500)\ndef test_c(): pass\n"
     check = cold({"lib.py": COMPUTE, "test_x.py": test}, Ask(timeout=60, computing=0.5))

@@ -64,8 +64,8 @@ def green(top: Path) -> bool:
     )
 
 
-def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake, tmp_path: Path) -> None:
-    said = suggest(pull, "--out", str(tmp_path / "out"))
+def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake) -> None:
+    said = suggest(pull)
     assert said.code == 0, said.err
     (comment,) = pull.comments
     assert "mends" in comment["body"]
@@ -76,6 +76,12 @@ def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake, tmp_pa
     before = len(pull.writes)
     suggest(pull)
     assert len(pull.writes) == before, pull.writes[before:]
+
+
+@pytest.mark.thorough
+def test_what_was_accepted_is_taken_back(pull: Fake) -> None:
+    suggest(pull)
+    (comment,) = pull.comments
     pull.accept(comment)
     assert green(pull.top)
     git(pull.top, "commit", "-qam", "accepted")
@@ -206,7 +212,7 @@ def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake) -> None:
     assert green(pull.top)
 
 
-@pytest.mark.parametrize("format_", every(2, ["json", "sarif", "gitlab", "rdjson"]))
+@pytest.mark.parametrize("format_", every(4, ["json", "sarif", "gitlab", "rdjson"]))
 def test_a_pull_request_without_python_has_a_report_all_the_same(format_: str, pull: Fake) -> None:
     pull.base = pull.head
     write(pull.top, {"README": "words"})

@@ -169,6 +169,7 @@ RENAMED = FIB.replace("qq", "found").replace("rr", "following")
 EMPTY_BELOW_ONE = RENAMED.replace("    return found", "    return found[: max(count, 0)]")
 
 
+@pytest.mark.thorough
 def test_a_green_improvement_that_changes_what_no_test_asks_is_refused(tmp_path: Path) -> None:
     """Instructor's own example turned fibonacci(-1) from [0] into []."""
     top = make_repo(tmp_path / "fib", {"fib.py": FIB, "test_fib.py": FIB_TESTS})

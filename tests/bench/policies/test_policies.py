@@ -11,6 +11,7 @@ from tests.bench.policies.run import Terms, compare, growth
 from tests.support.cases import every
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("single", every(2, [False, True]))
 @pytest.mark.parametrize("chance", every(2, [0.15, 0.6]))
 def test_the_default_solves_at_least_as_much_as_any_other(chance: float, single: bool) -> None:

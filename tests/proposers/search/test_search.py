@@ -125,6 +125,7 @@ def test_code_that_runs_at_import(repair: Repair) -> None:
     assert patches
 
 
+@pytest.mark.thorough
 def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair) -> None:
     """The search said that no line of the program is known to run in a failing test."""
     faulty = (
@@ -257,6 +258,7 @@ ASSERTING = {
 }
 
 
+@pytest.mark.thorough
 def test_what_asserts_on_behalf_of_the_tests_is_not_edited(repair: Repair) -> None:
     patches, search, _ = repair(ASSERTING)
     assert patches
