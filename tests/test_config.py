@@ -76,7 +76,7 @@ def test_a_senseless_number_is_refused_from_a_task_or_a_flag(tmp_path: Path, nam
         load(tmp_path, {}, {name: -1})
 
 
-def test_no_limit_can_be_said(tmp_path: Path) -> None:
+def test_no_limit_can_be_configured(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.coderefine]\nmax-cost = inf\ntimeout = 3\n")
     config = load(tmp_path, {})
     assert (config.max_cost, config.timeout) == (float("inf"), 3.0)

@@ -18,7 +18,7 @@ def test_what_does_not_parse_has_no_tree(source: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("source", [ODD, ODD.encode(), "\ufeffx = 1\n".encode()])
-def test_what_python_would_warn_of_is_not_said(source: str | bytes) -> None:
+def test_warnings_of_python_are_suppressed(source: str | bytes) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert syntax(source) is not None

@@ -159,7 +159,7 @@ def test_refused_in_one_line_and_nothing_changed(repo: Path, case: Case) -> None
 
 
 @pytest.mark.parametrize("case", JUDGED, ids=str)
-def test_told_as_findings_and_nothing_changed(repo: Path, case: Case) -> None:
+def test_reported_as_findings_and_nothing_changed(repo: Path, case: Case) -> None:
     case.spoil(repo)
     before = photographed(repo)
     said = run(case, repo)

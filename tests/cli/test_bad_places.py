@@ -69,14 +69,14 @@ def refused(said: Said, *words: str, code: int = 2) -> None:
 
 
 class TestPermissions:
-    def test_an_unreadable_source_is_told(self, untidy: Path, user: Sequence[str]) -> None:
+    def test_an_unreadable_source_is_reported(self, untidy: Path, user: Sequence[str]) -> None:
         (untidy / "order.py").chmod(0)
         said = coderefine("check", cwd=untidy, wrap=user)
         assert said.code in (1, 2), said
         assert "Traceback" not in said.err
         assert "order.py" in said.out + said.err
 
-    def test_an_unreadable_folder_beside_it_is_no_hindrance(self, untidy: Path, user: Sequence[str]) -> None:
+    def test_an_unreadable_folder_next_to_it_does_no_harm(self, untidy: Path, user: Sequence[str]) -> None:
         (untidy / "data").chmod(0)
         said = coderefine("check", cwd=untidy, wrap=user)
         (untidy / "data").chmod(0o755)
@@ -99,7 +99,7 @@ class TestPermissions:
         assert "order.py is read-only" in said.err
         assert state(untidy) == before
 
-    def test_a_git_directory_that_cannot_be_written_is_told(self, untidy: Path, user: Sequence[str]) -> None:
+    def test_a_git_directory_that_cannot_be_written_is_reported(self, untidy: Path, user: Sequence[str]) -> None:
         before = state(untidy)
         (untidy / ".git").chmod(0o555)
         said = coderefine(*FIX, cwd=untidy, wrap=user)
@@ -188,7 +188,7 @@ class TestPlaces:
                 (tools / name).symlink_to(found)
         refused(coderefine(*FIX, cwd=untidy, env={"PATH": str(tools)}), "git")
 
-    def test_somebody_elses_repository(self, untidy: Path, sealed: Path) -> None:
+    def test_a_repository_of_another_user(self, untidy: Path, sealed: Path) -> None:
         if os.getuid() != 0:
             pytest.skip("needs root to give the repository away")
         (sealed / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")

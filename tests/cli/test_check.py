@@ -47,7 +47,7 @@ def test_the_models_key_is_hidden_from_the_tests_whatever_its_name(
 NEEDY = "import os\n\n\ndef test_settings():\n    assert os.environ['SECRET_KEY'] == 'abc'\n"
 
 
-def test_a_suite_that_needs_a_secret_key_is_told_of_pass_env_and_green_with_it(
+def test_a_suite_that_needs_a_secret_key_is_referred_to_pass_env_and_green_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top = make_repo(tmp_path / "site", {"test_settings.py": NEEDY})
@@ -61,7 +61,7 @@ def test_a_suite_that_needs_a_secret_key_is_told_of_pass_env_and_green_with_it(
     assert coderefine("check", "--gate", "pytest", cwd=top).code == 0
 
 
-def test_a_suite_that_needs_the_network_is_told_of_the_flag_and_green_with_it(tmp_path: Path) -> None:
+def test_a_suite_that_needs_the_network_is_referred_to_the_flag_and_green_with_it(tmp_path: Path) -> None:
     server = socket.create_server(("127.0.0.1", 0))
     port = server.getsockname()[1]
     call = f"import socket\n\n\ndef test_call():\n    socket.create_connection(('127.0.0.1', {port}), 5)\n"

@@ -139,7 +139,7 @@ class TestDoctor:
         for name in ("project", "git", "interpreter", "pytest", "ruff", "radon", "private view", "sandbox", "model"):
             assert re.search(rf"^ok   {name} ", said.out, re.MULTILINE), said.out
 
-    def test_what_must_be_done_is_said(self, tmp_path: Path) -> None:
+    def test_what_must_be_done_is_reported(self, tmp_path: Path) -> None:
         with LlmServer([], models=["a"]) as server:
             env = {"CODEREFINE_MODEL": "a", "CODEREFINE_BASE_URL": server.url}
             said = coderefine("doctor", cwd=tmp_path, env=env)
@@ -205,7 +205,7 @@ class TestDemo:
         assert "not empty" in said.lines[0]
 
     @pytest.mark.thorough
-    def test_the_model_joins_and_its_failure_is_told(self, tmp_path: Path) -> None:
+    def test_the_model_is_asked_and_its_failure_is_reported(self, tmp_path: Path) -> None:
         with LlmServer([error(401)]) as server:
             said = coderefine(
                 "demo", "made", "-q", cwd=tmp_path, env={"OPENAI_BASE_URL": server.url, "CODEREFINE_SEARCH": "0"}

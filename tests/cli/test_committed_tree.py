@@ -48,7 +48,7 @@ def checks(top: Path, commit: str) -> str:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("how", every(2, ["commit", "branch"]))
-def test_a_fix_that_lies_uncommitted_beside_it_is_not_credited_to_the_commit(two: Path, how: str) -> None:
+def test_an_uncommitted_fix_is_not_credited_to_the_commit(two: Path, how: str) -> None:
     said = fixed(two, *({"commit": ("--commit",), "branch": ("--branch", "side")}[how]))
     commit = "HEAD" if how == "commit" else "side"
     assert git(two, "rev-list", "--count", commit) == "2", said

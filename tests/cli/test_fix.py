@@ -178,7 +178,7 @@ class TestModel:
         assert "Traceback" not in said.err
         assert state(repo) == before
 
-    def test_a_refused_key_is_told_in_one_line(self, repo: Path) -> None:
+    def test_a_refused_key_is_reported_in_one_line(self, repo: Path) -> None:
         before = state(repo)
         with LlmServer([error(401, "bad key")]) as server:
             said = coderefine(*model(server), cwd=repo)
@@ -187,7 +187,7 @@ class TestModel:
         assert len(told) == 1, told
         assert state(repo) == before
 
-    def test_no_server_is_told(self, repo: Path) -> None:
+    def test_a_missing_server_is_reported(self, repo: Path) -> None:
         said = coderefine(
             "fix", "--no-search", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-requests", "1", cwd=repo
         )
@@ -225,7 +225,7 @@ class TestModel:
         assert "discount(100) == 10" in said.err
         assert "\n+    return total * 0.1 if total >= 100 else 0\n" in said.out
 
-    def test_no_model_asks_nobody(self, repo: Path) -> None:
+    def test_no_model_sends_no_request(self, repo: Path) -> None:
         with LlmServer([RIGHT]) as server:
             said = coderefine(*model(server, "--no-model"), cwd=repo)
         assert (said.code, server.requests) == (1, [])
@@ -241,7 +241,7 @@ def test_the_environment_is_configuration(repo: Path, name: str, value: str, cod
     assert (repo / "order.py").read_text() == ORDER
 
 
-def test_lint_that_nobody_asked_for_stays_out_of_the_repair_of_a_test(tmp_path: Path) -> None:
+def test_findings_of_unconfigured_lint_stay_out_of_the_repair_of_a_test(tmp_path: Path) -> None:
     """Tests fail, ruff is not configured and has many findings: only the fault is repaired, the next run fixes lint."""
     untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
     top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **untidy})

@@ -48,7 +48,7 @@ def test_an_unknown_policy_is_refused(shop: Path) -> None:
     assert "policy must be one of coderefine, retry, warming, self-refine" in said.lines[0]
 
 
-def test_dollars_that_nobody_can_count_are_no_limit(repo: Path) -> None:
+def test_a_limit_in_dollars_needs_a_known_price(repo: Path) -> None:
     """A scripted server is in no price list: with --max-cost alone nothing would ever stop the run."""
     with LlmServer([RIGHT]) as server:
         ask = ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, "--max-cost", "0.5")

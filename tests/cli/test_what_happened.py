@@ -115,7 +115,7 @@ class TestPlaces:
         assert (top / "order.py").read_text() == GREEN
 
     @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o755), (0o644, 0o555)], ids=["file", "folder"])
-    def test_a_read_only_target_is_told_up_front(
+    def test_a_read_only_target_is_reported_at_the_start(
         self, untidy: Path, user: Sequence[str], file: int, folder: int
     ) -> None:
         (untidy / "order.py").chmod(file)
@@ -261,7 +261,7 @@ def test_help_is_in_whole_sentences(tmp_path: Path, command: str, sentence: str)
     assert sentence in " ".join(coderefine(command, "--help", cwd=tmp_path).out.split())
 
 
-def test_a_file_named_by_the_benchmark_command_is_told_up_front(tmp_path: Path) -> None:
+def test_a_file_named_by_the_benchmark_command_is_reported_at_the_start(tmp_path: Path) -> None:
     settings = '[tool.coderefine.performance]\nrun = "python order.py"\n'
     top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": settings})
     said = coderefine(*OFFLINE, "--task", "performance", cwd=top)

@@ -191,7 +191,7 @@ def test_a_draft_is_kept_in_the_tree_when_asked_for(pkg: Make) -> None:
 
 
 @pytest.mark.thorough
-def test_a_kept_draft_judges_nothing_until_somebody_looked(pkg: Make) -> None:
+def test_a_kept_draft_is_not_used_until_it_is_reviewed(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     keep = ("--keep-draft", "tests/test_roman.py", "--max-requests", "3")
     write(top, drafting, "Roman numerals", *keep)
@@ -266,7 +266,7 @@ def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
 
 
 @pytest.mark.thorough
-def test_the_code_beside_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
+def test_neighbouring_code_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
     beside = {"pkg/__init__.py": '"""Numbers."""\n', "pkg/greek.py": '"""Greek."""\n', "pkg/long.py": "X = 1\n" * 999}
     top = pkg({**FILES, **beside})
     said, server = write(top, [new(RIGHT)], "--commit", "--gate", "pytest")

@@ -40,7 +40,7 @@ def test_what_is_public_says_what_it_is(tmp_path: Path, code: str, symbols: list
     assert found(tmp_path, code) == [("missing-docstring", symbol) for symbol in symbols]
 
 
-def test_outside_the_scope_nothing_is_said(tmp_path: Path) -> None:
+def test_outside_the_scope_nothing_is_reported(tmp_path: Path) -> None:
     assert found(tmp_path, "X = 1\n", "other") == []
 
 

@@ -135,7 +135,7 @@ def test_a_broken_configuration_is_no_verdict(tmp_path: Path) -> None:
         check(tmp_path, {"pytest.ini": "[pytest]\naddopts = --nope\n"})
 
 
-def test_the_stage_and_the_tests_are_told(tmp_path: Path) -> None:
+def test_the_stage_and_the_tests_are_reported(tmp_path: Path) -> None:
     write(tmp_path, CART)
     events: list[Event] = []
     critic(tmp_path, events).check(DirectView(tmp_path), Ask())

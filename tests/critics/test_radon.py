@@ -144,12 +144,12 @@ def test_a_long_table_is_data_and_takes_no_time() -> None:
     assert measure(table, 10, 10.0).index is None
 
 
-def test_tests_are_soft_because_nobody_may_split_them(tmp_path: Path) -> None:
+def test_findings_in_tests_are_soft_because_tests_may_not_be_split(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"tests/test_a.py": branchy("test_a", 20), "a.py": branchy("a", 20)})
     assert {f.path: f.severity.value for f in check(top).findings} == {"tests/test_a.py": "soft", "a.py": "hard"}
 
 
-def test_only_somebodys_work_is_measured(tmp_path: Path) -> None:
+def test_only_the_projects_own_files_are_measured(tmp_path: Path) -> None:
     code = branchy("f", 20)
     unwanted = (
         "venv/a.py",

@@ -107,7 +107,7 @@ def test_columns_of_a_crlf_file_with_a_bom_are_understood(tmp_path: Path) -> Non
     assert [(f.symbol, f.evidence) for f in check(top).findings] == [("", "import os"), ("f", "import re")]
 
 
-def test_notebooks_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+def test_notebooks_are_left_out_with_a_note(tmp_path: Path) -> None:
     cell = '{"cell_type":"code","source":["import os"],"metadata":{},"outputs":[],"execution_count":null,"id":"a"}'
     book = f'{{"cells":[{cell}],"metadata":{{"language_info":{{"name":"python"}}}},"nbformat":4,"nbformat_minor":5}}'
     said = check(make_repo(tmp_path / "repo", {"a.ipynb": book}))
@@ -115,7 +115,7 @@ def test_notebooks_are_left_out_and_that_is_said(tmp_path: Path) -> None:
     assert said.notes == ("notebooks are not judged: a.ipynb",)
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
+def test_progress_is_reported(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     heard: list[Event] = []
     Ruff(locate([top], top), own(top), Config(), heard.append).check(DirectView(top, tmp_path), Ask())

@@ -81,7 +81,7 @@ def test_both_versions_run_the_same_benchmarks(tmp_path: Path) -> None:
         measure(*trees(tmp_path), MeasureOptions(Scripted({"a": {"t": 1.0, "u": 1.0}, "b": {"t": 1.0}})))
 
 
-def test_the_wall_clock_and_the_processor_are_told_apart(tmp_path: Path) -> None:
+def test_wall_time_and_cpu_time_are_distinguished(tmp_path: Path) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": "import time\nprint('noise')\ntime.sleep(0.3)\n"})
     command = ("python", "bench.py")
     assert CommandBenchmark(place, python, BOX, command).read(view, 0, 30.0)["wall"] >= 0.3

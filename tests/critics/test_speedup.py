@@ -108,6 +108,6 @@ def test_benchmarks_count_the_same_and_one_that_slows_down_is_named() -> None:
         ("def f(x): return x + 0", False),
     ],
 )
-def test_a_patch_that_keeps_results_is_told(after: str, kept: bool) -> None:
+def test_added_caches_are_detected(after: str, kept: bool) -> None:
     assert caches("def f(x): return x", after) is kept
     assert not caches(after, after)

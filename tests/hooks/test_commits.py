@@ -190,7 +190,7 @@ def test_tests_that_nothing_staged_can_reach_are_named_as_skipped(repo: Path) ->
     assert "tests skipped: no test imports what is staged" in done.stderr
 
 
-def test_somebody_elses_hook_is_left_alone(repo: Path) -> None:
+def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
     path = repo / ".git/hooks/pre-commit"
     hook(repo, "uninstall")
     assert not path.exists()

@@ -185,7 +185,7 @@ FINAL = {
 
 @pytest.mark.parametrize("name", FINAL)
 @STREAMS
-def test_final_refusals_are_told_apart_and_never_repeated(name: str, stream: bool) -> None:
+def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: bool) -> None:
     reply, words = FINAL[name]
     config = Config(stream=stream, api_key_env="MY_KEY")
     with line([reply], config, environ={"MY_KEY": "sk-secret-key"}) as it:
@@ -359,7 +359,7 @@ def test_the_reply_cap_shrinks_with_the_tokens_left() -> None:
         assert caps[1] == caps[0] - 100
 
 
-def test_known_price_is_summed_and_an_unknown_one_is_said_once() -> None:
+def test_known_prices_are_summed_and_an_unknown_one_is_reported_once() -> None:
     limits = Limits(usd=None)
     with line([Reply("x", usage=(100, 10))], limits=limits, price=lambda m, u, p, c, k: p * 0.01 + c * 0.1) as it:
         it.client.ask(ASKED)
@@ -413,7 +413,7 @@ def test_configured(config: Config, environ: dict[str, str], ok: bool) -> None:
     assert ok or "set" in verdict.reason
 
 
-def test_not_configured_is_said_before_anything_is_imported() -> None:
+def test_a_missing_configuration_is_reported_before_anything_is_imported() -> None:
     events: list[Event] = []
     with Client(Config(model="m"), environ={}, listen=events.append) as client, pytest.raises(ModelError, match="key"):
         client.ask(ASKED)

@@ -147,7 +147,7 @@ def test_lint_findings_bring_their_file_and_advice() -> None:
     assert "shop/other.py:1 B006: mutable default (use None)" in context.evidence
 
 
-def test_noise_is_cut_head_and_tail() -> None:
+def test_long_output_is_cut_to_head_and_tail() -> None:
     noise = "\n".join(f"line {n}" for n in range(5000))
     evidence = show(FILES, [failing("tests/test_cart.py::test_total", output=noise)]).evidence
     assert len(evidence) < 1000
@@ -161,7 +161,7 @@ def test_a_huge_message_is_cut() -> None:
     assert len(evidence) < 2_500
 
 
-def test_many_failures_of_one_kind_are_told_once() -> None:
+def test_many_failures_of_one_kind_are_described_once() -> None:
     frame = (Frame("shop/cart.py", 3, "total", {"x": "1"}),)
     cases = [
         failing(f"tests/test_cart.py::test_total[{n}]", message=f"assert {n} == 2", frames=frame) for n in range(60)
@@ -214,7 +214,7 @@ def test_text_of_the_repository_cannot_close_its_own_quotation() -> None:
     assert again.code.split("[", 1)[1][:6] != mark
 
 
-def test_a_collection_error_has_no_case_and_is_told_all_the_same() -> None:
+def test_a_collection_error_is_described_without_a_case() -> None:
     finding = Finding("pytest", "collection", "tests/test_cart.py", "SyntaxError: invalid", evidence="line 3: def (")
     context = show(FILES, [], (finding,))
     assert "FAILED tests/test_cart.py\nSyntaxError: invalid\nline 3: def (" in context.evidence

@@ -78,7 +78,7 @@ def test_all_or_none_and_the_good_ones_are_named() -> None:
     assert "send only what is corrected" in said
 
 
-def test_every_bad_block_is_told_at_once() -> None:
+def test_every_bad_block_is_reported_at_once() -> None:
     bad = block("    nonsense one\n", "x\n") + block("    nonsense two\n", "y\n")
     said = refusal(bad + block("        amount += 1\n", "        amount += 2\n"))
     assert "Block 1 (" in said
@@ -137,7 +137,7 @@ def test_part_of_a_line_does_not_match() -> None:
     assert "SEARCH was not found" in refusal(block("x = 1\n", "x = 2\n"), {"cart.py": b"xx = 1\nx = 12\n"})
 
 
-def test_already_applied_is_said() -> None:
+def test_an_edit_already_applied_is_reported() -> None:
     said = refusal(block("        amount += 7\n", "        amount += 1\n"))
     assert "already applied" in said
 

@@ -37,7 +37,7 @@ def test_json_is_found_in_whatever_surrounds_it(text: str) -> None:
         ("{" * 2000, "holds no JSON object"),
     ],
 )
-def test_what_does_not_fit_is_said(text: str, words: str) -> None:
+def test_violations_of_the_schema_are_reported(text: str, words: str) -> None:
     with pytest.raises(ReplyError, match=words):
         read(text, SCHEMA)
 

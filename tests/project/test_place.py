@@ -110,7 +110,7 @@ def test_what_cannot_be_asked_is_refused_in_one_line(repo: Path, tmp_path: Path)
         locate([Path("src"), tmp_path], repo)
 
 
-def test_a_git_file_that_leads_nowhere_is_said(tmp_path: Path) -> None:
+def test_a_git_file_with_an_invalid_target_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"x/.git": "gitdir: /nowhere/at/all\n"})
     with pytest.raises(SurroundingsError, match="does not lead to a git directory"):
         locate([], tmp_path / "x")

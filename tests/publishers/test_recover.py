@@ -191,7 +191,7 @@ def test_interrupted_at_any_line_of_ours_the_tree_is_whole(tmp_path: Path, how: 
     raise AssertionError("never ended")
 
 
-def test_nothing_to_mend_costs_nothing(tmp_path: Path) -> None:
+def test_nothing_to_recover_costs_nothing(tmp_path: Path) -> None:
     top = prepared_repo(tmp_path)
     before = state(top)
     repository = Repository.open(top)

@@ -468,7 +468,7 @@ def test_failures_count_although_pytest_crashes_after_them(cold: Cold) -> None:
     assert check.notes == ("pytest crashed after the last test (exit code 1): ValueError: too late",)
 
 
-def test_no_tests_is_clean_and_said(cold: Cold) -> None:
+def test_no_tests_is_clean_with_a_note(cold: Cold) -> None:
     check = cold({"lib.py": ""})
     assert (check.cases, check.complete, check.notes) == ({}, True, ("no tests",))
 
@@ -543,7 +543,7 @@ def test_the_seed_of_hashes(cold: Cold) -> None:
     assert cold(source, Ask(seed=7)).cases["test_x.py::test_a"].status is Status.PASSED
 
 
-def test_progress_is_told(cold: Cold) -> None:
+def test_progress_is_reported(cold: Cold) -> None:
     events: list[Event] = []
     cold(TWO, listen=events.append)
     assert events[-1] == Event("tests", done=5, total=5)

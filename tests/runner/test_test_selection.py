@@ -33,8 +33,8 @@ def test_each_function_has_a_turn_before_the_next_parameter() -> None:
     assert one_of_each(["t::a[1]", "t::a[2]", "t::b"]) == ["t::a[1]", "t::b", "t::a[2]"]
 
 
-def test_a_dear_failing_test_is_not_watched_beside_cheap_ones() -> None:
-    """It took all the time there was, and no passing test was watched: every line looked the same."""
+def test_a_slow_failing_test_is_not_traced_if_others_are_fast() -> None:
+    """It would use all the time for tracing, so that no passing test could be traced and compared."""
     seconds = {"t.py::dear": 0.4, "t.py::one": 0.01, "t.py::two[1]": 0.01, "t.py::two[2]": 0.01}
     assert to_watch(list(seconds), seconds) == ["t.py::one", "t.py::two[1]", "t.py::two[2]"]
     assert to_watch(["t.py::dear"], seconds) == ["t.py::dear"]

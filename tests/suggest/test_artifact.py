@@ -195,7 +195,7 @@ def test_no_ordinary_file(kind: str, tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_noise(data: bytes) -> None:
+def test_random_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(PublishError):
         load(data)
 

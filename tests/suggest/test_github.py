@@ -107,7 +107,7 @@ def test_an_answered_remark_is_resolved_not_removed(fake: Fake) -> None:
     assert publish(fake, bundle(fake)).endswith("nothing to change")
 
 
-def test_marks_that_somebody_else_wrote_are_not_ours(fake: Fake) -> None:
+def test_marks_written_by_other_users_are_ignored(fake: Fake) -> None:
     fake.comment(mark(FIVE), login="mallory")
     fake.comment("<!-- coderefine:" + "0" * 32 + " -->", login="mallory")
     publish(fake, bundle(fake, FIVE))
@@ -115,8 +115,8 @@ def test_marks_that_somebody_else_wrote_are_not_ours(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("foreign", [False, True])
-def test_another_patch_for_the_same_commit_is_not_said_too(foreign: bool, fake: Fake) -> None:
-    """A search that ends by the clock may prove another patch the second time; only who vouches makes it news."""
+def test_another_patch_for_the_same_commit_is_not_posted(foreign: bool, fake: Fake) -> None:
+    """A second search may prove another patch; it is posted only if the evidence is now trusted, or no longer is."""
     publish(fake, bundle(fake, FIVE), distrust=foreign)
     writes = len(fake.writes)
     other = replace(bundle(fake, suggestion(5, "five", rules=("other",))), patch="another\n")
@@ -201,7 +201,7 @@ def test_a_rate_limit_of_an_hour_is_not_waited_for(fake: Fake) -> None:
     [(REVIEWS, (0, 1, 1)), (NOTES, (1, 0, 1)), (RUNS, (1, 1, 0))],
     ids=["review", "summary", "check run"],
 )
-def test_what_the_token_may_not_do_is_left_out_and_said(path: str, left: tuple[int, int, int], fake: Fake) -> None:
+def test_what_the_token_may_not_do_is_left_out_and_reported(path: str, left: tuple[int, int, int], fake: Fake) -> None:
     fake.faults = [Fault("POST", path, 403, message="Resource not accessible by integration")]
     assert "not accessible" in publish(fake, bundle(fake, FIVE))
     assert (len(fake.comments), len(fake.notes), len(fake.runs)) == left
@@ -223,7 +223,7 @@ def test_a_review_that_is_refused_is_posted_one_by_one_and_counted_honestly(refu
     assert ("suggested" in said) == bool(refused)
 
 
-def test_what_is_not_posted_inline_is_not_said_to_be(fake: Fake) -> None:
+def test_what_is_not_posted_inline_is_not_reported_as_posted(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE, suggestion(20, "line 20")))
     assert "1 of its pieces passes alone" in fake.notes[0]["body"]
     publish(fake, bundle(fake, suggestion(20, "line 20")))
@@ -233,7 +233,7 @@ def test_what_is_not_posted_inline_is_not_said_to_be(fake: Fake) -> None:
 @pytest.mark.parametrize(
     ("login", "viewer"), [(BOT, True), (BOT, False), ("ann", True), ("ann", False), ("our-app[bot]", True)]
 )
-def test_whoever_the_token_is_knows_its_own_remarks(login: str, viewer: bool, fake: Fake) -> None:
+def test_every_kind_of_token_recognises_its_own_comments(login: str, viewer: bool, fake: Fake) -> None:
     fake.login, fake.viewer = login, viewer
     publish(fake, bundle(fake, FIVE))
     before = len(fake.writes)

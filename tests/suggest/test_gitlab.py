@@ -52,7 +52,7 @@ def test_what_is_stale_goes_and_what_was_answered_is_resolved(fake: Fake) -> Non
     assert len(fake.writes) == writes
 
 
-def test_another_patch_for_the_same_commit_is_not_said_too(fake: Fake) -> None:
+def test_another_patch_for_the_same_commit_is_not_posted(fake: Fake) -> None:
     publish(fake, GOOD)
     writes = len(fake.writes)
     publish(fake, replace(GOOD, patch="another\n", suggestions=(replace(ONE, new=("C",)),)))
@@ -118,7 +118,9 @@ def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
     ("path", "left"), [(r"/discussions$", (0, 1)), (r"/notes$", (1, 0))], ids=["suggestion", "summary"]
 )
 @pytest.mark.parametrize("status", [400, 403, 422])
-def test_what_gitlab_refuses_is_left_out_and_said(path: str, left: tuple[int, int], status: int, fake: Fake) -> None:
+def test_what_gitlab_refuses_is_left_out_and_reported(
+    path: str, left: tuple[int, int], status: int, fake: Fake
+) -> None:
     fake.faults = [Fault("POST", path, status, message="no")]
     assert f"{status}: no)" in publish(fake, GOOD)
     assert (len(fake.talks), len(fake.notes)) == left
@@ -159,7 +161,7 @@ def test_after_a_push_what_moved_along_stays_and_what_is_outdated_is_posted_anew
     assert [talk["id"] in ids for talk in fake.talks] == [True, False]
 
 
-def test_marks_that_somebody_else_wrote_are_not_ours(fake: Fake) -> None:
+def test_marks_written_by_other_users_are_ignored(fake: Fake) -> None:
     publish(fake, GOOD)
     for thing in (fake.talks[0]["notes"][0], fake.notes[0]):
         thing["author"] = {"username": "mallory"}

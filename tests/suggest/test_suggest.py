@@ -139,7 +139,7 @@ def test_posting_without_a_token_is_a_failure(proved: Path, tmp_path: Path) -> N
         assert "nothing was posted: no token" in said.lines[0]
 
 
-def test_nothing_is_posted_when_somebody_pushed_meanwhile(proved: Path, pull: Fake, tmp_path: Path) -> None:
+def test_nothing_is_posted_after_another_push(proved: Path, pull: Fake, tmp_path: Path) -> None:
     out = proved / "out"
     seen = []
 
@@ -176,7 +176,7 @@ def test_a_pull_request_is_opened_once(pull: Fake, remote: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_branch_that_somebody_else_changed_is_left_alone(pull: Fake, remote: Path) -> None:
+def test_a_branch_with_commits_of_others_is_left_alone(pull: Fake, remote: Path) -> None:
     suggest(pull, "--pull-request", "--no-post")
     ours = git(remote, "rev-parse", "coderefine/topic")
     theirs = git(remote, "commit-tree", f"{ours}^{{tree}}", "-p", ours, "-m", "by hand")
@@ -232,7 +232,7 @@ def test_only_style_is_nothing_to_post(pull: Fake) -> None:
     assert len(pull.notes) == 1
 
 
-def test_what_cannot_be_is_said(pull: Fake) -> None:
+def test_impossible_requests_are_reported(pull: Fake) -> None:
     for args in (("--from", ".", "--push"), ("--from", ".", "--out", "x"), ("--push", "--pull-request")):
         assert suggest(pull, *args).code == 2
     assert "check out" in suggest(pull, "--head", pull.base).lines[0]

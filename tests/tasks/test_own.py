@@ -119,7 +119,7 @@ def test_fix_asks_what_it_always_asked(tmp_path: Path) -> None:
         ("= 3\n", "cannot be read"),
     ],
 )
-def test_a_broken_task_is_told_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_task_is_reported_in_one_line(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "task.toml").write_text(text)
     with pytest.raises(ConfigError) as caught:
         read(tmp_path / "task.toml")
