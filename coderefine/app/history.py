@@ -8,13 +8,14 @@ from pathlib import Path
 
 from coderefine.app.request import Destination, Request
 from coderefine.config import MASKED
-from coderefine.core import Event, Listen, Stop, Task
+from coderefine.core import Event, Listen, Outcome, Stop, Task
 from coderefine.errors import JournalError, SurroundingsError
 from coderefine.git import Repository, diff_files
 from coderefine.journal import Journal, Publication, lock, runs
 from coderefine.project import locate
 from coderefine.publishers import recover
 from coderefine.publishers import undo as take_back
+from coderefine.reports.formats import RunReport
 from coderefine.reports.rows import best_try
 from coderefine.reports.run_details import render
 
@@ -61,6 +62,30 @@ def details(journal: Journal) -> list[str]:
         before=journal.start(path for attempt in attempts for path in attempt.patch.files),
     )
     return list(rows)
+
+
+def recorded_report(journal: Journal) -> RunReport:
+    """Return the end of a recorded run; of one that did not end, what it had found so far.
+
+    Raises JournalError when it recorded no attempt.
+    """
+    attempts = journal.attempts()
+    if not attempts:
+        raise JournalError(f"run {journal.run} ended before it had checked anything: {journal.failure() or 'killed'}")
+    start = attempts[0]
+    unfinished = Outcome(
+        start,
+        start,
+        Stop.INTERRUPTED,
+        journal.failure() or f"killed; coderefine resume {journal.run} goes on",
+        remaining=start.findings,
+        attempts=attempts,
+    )
+    end = journal.outcome() or unfinished
+    patches = (*(attempt.patch for attempt in attempts), *([end.proof.patch] if end.proof else []))
+    before = journal.start({path for patch in patches for path in patch.files})
+    wrote = description(journal.publication(), journal.undone())
+    return RunReport(end, (wrote,) if wrote else (), journal.run, before=before)
 
 
 def description(done: Publication | None, undone: Publication | None) -> str:

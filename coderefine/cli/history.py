@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import islice
+from pathlib import Path
 
 import click
 
@@ -14,6 +15,7 @@ from coderefine.cli.screen import note, prompt_text, screen
 from coderefine.core.plurals import counted
 from coderefine.journal import Journal, Summary, runs
 from coderefine.llm.request import Answer, sent
+from coderefine.reports.formats import named
 
 RUN = click.argument("run", required=False, default="")
 
@@ -31,9 +33,14 @@ def log(number: int) -> int:
 @RUN
 @click.option("--diff", is_flag=True, help="Show the best attempt's patch too.")
 @click.option("--prompts", is_flag=True, help="Show every request that was sent, and its answer.")
-def show(run: str, *, diff: bool, prompts: bool) -> int:
+@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page about it.")
+def show(run: str, *, diff: bool, prompts: bool, html: Path | None) -> int:
     """Show one RUN (default: the newest): attempts, verdicts, evidence."""
     journal = Journal.load(history.open_repository(note), run)
+    if html:
+        html.write_text(named("html").outcome(history.recorded_report(journal)), "utf-8")
+        click.echo(f"wrote {html}")
+        return 0
     click.echo("\n".join(history.details(journal)))
     if diff and (text := history.best_diff(journal)):
         click.echo(text)

@@ -21,6 +21,7 @@ MODULES = {
     "junit": "coderefine.reports.junit",
     "github": "coderefine.reports.github",
     "patch": "coderefine.reports.patch",
+    "html": "coderefine.reports.html",
 }
 NAMES = ("text", "json", *MODULES)
 

@@ -1,0 +1,141 @@
+"""One HTML page about a run: self-contained, without scripts; its Content-Security-Policy allows its own style only."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from coderefine import __version__
+from coderefine.core import PLAUSIBLE, Alternative, Attempt, Check, Offer, Outcome, Patch, Severity, Stop
+from coderefine.core.plurals import counted
+from coderefine.reports.formats import RunReport, blocking, found, rule
+from coderefine.reports.rows import best_try, changed_answers, steps
+from coderefine.reports.side_by_side import PatchedFile, patched_file, visible
+from coderefine.reports.tests_picture import KINDS, tests_picture
+from coderefine.reports.verdict import verdict
+
+FOLDER = Path(__file__).parent / "page"
+MOST_LINES = 6000
+"""Maximum number of changed lines of a patch that are shown."""
+MOST = 200
+"""Maximum number of tests and of findings that are listed by name."""
+
+
+def checks(gates: Sequence[Check]) -> str:
+    """Return the page about what the gates found."""
+    left = found(gates)
+    start = Attempt(0, Patch(), tuple(gates))
+    end = Outcome(start, start, Stop.UNFIXABLE if left else Stop.CLEAN, remaining=left, attempts=(start,))
+    sentence = f"{counted(len(left), 'finding')}." if left else "All checks pass."
+    return _rendered(sentence, RunReport(end))
+
+
+def outcome(report: RunReport) -> str:
+    """Return the page about a run."""
+    return _rendered(verdict(report.end), report)
+
+
+def _rendered(sentence: str, report: RunReport) -> str:
+    css = (FOLDER / "page.css").read_text("utf-8")
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.filters |= {"counted": counted, "changed_answers": changed_answers, "rule": rule}
+    end = report.end
+    patch = end.best if end.best.number else best_try(end.attempts)
+    return environment.get_template("page.html").render(
+        version=__version__,
+        css=Markup(css),
+        digest=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
+        sentence=sentence,
+        run=visible(report.run),
+        wrote=report.wrote,
+        end=end,
+        good=bool(end.clean and not end.evidence.doubts),
+        proved=bool(end.best.number),
+        files=tuple(_files(patch, report)) if patch else (),
+        steps=tuple(_steps(end, report.before)),
+        seconds=_whole(end),
+        tests=tests_picture(end.attempts, end.best.number, MOST),
+        kinds=KINDS[::-1],
+        choices=tuple(_choices(end)),
+        also=end.evidence.alternatives,
+        left=blocking(end.remaining),
+        advice=[one for one in end.remaining if one.severity is Severity.SOFT],
+        most=MOST,
+    )
+
+
+def _files(attempt: Attempt, report: RunReport) -> Iterator[PatchedFile]:
+    most = MOST_LINES
+    for path, after in sorted(attempt.patch.files.items()):
+        if path in report.before and report.before[path] != after:
+            file = patched_file(path, report.before[path], after, report.end.evidence, most)
+            most -= file.added + file.removed if file.rows else 0
+            yield file
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An attempt on the time line. `start`, `width`: thousandths of the whole time. `failing`: None without tests."""
+
+    attempt: Attempt
+    summary: str
+    word: str
+    seconds: float
+    start: float
+    width: float
+    failing: int | None
+
+
+def _whole(end: Outcome) -> float:
+    return max(end.cost.seconds, sum(map(_seconds, end.attempts))) or 1.0
+
+
+def _seconds(attempt: Attempt) -> float:
+    """Return how long an attempt took; for the start its slowest check, because checks run in parallel."""
+    return attempt.cost.seconds or max((check.seconds for check in attempt.checks), default=0.0)
+
+
+def _steps(end: Outcome, before: Mapping[str, bytes | None]) -> Iterator[Step]:
+    whole, start = _whole(end), 0.0
+    for attempt, text in steps(end.attempts, before):
+        seconds = _seconds(attempt)
+        failing = sum(case.status.bad for case in attempt.cases.values()) if attempt.cases else None
+        places = (round(1000 * start / whole, 1), round(max(1000 * seconds / whole, 3), 1))
+        yield Step(attempt, text, _word(attempt, end), seconds, *places, failing)
+        start += seconds
+
+
+def _word(attempt: Attempt, end: Outcome) -> str:
+    if not attempt.number:
+        return "start"
+    if attempt.verdict:
+        return end.evidence.word if attempt.number <= end.best.number else "not proved"
+    return "offered" if attempt.verdict.reason.startswith(PLAUSIBLE) else "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An offer: alternatives with their numbers, and the inputs on which they differ."""
+
+    offer: Offer
+    alternatives: tuple[tuple[int, Alternative], ...]
+
+
+def _choices(end: Outcome) -> Iterator[Choice]:
+    number = 1
+    for offer in end.offers:
+        yield Choice(offer, tuple(enumerate(offer.alternatives, number)))
+        number += len(offer.alternatives)
