@@ -24,7 +24,7 @@ from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
 from coderefine.publishers import Diff, Snapshot, recover
 from coderefine.publishers.hosts.bundle import Bundle
-from coderefine.reports.rows import answer_template
+from coderefine.reports.rows import answer_template, shown_patch
 from coderefine.workspace.originals import Originals
 
 UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked"})
@@ -199,11 +199,11 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     """
     journal, best = snapshot.journal, outcome.best
     interrupted = outcome.stop is Stop.INTERRUPTED
+    before = {path: snapshot.judged(path) for path in shown_patch(outcome).files}
     if not best.number:
         line = f"nothing; {go_on}" if interrupted else _how_to_pick(outcome, journal.run)
-        return RunResult(outcome, journal.run, Published(line), snapshot=snapshot)
+        return RunResult(outcome, journal.run, Published(line), before=before, snapshot=snapshot)
     files = dict(best.patch.files)
-    before = {path: snapshot.judged(path) for path in files}
     for critic in parts.advice:
         files |= critic.file_for(best) if isinstance(critic, Drafted) else {}
     whole = replace(outcome, best=replace(best, patch=replace(best.patch, files=files)))

@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coderefine import __version__
-from coderefine.core import PLAUSIBLE, Alternative, Attempt, Check, Offer, Outcome, Patch, Severity, Stop
+from coderefine.core import PLAUSIBLE, Alternative, Attempt, Check, Evidence, Offer, Outcome, Patch, Severity, Stop
 from coderefine.core.plurals import counted
 from coderefine.reports.formats import RunReport, blocking, found, rule
-from coderefine.reports.rows import best_try, changed_answers, steps
+from coderefine.reports.rows import changed_answers, shown_patch, steps
 from coderefine.reports.side_by_side import PatchedFile, patched_file, visible
 from coderefine.reports.tests_picture import KINDS, tests_picture
 from coderefine.reports.verdict import verdict
@@ -53,7 +53,8 @@ def _rendered(sentence: str, report: RunReport) -> str:
     )
     environment.filters |= {"counted": counted, "changed_answers": changed_answers, "rule": rule}
     end = report.end
-    patch = end.best if end.best.number else best_try(end.attempts)
+    evidence = end.proof.evidence if end.proof else end.evidence
+    proved = bool(end.proof.verdict if end.proof else end.best.number)
     return environment.get_template("page.html").render(
         version=__version__,
         css=Markup(css),
@@ -62,26 +63,27 @@ def _rendered(sentence: str, report: RunReport) -> str:
         run=visible(report.run),
         wrote=report.wrote,
         end=end,
-        good=bool(end.clean and not end.evidence.doubts),
-        proved=bool(end.best.number),
-        files=tuple(_files(patch, report)) if patch else (),
+        evidence=evidence,
+        good=end.clean and not evidence.doubts,
+        proved=proved,
+        files=tuple(_files(shown_patch(end), evidence, report.before)),
         steps=tuple(_steps(end, report.before)),
         seconds=_whole(end),
         tests=tests_picture(end.attempts, end.best.number, MOST),
         kinds=KINDS[::-1],
         choices=tuple(_choices(end)),
-        also=end.evidence.alternatives,
+        also=evidence.alternatives,
         left=blocking(end.remaining),
         advice=[one for one in end.remaining if one.severity is Severity.SOFT],
         most=MOST,
     )
 
 
-def _files(attempt: Attempt, report: RunReport) -> Iterator[PatchedFile]:
+def _files(patch: Patch, evidence: Evidence, originals: Mapping[str, bytes | None]) -> Iterator[PatchedFile]:
     most = MOST_LINES
-    for path, after in sorted(attempt.patch.files.items()):
-        if path in report.before and report.before[path] != after:
-            file = patched_file(path, report.before[path], after, report.end.evidence, most)
+    for path, after in sorted(patch.files.items()):
+        if path in originals and originals[path] != after:
+            file = patched_file(path, originals[path], after, evidence, most)
             most -= file.added + file.removed if file.rows else 0
             yield file
 

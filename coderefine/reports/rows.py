@@ -19,6 +19,7 @@ from coderefine.core import (
     Finding,
     Offer,
     Outcome,
+    Patch,
     Severity,
     Status,
     Stop,
@@ -121,6 +122,14 @@ def _tried(outcome: Outcome) -> Iterator[Row]:
 def best_try(attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the last attempt that was better than all before it, whether or not it was proved."""
     return next((one for one in reversed(attempts) if one.number and one.verdict), None)
+
+
+def shown_patch(outcome: Outcome) -> Patch:
+    """Return the patch that a report shows: the given one, else the best one, else the best try."""
+    if outcome.proof:
+        return outcome.proof.patch
+    tried = outcome.best if outcome.best.number else best_try(outcome.attempts)
+    return tried.patch if tried else Patch()
 
 
 def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:

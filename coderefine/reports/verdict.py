@@ -5,11 +5,15 @@ from __future__ import annotations
 from coderefine.core import Outcome
 from coderefine.core.plurals import counted
 from coderefine.reports.formats import blocking, cleared
+from coderefine.reports.proofs import decision
 from coderefine.reports.rows import ending
 
 
 def verdict(end: Outcome) -> str:
     """Return what a run achieved: `Proved: 3 failing tests and 2 findings are repaired; all checks pass.`"""
+    if end.proof:
+        text = decision(end.proof)
+        return f"{text[:1].upper()}{text[1:]}."
     if end.best.number:
         word = "Plausible, may be wrong" if end.evidence.doubts else "Proved"
         return f"{word}: {_repaired(end)}; {_rest(end)}."
