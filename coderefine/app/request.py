@@ -63,7 +63,10 @@ class Destination:
                 raise UsageError(f"{path} is not in HEAD, and {option} proves HEAD plus the patch: commit it first")
 
     def under(self, repository: Repository) -> Mapping[str, bytes | None]:
-        """Return the files in which the tree to prove differs from the working tree; for a commit, that is HEAD."""
+        """Return the files whose content in the tree to prove differs from the working tree, with that content.
+
+        A commit is proved on HEAD, so these are the uncommitted changes; otherwise there are none.
+        """
         exact = self.commit or self.branch
         return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}
 

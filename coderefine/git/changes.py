@@ -1,6 +1,6 @@
 """The content of a commit or a push, and where its tree differs from the files in the working tree.
 
-The index is that of git's hook, because a commit in progress may use another index than the usual one.
+Inside a git hook, the index is the one that git gives the hook: a commit in progress may use another than usual.
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ def folded(
 ) -> frozenset[int]:
     """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
 
-    `ran`: executed lines, empty if unknown. `most`: characters from which only what is around `telling` is kept.
+    `ran`: executed lines, empty if unknown. `most`: if these lines have more characters, only those around `telling`
+    are shown.
     """
     inside = frozenset(telling) & frozenset(item.lines)
     whole = frozenset(item.lines) - (_long_docstring(item.node) - inside)

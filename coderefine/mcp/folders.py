@@ -112,7 +112,10 @@ def _named(repositories: Sequence[Repository], name: str) -> Journal | None:
 
 
 def _newest(repositories: Sequence[Repository], folders: Sequence[Path], *, written: bool) -> Journal | None:
-    """Return the newest readable run about `folders` only, of those that wrote something if `written`."""
+    """Return the newest run that can be read and whose paths are all in `folders`; None if there is none.
+
+    `written`: only runs that wrote something count.
+    """
     newest = []
     for repository in repositories:
         fitting = (run for run in runs(repository) if not run.trouble and _about(run.meta, folders))
