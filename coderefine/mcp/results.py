@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.types import CallToolResult, TextContent
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Self
 
 DEFAULT, PATCHES, LEAST = 1_500, 3_000, 600
@@ -25,7 +25,19 @@ ENVELOPE = 130
 MaxChars = Annotated[int, Field(ge=LEAST, description="Longest result, in characters")]
 
 
-class Result(BaseModel, ABC):
+def remove_titles(schema: dict[str, Any]) -> None:
+    """Remove the titles that pydantic adds to a schema: they repeat the names of the fields."""
+    for part in (schema, *schema.get("properties", {}).values()):
+        part.pop("title", None)
+
+
+class Typed(BaseModel):
+    """A value with a short schema."""
+
+    model_config = ConfigDict(json_schema_extra=remove_titles)
+
+
+class Result(Typed, ABC):
     """A result with pieces that can be left out."""
 
     @property
@@ -68,7 +80,7 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-class Found(BaseModel):
+class Found(Typed):
     """One finding."""
 
     where: str = Field(description="path:line")
@@ -120,7 +132,7 @@ class Checked(Result):
         yield from (f"note: {note}" for note in self.notes)
 
 
-class Offered(BaseModel):
+class Offered(Typed):
     """A plausible patch, which `apply` writes by its number."""
 
     number: int

@@ -43,6 +43,7 @@ from coderefine.mcp.results import (
     MaxChars,
     Shown,
     Undone,
+    remove_titles,
     short,
 )
 from coderefine.mcp.worker import offered
@@ -288,6 +289,7 @@ def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnn
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
     made.parameters = arguments.model_json_schema(by_alias=True)
+    remove_titles(made.parameters)
     return made
 
 

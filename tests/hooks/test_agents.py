@@ -19,7 +19,7 @@ WORSE = ORDER.replace("total - discount", "total + 1 - discount")
     ("text", "code", "said"),
     [
         (ORDER, 0, ""),
-        (GREEN, 0, ""),
+        pytest.param(GREEN, 0, "", marks=pytest.mark.thorough),
         (WORSE, 2, "Your changes make the project worse: "),
         (ORDER + "\nTAX = 7\n", 0, ""),
     ],

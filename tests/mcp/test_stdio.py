@@ -84,6 +84,7 @@ def test_who_writes_says_so(agent: Agent, older: Agent) -> None:
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         assert "roots" not in tool.input_schema["properties"]
         assert tool.description
+        assert "title" not in tool.input_schema
 
 
 def test_a_failing_check_is_short_typed_and_changes_nothing(agent: Agent, order: Path) -> None:
