@@ -38,7 +38,9 @@ NEAR = 5
 
 EACH = 1_200
 OUTPUT = 600
-LOCALS = 8
+LOCALS, FEWER = 8, 3
+"""Maximum number of locals shown of the innermost frame, and of its callers."""
+
 FRAMES = 4
 
 
@@ -134,7 +136,8 @@ def _in_full(finding: Finding, witness: Witness) -> str:
         body = "\n".join(part for part in (finding.message, finding.evidence) if part)
         return f"FAILED {name}\n{cut(normalize(body, witness.top), EACH)}"
     lines = [cut(normalize(_message(failure), witness.top), EACH)]
-    lines += [_frame(frame, witness) for frame in _telling(failure.frames, witness.cases[finding.symbol].path)]
+    frames = _telling(failure.frames, witness.cases[finding.symbol].path)
+    lines += [_frame(frame, witness, LOCALS if frame is frames[-1] else FEWER) for frame in frames]
     if failure.output.strip():
         lines.append(f"printed: {cut(normalize_output(failure.output.strip(), witness.top), OUTPUT)}")
     return "\n".join((f"FAILED {name}", *filter(None, lines)))
@@ -159,11 +162,11 @@ def _message(failure: Failure) -> str:
     return detail if message and message in detail else f"{whole}\n{detail}"
 
 
-def _frame(frame: Frame, witness: Witness) -> str:
-    """Format a frame with its source line and the locals."""
+def _frame(frame: Frame, witness: Witness, most: int) -> str:
+    """Format a frame with its source line and the first `most` locals."""
     lines = (witness.text(frame.path) or "").split("\n")
     source = _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
-    shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:LOCALS]]
+    shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:most]]
     values = f"; {', '.join(shown)}" if shown else ""
     return normalize(f"  {frame.path}:{frame.line} {frame.function}: {source}{values}", witness.top)
 

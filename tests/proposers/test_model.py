@@ -31,6 +31,8 @@ from coderefine.core import (
 from coderefine.errors import BudgetError, ModelError
 from coderefine.project import Place, Protection
 from coderefine.proposers.model import Model
+from coderefine.proposers.model.prompt_state import Overlay
+from coderefine.proposers.model.request_builder import ledger
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import Reply, Script, Seen, error
 from tests.support.repo import write
@@ -616,3 +618,12 @@ def test_a_server_that_gives_one_answer_is_asked_for_several_repairs_in_it(opene
         assert best.patch.files == {"cart.py": CART.replace("percent\n", "percent / 100\n").encode()}
         assert "Give 2 different repairs, the likeliest first" in it.server.requests[-1].prompt
         assert [attempt.verdict.ok for attempt in bench.attempts][-2:] == [False, True]
+
+
+def test_the_reason_why_the_newest_attempt_failed_is_never_cut(tmp_path: Path) -> None:
+    write(tmp_path, PROJECT)
+    reason = f"discount in cart.py no longer takes 'percent', {'which callers pass, ' * 20}and that is the end"
+    patch = Patch({"cart.py": CART.replace("percent", "share").encode()}, origin="model")
+    start, refused = Attempt(0, Patch(), (), Verdict(ok=True)), Attempt(1, patch, (), Verdict(ok=False, reason=reason))
+    situation = Situation(start, start, (start, refused), (), (".",))
+    assert ledger(situation, Overlay(tmp_path, Patch()), room=60).endswith(reason)

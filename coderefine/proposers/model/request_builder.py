@@ -174,14 +174,14 @@ def section(name: str, text: str) -> str:
 def ledger(situation: Situation, start: Overlay, room: int = LIST) -> str:
     """Return a line for each of the last failed attempts that fit into `room` characters; "" without any.
 
-    `start`: the tree without a patch.
+    The newest one is always given, with its whole reason. `start`: the tree without a patch.
     """
     known = frozenset(_changes(situation.best.patch, start))
     lines: list[str] = []
     for attempt in failed(situation)[: -LAST - 1 : -1]:
         lines.insert(0, _line(attempt, start, known))
         if sum(map(len, lines)) + len(lines) > room:
-            return "\n".join(lines[1:] or [cut(lines[0], room).replace("\n", " ")])
+            return "\n".join(lines[1:] or lines)
     return "\n".join(lines)
 
 
