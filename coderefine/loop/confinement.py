@@ -37,10 +37,11 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
     """Return the requested tests that passed at the baseline and do not now; any passing ones if collection failed."""
     before, now = state.baseline.cases, attempt.cases
+    fine = [name for name in _fine(state) if ask.files is None or name.partition("::")[0] in ask.files]
     if any(case.status.bad and name not in before for name, case in now.items()):
-        return _fine(state)[:MOST]
+        return fine[:MOST]
     asked = before if ask.tests is None else frozenset(ask.tests)
-    return [name for name in _fine(state) if name in asked and (name not in now or now[name].status.bad)]
+    return [name for name in fine if name in asked and (name not in now or now[name].status.bad)]
 
 
 def _fine(state: State) -> Sequence[str]:
