@@ -22,6 +22,7 @@ MODULES = {
     "github": "coderefine.reports.github",
     "patch": "coderefine.reports.patch",
     "html": "coderefine.reports.html",
+    "markdown": "coderefine.reports.markdown",
 }
 NAMES = ("text", "json", *MODULES)
 

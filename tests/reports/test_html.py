@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from coderefine.core import (
     Alternative,
@@ -331,6 +332,16 @@ def test_a_page_of_a_real_run_and_of_its_record(tmp_path: Path) -> None:
     for text in (done.out, (top / "page.html").read_text("utf-8")):
         assert '<h1 id="verdict">Proved: 1 failing test is repaired; all checks pass.</h1>' in text
         assert "test_order.py::test_discount_from_one_hundred_on</code>" in text.split('class="ran"', 1)[1]
+
+
+def test_markdown_for_the_summary_of_a_step_shows_text_as_text() -> None:
+    report = replace(whole_run(), diff=f"--- a\n+++ b\n+```\n+{HOSTILE}\n".encode("utf-8", "replace"))
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(named("markdown").outcome(report))
+    assert "<h3><code>Proved: 4 failing tests are repaired; 1 finding remains.</code></h3>" in page
+    assert page.count("<tr>") == 4
+    assert "<img" not in page
+    assert "</script>" not in page
+    assert page.count("&lt;img src=x") == 6
 
 
 def test_the_template_is_loaded_for_a_page_only(tmp_path: Path) -> None:

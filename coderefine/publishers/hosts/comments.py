@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from coderefine.core.markdown import fence, span
 from coderefine.publishers.hosts.bundle import CONTROL, Bundle, Suggestion
 
 MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
@@ -25,9 +26,9 @@ def remark(suggestion: Suggestion, *, offset: str = "", distrust: bool = False) 
 
     `offset`: the lines that a suggestion on GitLab replaces (`:-0+2`). `distrust`: see `summary`.
     """
-    fence = _fence("\n".join(suggestion.new))
+    marks = fence("\n".join(suggestion.new))
     body = "".join(f"{line}\n" for line in suggestion.new)
-    text = f"{span(suggestion.why)}\n\n{fence}suggestion{offset}\n{body}{fence}\n"
+    text = f"{span(suggestion.why)}\n\n{marks}suggestion{offset}\n{body}{marks}\n"
     source = "the pull request's own run reports it" if distrust else "coderefine"
     return f"{text}\n<sub>{source} ran all tests with this change alone.</sub>\n{mark(suggestion)}"
 
@@ -83,23 +84,12 @@ def _command(bundle: Bundle, fetch: str) -> list[str]:
     if len(patch) > SHOWN or CONTROL.search(patch.replace("\n", " ").replace("\t", " ")):
         return ["```sh", fetch, "```"]
     end = f"END_{hashlib.sha256(patch.encode()).hexdigest()[:12]}"
-    fence = _fence(patch)
+    marks = fence(patch)
     body = patch if patch.endswith("\n") else patch + "\n"
     return [
         "<details><summary>Apply all of it (copy, paste into a shell)</summary>",
         "",
-        f"{fence}sh\ngit apply <<'{end}'\n{body}{end}\n{fence}",
+        f"{marks}sh\ngit apply <<'{end}'\n{body}{end}\n{marks}",
         "",
         "</details>",
     ]
-
-
-def span(text: str) -> str:
-    """Return `text` as a code span, in which nothing has an effect."""
-    plain = " ".join(text.replace("`", "'").split())
-    return f"`{plain[:400]}`" if plain else ""
-
-
-def _fence(text: str) -> str:
-    """Return a fence with one backtick more than the longest run inside, at least three."""
-    return "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+from coderefine.core.markdown import span
 from coderefine.core.plurals import counted
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
-from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark, span
+from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark
 from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.host import (
     ForbiddenError,
