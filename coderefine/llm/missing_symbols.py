@@ -94,7 +94,8 @@ class _Finder:
         for (name,) in self._matches(UNDEFINED):
             yield MissingSymbol((name,), self._innermost, note=f"{name} is not defined")
         for (name,) in self._matches(FIXTURE):
-            yield MissingSymbol((name,), self._fixture_module(), note=f"no fixture is called {name}")
+            place = self._fixture_module()
+            yield MissingSymbol((name,), place, note=f"no fixture is called {name}; others are in {place}")
         for (name,) in self._matches(OPTION):
             yield self._option(name)
         for quoted, bare in self._matches(FILE):

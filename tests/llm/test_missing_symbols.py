@@ -89,3 +89,8 @@ def test_an_error_that_the_test_expects_is_not_taken_for_something_missing() -> 
     message = "AssertionError: assert \"No such command 'mul'\" in 'mul'"
     context = shown(Case(case.kind, case.name, case.place, files), message, "test_no")
     assert "knows no" not in context.evidence
+
+
+def test_a_missing_fixture_is_named_with_the_file_of_the_others() -> None:
+    evidence = shown(named("fixture"), "fixture 'full_cart' not found", "test_full").evidence
+    assert "no fixture is called full_cart; others are in shop_plugin.py" in evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coderefine.core import Case, Check, Failure, Frame, Patch, Status, Step
-from coderefine.proposers.model.tracing import nearest, traced
+from coderefine.proposers.model.tracing import nearest, trace_seconds, traced
 
 FILES = {
     "shop.py": b"def total(x):\n    return x + 1\n\n\ndef tax(x):\n    return x * 2\n",
@@ -46,6 +46,11 @@ def test_what_the_failing_line_of_a_test_executed_is_the_most_suspicious() -> No
     assert found is not None
     weights = found.weights["shop.py"]
     assert weights[2] > 2 * weights.get(6, 0.0)
+
+
+def test_on_a_slow_machine_a_trace_may_take_longer() -> None:
+    assert trace_seconds(None) == trace_seconds(Check("pytest", seconds=1.0)) == 30
+    assert trace_seconds(Check("pytest", seconds=90.0)) == 180
 
 
 def test_more_passing_tests_are_traced_where_they_are_quick() -> None:

@@ -15,7 +15,7 @@ from coderefine.proposers.model.conversation import Conversation
 from coderefine.proposers.model.policies import POLICIES
 from coderefine.proposers.model.prompt_state import PromptState
 from coderefine.proposers.model.request_builder import RequestBuilder
-from coderefine.proposers.model.tracing import cold_tracer, traced
+from coderefine.proposers.model.tracing import cold_tracer, trace_seconds, traced
 
 
 class Model:
@@ -82,7 +82,8 @@ class Model:
         """Return a function that traces each tree once; texts are read from the user's tree with the patch applied."""
         if self._interpreter is None:
             return lambda _: None
-        tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config)
+        seconds = trace_seconds(situation.baseline.check("pytest"))
+        tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config, seconds)
         known: dict[tuple[object, ...], Trace | None] = {}
 
         def trace(state: PromptState) -> Trace | None:

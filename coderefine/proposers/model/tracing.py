@@ -26,16 +26,21 @@ PASSING, MORE = 20, 80
 SHARE = 0.05
 """Share of the seconds of all tests that these further ones may take."""
 
-SECONDS = 30.0
-"""Wall seconds that a trace may take."""
+SECONDS, RUNS = 30.0, 2
+"""Wall seconds that a trace may take, and runs of all tests, where these take longer."""
 
 NEAR = 5
 FREEDOM = Freedom()
 """Permissions of traced tests (see Ask): tight, because they may run a patch that was not judged yet."""
 
 
-def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config) -> Tracer:
-    """Return a tracer that runs the tests once more in a fresh process."""
+def trace_seconds(check: Check | None) -> float:
+    """Return the wall seconds that a trace may take. `check`: the run of all tests, if known."""
+    return max(SECONDS, RUNS * check.seconds) if check else SECONDS
+
+
+def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config, seconds: float) -> Tracer:
+    """Return a tracer that runs the tests once more in a fresh process, for at most `seconds`."""
 
     def trace(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:
         first = tuple(case.id for case in failing)
@@ -48,12 +53,12 @@ def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Co
             stepped=stepped,
             rich=False,
             seed=0,
-            timeout=SECONDS,
+            timeout=seconds,
             freedom=freedom,
         )
         try:
             with views.open(patch) as view:
-                return run_tests(view, place, interpreter, config, ask, limit=SECONDS / 3)
+                return run_tests(view, place, interpreter, config, ask, limit=seconds / 3)
         except (CriticError, RunnerError):
             return Check("pytest")
 
