@@ -191,7 +191,7 @@ def test_a_hanging_program(repair: Repair) -> None:
 
 def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> None:
     faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
-    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 60.0, fork=False) as it:
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 300.0, fork=False) as it:
         patch = next(it.search.propose(it.situation, it.views))
     assert patch.files == {"shop.py": faulty.replace("n > 10", "n >= 10").encode()}
 
@@ -203,7 +203,7 @@ def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: 
         "conftest.py": "import shop\n",
         "test_shop.py": "import shop\ndef test_it():\n    assert shop.FIRST == 1\n",
     }
-    with begun(tmp_path, files, 60.0) as it:
+    with begun(tmp_path, files, 300.0) as it:
         patch = next(it.search.propose(it.situation, it.views))
     assert set(patch.files) == {"shop.py"}
     assert any("every candidate is a cold run" in event.text for event in it.said)
@@ -212,7 +212,7 @@ def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: 
 def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> None:
     """As if the attempt's cold run had failed: its record is that of the unrepaired tree."""
     faulty = "def price(n):\n    if n > 10:\n        return n * 8 // 10\n    return n\n"
-    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 20.0) as it:
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 300.0) as it:
         proposals = it.search.propose(it.situation, it.views)
         patch = next(proposals)
         refused = Attempt(1, patch, it.base.checks, Verdict(ok=False, reason="still fails"))
