@@ -37,17 +37,18 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
     """Return the requested tests that passed at the baseline and do not now; any passing ones if collection failed."""
     before, now = state.baseline.cases, attempt.cases
-    fine = [name for name in _fine(state) if ask.files is None or name.partition("::")[0] in ask.files]
+    fine = _fine(state, ask.files)
     if any(case.status.bad and name not in before for name, case in now.items()):
         return fine[:MOST]
     asked = before if ask.tests is None else frozenset(ask.tests)
     return [name for name in fine if name in asked and (name not in now or now[name].status.bad)]
 
 
-def _fine(state: State) -> Sequence[str]:
-    """Return the tests that pass at the baseline and are not flaky."""
+def _fine(state: State, files: Sequence[str] | None = None) -> Sequence[str]:
+    """Return the tests (of `files` only, unless that is None) that pass at the baseline and are not flaky."""
     cases = state.baseline.cases.values()
-    return [case.id for case in cases if not case.status.bad and case.id not in state.flaky]
+    fine = (case.id for case in cases if not case.status.bad and case.id not in state.flaky)
+    return [name for name in fine if files is None or name.partition("::")[0] in files]
 
 
 def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
