@@ -37,6 +37,11 @@ class Tests:
     named: Mapping[str, tuple[str, ...]]
     more: int
 
+    @property
+    def shared(self) -> bool:
+        """Return whether a cell stands for several tests."""
+        return self.ids > CELLS
+
 
 def tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
     """Return the tests of `attempts`, at most `most` of them by name. `best`: number of the best attempt."""
