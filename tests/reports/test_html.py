@@ -46,6 +46,11 @@ AXE = Path(os.environ.get("TEST_NODE_MODULES", "/nowhere"), "axe-core", "axe.min
 """Where npm put it; .ci says so."""
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 SECTIONS = ("patch", "attempts", "tests", "alternatives", "left")
+FIRST_PAINT = """
+const [name, done] = arguments;
+new PerformanceObserver(list => list.getEntriesByName(name).forEach(one => done(one.startTime)))
+  .observe({type: "paint", buffered: true});
+"""
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -308,9 +313,7 @@ def test_a_long_run_is_small_and_quick(browser: Chrome, pages: dict[str, str]) -
     paints = []
     for _ in range(3):
         browser.get(pages["long"])
-        paints.append(
-            browser.execute_script("return performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        )
+        paints.append(browser.execute_async_script(FIRST_PAINT, "first-contentful-paint"))
     assert min(paints) < 1000
     assert Path(pages["long"].removeprefix("file://")).stat().st_size < 3_000_000
     assert len(browser.find_elements("css selector", ".x")) == 1500
