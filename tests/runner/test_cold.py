@@ -525,6 +525,20 @@ def test_coverage_by_test(cold: Cold) -> None:
     assert all(not Path(path).is_absolute() for found in check.coverage.values() for path in found)
 
 
+def test_coverage_without_what_describes_a_failure(cold: Cold) -> None:
+    """Only failing tests execute `__repr__` to be described: it was the most suspicious code of a real project."""
+    files = {
+        "lib.py": "class A:\n    def __init__(self):\n        self.n = 1\n\n    def __repr__(self): return 'A'\n",
+        "test_x.py": "import unittest\nfrom lib import A\n\n\ndef test_1():\n    a = A()\n    assert a == A()\n\n\n"
+        "class T(unittest.TestCase):\n    def test_2(self):\n        self.assertEqual(A(), 1)\n\n\n"
+        "def test_3():\n    assert repr(A()) == 'B'\n",
+    }
+    check = cold(files, Ask(coverage=True))
+    assert check.coverage is not None
+    lines = {name.split("::")[-1]: sorted(found.get("lib.py", ())) for name, found in check.coverage.items() if name}
+    assert lines == {"test_1": [3], "test_2": [3], "test_3": [3, 5]}
+
+
 def test_coverage_by_line_of_a_test(cold: Cold) -> None:
     files = {
         "lib.py": "def f(n):\n    if n:\n        return 1\n    return 2\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any, Dict, Iterable, List, Optional, Sequence
 
@@ -325,7 +326,8 @@ class ColdPlugin:
         outcome = yield
         if call.excinfo is not None:
             rich = self._rich and not self._canaries.running
-            attach(self._paths, outcome.get_result(), call.excinfo.value, rich=rich)
+            with self._lines.ignoring() if self._lines is not None else contextlib.nullcontext():
+                attach(self._paths, outcome.get_result(), call.excinfo.value, rich=rich)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.setdefault(report.nodeid, []).append(report)

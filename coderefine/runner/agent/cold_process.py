@@ -96,11 +96,13 @@ def run(job: Dict[str, Any], channel: agent_channel.AgentChannel) -> int:
     paths = failure_details.ProjectPaths(job["top"], job["root"])
     lines = None
     if job["coverage"]:
+        from . import pytest_internals
         from .test_coverage import LineRecorder
 
         chosen = None if job["watched"] is None else frozenset(job["watched"])
         follow = os.path.join(job["temp"], "followed") if job["follow"] else ""
         lines = LineRecorder(paths, frozenset(job["cover"]), chosen, dict(job["stepped"]), follow)
+        pytest_internals.describe_inside(lines.ignoring)
     choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"], job["files"])
     plugins = [addopts.AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
     if job["compile"]:

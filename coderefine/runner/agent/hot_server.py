@@ -214,13 +214,15 @@ class HotServer:
         if message["followed"]:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
             test_coverage.follow_programs(message["followed"], self._job["top"])
-        return test_coverage.open_watch(
+        watch = test_coverage.open_watch(
             lambda path: warm_server.ours(path, self._job["top"]) and path not in self._rewritten,
             wanted or None,
             lines=message["lines"],
             stepped=frozenset(message["stepped"]),
             tests=self._rewritten.__contains__,
         )
+        pytest_internals.describe_inside(watch.ignoring)
+        return watch
 
     def _live_directly(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
         """Like `_live`, but with direct calls where these are trusted; return whether the results are certain."""

@@ -150,6 +150,18 @@ def skip_rendering(config: Any) -> None:
             caller._remove_plugin(terminal)
 
 
+def describe_inside(context: Callable[[], Any]) -> None:
+    """Run what describes a failed assertion inside `context()`, a context manager of contextlib."""
+    from unittest import case
+
+    from _pytest.assertion import rewrite
+
+    described = ((rewrite, "_saferepr"), (rewrite, "_call_reprcompare"), (case, "safe_repr"))
+    for module, name in (*described, (case, "_common_shorten_repr")):
+        with contextlib.suppress(*MISSING):
+            setattr(module, name, context()(getattr(module, name)))
+
+
 def empty_capture(config: Any) -> None:
     """Empty pytest's capture files: a killed child leaves its output in them, and the next one would read it all."""
     capture = config.pluginmanager.get_plugin("capturemanager")

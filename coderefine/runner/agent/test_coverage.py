@@ -65,6 +65,7 @@ class Watch:
         self._known: Dict[types.CodeType, Optional[Key]] = {}
         self._hits: Hits = set()
         self._unsure = False
+        self._ignoring = False
         sys.addaudithook(self._audited)
         self.start()
 
@@ -89,7 +90,21 @@ class Watch:
         """Add the hits recorded by a process that the current test started."""
         self._hits.update(((path, first, name), line) for path, first, name, line in hits)
 
+    @contextlib.contextmanager
+    def ignoring(self) -> Iterator[None]:
+        """Record nothing meanwhile: a failure is described, which calls `__repr__` of the program's objects.
+
+        Otherwise these methods, which only failing tests execute, would be the most suspicious ones.
+        """
+        before, self._ignoring = self._ignoring, True
+        try:
+            yield
+        finally:
+            self._ignoring = before
+
     def _hit(self, place: Key, line: int) -> None:
+        if self._ignoring:
+            return
         self._hits.add((place, line))
         if self._step_by_step is not None:
             self._step_by_step.now.add((place, line))
@@ -246,7 +261,7 @@ class Tracer(Watch):
             unseen.discard(line)
             self._hit(place, line)
             return
-        if UNKNOWN in unseen and self._step_by_step is not None:
+        if UNKNOWN in unseen and self._step_by_step is not None and not self._ignoring:
             self._step_by_step.now.add((place, line))
         self._idle[code] += 1
         if self._idle[code] > IDLE:
@@ -407,6 +422,10 @@ class LineRecorder:
         for (path, _, _), line in hits:
             found.setdefault(self._paths.relative(path), set()).add(line)
         return {path: sorted(lines) for path, lines in found.items()}
+
+    def ignoring(self) -> Any:
+        """Record nothing meanwhile; see Watch."""
+        return self._watch.ignoring()
 
     def pause(self) -> None:
         """Stop tracing, which would slow down plug-ins at the end of a run."""

@@ -110,6 +110,10 @@ PROJECTS = (
         ),
     ),
     Project("boltons", "26.2.0", "development", "boltons", ("pytest==8.4.2",)),
+    Project("sqlparse", "0.6.1", "development", "sqlparse", ("pytest==9.1.0",)),
+    Project("more-itertools", "9.1.0", "development", "more_itertools", ("pytest==9.1.0",)),
+    # pytest-benchmark is missing on purpose: 15 tests end in their set-up, as on many machines.
+    Project("humanize", "4.17.0", "development", "src/humanize", ("pytest==9.1.0", "freezegun==1.5.5")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("lark", "1.3.1", "held-out", "lark", ("pytest==9.1.0", "regex==2026.11.15")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),

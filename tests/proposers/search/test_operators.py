@@ -15,6 +15,17 @@ from coderefine.proposers.search.syntax import Function, Module
 
 def made(operator: str, text: str, line: int, raised: tuple[str, ...] = (), hints: Hints = Hints()) -> set[str]:  # noqa: B008
     """All texts the operator makes of the statement at `line` (1-based)."""
+    return set(weighted(operator, text, line, raised, hints))
+
+
+def weighted(
+    operator: str,
+    text: str,
+    line: int,
+    raised: tuple[str, ...] = (),
+    hints: Hints = Hints(),  # noqa: B008
+) -> dict[str, float]:
+    """The same texts with their weights."""
     module = Module.of("m.py", text.encode())
     assert module is not None
     stmt = module.by_line[line]
@@ -23,7 +34,7 @@ def made(operator: str, text: str, line: int, raised: tuple[str, ...] = (), hint
         FunctionContext(module, function, ProjectContext({"m.py": module})), stmt, 1.0, frozenset(raised), hints
     )
     family = next(row for row in TABLE if row.name == operator)
-    return {apply(text, edit) for edit in family.edits(site)}
+    return {apply(text, edit): edit.weight for edit in family.edits(site)}
 
 
 def body(*lines: str, head: str = "def f(x, y):") -> str:
@@ -192,3 +203,12 @@ def test_no_expression_is_left_that_does_nothing() -> None:
     """`NotImplemented` for `return NotImplemented` was the plainest of ten repairs that behaved alike."""
     assert body("x") not in made("statement-kind", body("return x"), 2)
     assert body("x.clear()") in made("statement-kind", body("return x.clear()"), 2)
+
+
+@pytest.mark.parametrize("head", ["return x[0] if 1 else y", "if 1:", "while len(y) and 1:"])
+def test_what_is_tested_is_mostly_what_is_used_next(head: str) -> None:
+    """`cond[0] if offset else value[0]` raised because `cond` was None; 1,437 candidates came before `if cond`."""
+    text = body("a, b, c = y", head.replace("1", "c"), "    return x[0]" if head.endswith(":") else "return b")
+    weights = weighted("variable", text, 3, raised=("TypeError",))
+    best = max((edit for edit in weights if "(c)" not in edit), key=weights.__getitem__)
+    assert best == text.replace(head.replace("1", "c"), head.replace("1", "x"))

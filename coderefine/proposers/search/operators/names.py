@@ -91,6 +91,10 @@ def likeness(one: str, other: str) -> float:
     return max(shared, 0.8 * same, 0.3 if abs(len(one) - len(other)) <= 1 and len(one) <= 2 else 0.0)
 
 
+GUARDED = 4.0
+"""Factor for a tested name that is used where the test holds."""
+
+
 def variables(site: Site) -> Iterator[Edit]:
     """Replace a variable by another local one, or by an attribute of `self`, of a suitable kind."""
     for node in site.values:
@@ -110,11 +114,29 @@ def _called(site: Site, node: ast.AST) -> bool:
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
     near = {inner.id for inner in site.nodes if isinstance(inner, ast.Name)}
+    guarded = _guarded(site, node)
     for path, fit in _fitting(site, node, name):
         weight = fit * (1.0 + 2.0 * likeness(_last(name), _last(path)) + (1.0 if fit > 1.0 else 0.0))
-        if path in near:
+        if path in guarded:
+            weight = max(weight, 1.0) * GUARDED
+        elif path in near:
             weight *= 0.8
         yield path, weight * (0.6 if "." in path else 1.0)
+
+
+def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
+    """Return the names that are used where `node` is true; empty unless its truth alone is tested.
+
+    A value of any kind can be tested, and mostly the one that is used next: `x[0] if x else None`.
+    """
+    parents = site.module.parents
+    test: ast.AST = node
+    while isinstance(parent := parents.get(test), ast.BoolOp):
+        test = parent
+    if not isinstance(parent, ast.If | ast.IfExp | ast.While) or parent.test is not test:
+        return frozenset()
+    body = [parent.body] if isinstance(parent, ast.IfExp) else parent.body
+    return frozenset(inner.id for part in body for inner in ast.walk(part) if isinstance(inner, ast.Name))
 
 
 def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
