@@ -32,7 +32,7 @@ def proof_rows(outcome: Outcome, proof: Proof, wrote: Sequence[str] = ()) -> Ite
 
 def decision(proof: Proof) -> str:
     """Return the verdict in one line: `proved: 1 test repaired`, or `not proved: breaks tests/test_a.py::test_x`."""
-    return f"{'proved' if proof.verdict else 'not proved'}: {proof.verdict.reason}"
+    return f"{proof.evidence.word if proof.verdict else 'not proved'}: {proof.verdict.reason}"
 
 
 def patch_headline(patch: Patch) -> str:
