@@ -158,7 +158,8 @@ def _only_default_gates(state: State) -> End | None:
 
     See `State.aside`.
     """
-    return None if state.wanted else (Stop.NO_PROGRESS, _left_aside(state))
+    left = "" if state.wanted else _left_aside(state)
+    return (Stop.NO_PROGRESS, left) if left else None
 
 
 def _left_aside(state: State) -> str:
