@@ -19,6 +19,9 @@ MOST_FIRST = 3
 """Number of failing tests that run on every candidate; the others run only if these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
 """After the first repair the search continues for GRACE_SHARE of the time so far, within these bounds in seconds."""
+LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
+"""Number of candidates to judge after the first repair, also if that takes more time, but no more seconds than these:
+whether a rival is found must not depend on how busy the machine is."""
 DOUBT = 3.0
 """Additional seconds to find a better repair when there is evidence against the best one."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
@@ -62,7 +65,7 @@ Covering = Callable[[Proposed], frozenset[str]]
 
 
 class Trial:
-    """Judges the proposals for one tree. `tried`: number of candidates; `runs`: number of child processes."""
+    """Judges the proposals for one tree. `tried`: number of candidates given to the pool; `judged`: of answers."""
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class Trial:
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
-        self.tried = 0
+        self.tried = self.judged = self._before = 0
         self.frontier = 0.0
         """Score of the last proposal: untried ones are hardly better."""
         self._shown = 0.0
@@ -117,10 +120,13 @@ class Trial:
     def _over(self) -> bool:
         if self.clock.left <= 0:
             return True
-        if self.repairs:
-            first = self.repairs[0].at
-            return self.clock.spent > first + max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
-        return False
+        if not self.repairs:
+            return False
+        first = self.repairs[0].at
+        since = self.clock.spent - first
+        if self.judged - self._before < LEAST_JUDGED:
+            return since > max(self._more, LONGEST_GRACE)
+        return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
         """Convert the proposal to a candidate; None if the file's encoding cannot represent it."""
@@ -136,15 +142,12 @@ class Trial:
     def _note(self, judged: Judged) -> None:
         if self.first_judged is None:
             self.first_judged = self.clock.spent
+        self.judged += 1
         number = judged.candidate.number
         fixed = self._partly(judged)
         if judged.plausible and len(fixed) == len(self._failing):
             proposed, files = self._given[number]
-            if not any(repair.whole for repair in self.repairs):
-                self._prefer(proposed.scored.site)
-            self.repairs.append(
-                Repair(proposed, frozenset(self._failing), whole=True, at=self.clock.spent, files=files)
-            )
+            self._add(Repair(proposed, frozenset(self._failing), whole=True, at=self.clock.spent, files=files))
         elif fixed:
             self._waiting.append((number, fixed, judged.plausible))
         else:
@@ -193,9 +196,15 @@ class Trial:
                 self._compose(other, seed)
             self._seeds.append(seed)
         if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
-            if not self.repairs:
-                self._prefer(seed.proposed.scored.site)
-            self.repairs.append(seed)
+            self._add(seed)
+
+    def _add(self, repair: Repair) -> None:
+        """Store a repair; its rivals are likely near the first one, and near the first that repairs all tests."""
+        if not self.repairs:
+            self._before = self.judged
+        if not self.repairs or (repair.whole and not any(other.whole for other in self.repairs)):
+            self._prefer(repair.proposed.scored.site)
+        self.repairs.append(repair)
 
     def _compose(self, one: Repair, two: Repair) -> None:
         """Combine two partial repairs, of different faults with different tests, into one candidate."""
@@ -204,7 +213,7 @@ class Trial:
             return
         for judged in self.pool.judge([Candidate(0, files)], Plan(first=self._failing)):
             if judged.plausible:
-                self.repairs.append(
+                self._add(
                     Repair(
                         one.proposed,
                         frozenset(self._failing),

@@ -95,6 +95,18 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
 
 
 @pytest.mark.thorough
+def test_a_slow_machine_hides_no_rival_of_the_first_repair(repair: Repair) -> None:
+    """The first repair passed as the only one, where the second came more than 1.5 s after it."""
+    faulty = "BULK = 10\n\ndef price(n):\n    if n < BULK:\n        return n * 9 // 10\n    return n\n"
+    tests = (
+        "import time\nfrom shop import price\n\ndef test_few():\n    time.sleep(0.9)\n    assert price(5) == 5\n\n"
+        "def test_many():\n    time.sleep(0.9)\n    assert price(20) == 18\n"
+    )
+    patches, _, _ = repair({"shop.py": faulty, "test_shop.py": tests})
+    assert {"shop.py:4 `n < BULK` → `not n < BULK`", "shop.py:4 `<` → `>`"} <= {one.summary for one in patches}
+
+
+@pytest.mark.thorough
 def test_what_is_exchanged_is_named_on_both_sides(repair: Repair) -> None:
     faulty = "def has_name(value):\n    return hasattr('name', value)\n"
     tests = (
