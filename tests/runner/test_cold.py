@@ -552,6 +552,22 @@ def test_coverage_by_line_of_a_test(cold: Cold) -> None:
     assert check.coverage["test_x.py::test_1"] == {"lib.py": {2, 3, 4}}
 
 
+def test_an_expression_on_several_lines_is_executed_once(cold: Cold) -> None:
+    """What a call on several lines executed counted as passed, because its first line begins again after the call."""
+    files = {
+        "lib.py": "def f(x, y):\n    z = x + y\n    return z\n",
+        "test_x.py": (
+            "from lib import f\ndef test_1():\n    for one in (1, 2):\n        assert (\n            f(\n"
+            "                1,\n                one,\n            )\n            == 2\n        )\n"
+        ),
+    }
+    check = cold(files, Ask(coverage=True, stepped=(("test_x.py::test_1", "test_x.py"),)))
+    steps = [step for step in check.steps["test_x.py::test_1"] if step.last or step.before]
+    lines = frozenset({("lib.py", 2), ("lib.py", 3)})
+    assert {step.last for step in steps} == {lines}
+    assert {step.before for step in steps} == {lines}
+
+
 def test_the_seed_of_hashes(cold: Cold) -> None:
     source = {"test_x.py": "import os\ndef test_a(): assert os.environ['PYTHONHASHSEED'] == '7'\n"}
     assert cold(source, Ask(seed=7)).cases["test_x.py::test_a"].status is Status.PASSED

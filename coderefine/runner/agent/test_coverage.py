@@ -175,7 +175,7 @@ class Monitor(Watch):
     def _line(self, code: types.CodeType, line: int) -> Any:
         steps = self._step_by_step
         if steps is not None and not steps.full and self._testing.get(code):
-            steps.begin(code.co_filename, line)
+            steps.begin(code.co_filename, line, sys._getframe(1))
             self._restart()  # enable events again that were disabled after their first occurrence
             return None
         place = self._key(code)
@@ -237,7 +237,7 @@ class Tracer(Watch):
 
     def _test_step(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         if event == "line" and self._step_by_step is not None and not self._step_by_step.full:
-            self._step_by_step.begin(frame.f_code.co_filename, frame.f_lineno)
+            self._step_by_step.begin(frame.f_code.co_filename, frame.f_lineno, frame)
             self._forget()
         return self._test_step
 
@@ -321,19 +321,31 @@ class TestSteps:
         self.now: Set[Hit] = set()
         self._last: Dict[Spot, Set[Hit]] = {}
         self._before: Dict[Spot, Set[Hit]] = {}
+        self._at: Dict[Spot, Tuple[int, int]] = {}
+        """Frame (its id) and offset of the instruction at which each line began last."""
         self._count = 0
 
     @property
     def full(self) -> bool:
         return self._count > MOST
 
-    def begin(self, path: str, line: int) -> None:
-        """Start a line of the test: further hits belong to it."""
+    def begin(self, path: str, line: int, frame: types.FrameType) -> None:
+        """Start a line of the test: further hits belong to it.
+
+        The instructions of an expression on several lines come back to earlier lines. Only a line that begins at the
+        same instruction or before it, as in a loop, is executed once more.
+        """
         self._count += 1
-        old = self._last.get((path, line))
+        spot, at = (path, line), (id(frame), frame.f_lasti)
+        known = self._at.get(spot)
+        self._at[spot] = at
+        if known is not None and known[0] == at[0] and known[1] < at[1]:
+            self.now = self._last[spot]
+            return
+        old = self._last.get(spot)
         if old:
-            self._before.setdefault((path, line), set()).update(old)
-        self.now = self._last[path, line] = set()
+            self._before.setdefault(spot, set()).update(old)
+        self.now = self._last[spot] = set()
 
     def packed(self, rows: "Dict[Hit, int]") -> List[Any]:
         """Return for each line of the test: file, line number, hits of its last execution, hits of all earlier ones.

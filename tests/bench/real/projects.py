@@ -114,6 +114,9 @@ PROJECTS = (
     Project("more-itertools", "9.1.0", "development", "more_itertools", ("pytest==9.1.0",)),
     # pytest-benchmark is missing on purpose: 15 tests end in their set-up, as on many machines.
     Project("humanize", "4.17.0", "development", "src/humanize", ("pytest==9.1.0", "freezegun==1.5.5")),
+    Project("jinja2", "3.1.6", "development", "src/jinja2", ("pytest==9.1.0", "trio==0.35.0")),
+    Project("marshmallow", "4.4.0", "development", "src/marshmallow", ("pytest==9.1.0", "simplejson==3.20.2")),
+    Project("attrs", "26.1.0", "development", "src/attr", ("pytest==9.1.0", "hypothesis", "cloudpickle")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("lark", "1.3.1", "held-out", "lark", ("pytest==9.1.0", "regex==2026.11.15")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),
