@@ -37,7 +37,8 @@ class Scheduler:
                     more = candidate is not None
                     if candidate is not None:
                         self._begin(worker, candidate)
-                yield from self._answers()
+                if self._busy():  # a select of nothing would wait for its whole second
+                    yield from self._answers()
         finally:
             for worker in self._busy():
                 worker.close()

@@ -135,6 +135,13 @@ def test_candidates_are_pulled_only_when_a_worker_is_free(opened: Pool) -> None:
     assert judge(opened, "return 1 * 1").plausible
 
 
+def test_a_plan_ends_with_its_last_verdict(opened: Pool) -> None:
+    began = time.monotonic()
+    for number in range(2, 12):
+        assert not judge(opened, f"return {number}").plausible
+    assert time.monotonic() - began < 9, "each plan waited a second for nothing"
+
+
 def test_threads_alive_after_the_import_are_not_forked(tmp_path: Path) -> None:
     files = {**FILES, "mod.py": MODULE + "\n\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n"}
     top = make_repo(tmp_path / "project", files)
