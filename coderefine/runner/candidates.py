@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coderefine.core import Status
 
+KEPT, BROKEN = "kept", "!broken"
+"""Codes of docstring examples (agent/docstring_examples.py)."""
 Codes = tuple[str, ...]
 """The results of a sequence of calls, one code each; for the prefixes `!` and `~` see agent/call_probe.py."""
 
@@ -29,8 +31,8 @@ class Comparison:
     """Results of candidates for the same sequence of calls: codes by candidate number; 0 is the unchanged program.
 
     `kinds`: one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for variants
-    of these, `-` for calls whose result changes from run to run in the unchanged program. `asked`: calls on which
-    candidates differ, those that split them most evenly first.
+    of these, `-` for calls whose result changes from run to run in the unchanged program; after these `d` for examples
+    in docstrings. `asked`: calls on which candidates differ, those that split them most evenly first.
     """
 
     codes: Mapping[int, Codes] = field(default_factory=dict)
@@ -39,9 +41,18 @@ class Comparison:
 
     def changed(self, number: int, kinds: str) -> tuple[int, int]:
         """Return the number of calls of `kinds` whose result candidate `number` changes, and of all compared ones."""
-        rows = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
-        pairs = [(before, after) for before, after, kind in rows if kind in kinds]
+        pairs = list(self._pairs(number, kinds))
         return sum(before != after for before, after in pairs), len(pairs)
+
+    def examples(self, number: int) -> tuple[int, int]:
+        """Return the number of docstring examples that hold only with candidate `number`, and only without it."""
+        pairs = list(self._pairs(number, "d"))
+        return pairs.count((BROKEN, KEPT)), pairs.count((KEPT, BROKEN))
+
+    def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
+        """Yield the results without and with candidate `number` of the calls of `kinds`."""
+        rows = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
+        return ((before, after) for before, after, kind in rows if kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)

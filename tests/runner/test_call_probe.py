@@ -19,11 +19,21 @@ from tests.support.repo import make_repo
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 
-MEDIAN = """
+MEDIAN = '''
 import functools
 import time
 
 def median(values):
+    """
+    >>> median([5, 4, 6])
+    5
+    >>> median([1, 2,
+    ...         3])
+    2
+    >>> median([])
+    Traceback (most recent call last):
+    IndexError: list index out of range
+    """
     ordered = list(values)
     return ordered[len(ordered) // 2]
 
@@ -67,7 +77,7 @@ def cached(number):
 
 def now():
     return time.perf_counter()
-"""
+'''
 TESTS = """
 from stats import Counter, Pages, cached, long, median, now, ticks
 
@@ -117,6 +127,16 @@ def codes(pool: Pool, *edits: tuple[str, str]) -> list[tuple[str, ...]]:
     ]
     found = pool.probe(candidates, pool.tests, 5.0).codes
     return [found[number] for number in range(len(edits) + 1)]
+
+
+def test_examples_in_docstrings_hold_or_do_not(pool: Pool) -> None:
+    edits = {1: "sorted(values)", 2: "values[:1] * len(values)", 3: "list(values) or [0]", 4: "[2] + 1 * values"}
+    candidates = [
+        Candidate(number, {"stats.py": MEDIAN.replace("list(values)", new).encode()}) for number, new in edits.items()
+    ]
+    found = pool.probe(candidates, pool.tests, 5.0)
+    assert found.kinds.endswith("Pddd")
+    assert [found.examples(number) for number in edits] == [(1, 0), (1, 1), (0, 1), (0, 1)]
 
 
 def test_calls_that_tell_programs_apart_are_shown_with_their_answers(pool: Pool) -> None:

@@ -18,7 +18,7 @@ from coderefine.core.plurals import counted
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
-from coderefine.proposers.search.confidence import Rivals, answers, compared, intended, noticed_versions, rival_sets
+from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, noticed_versions, rival_sets
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
@@ -245,7 +245,7 @@ class Search:
         rest = [repair for repair in repairs if repair not in likely]
         sets = rival_sets(likely, comparison, trial.frontier, spectrum)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
-        return replace(choose([*likely, *rest], answers(comparison), intended), sets=sets)
+        return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
         """Add to `rivals` how many mutants of the first repair the tests kill."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.enumeration import DEAR
@@ -69,16 +70,17 @@ class Chosen:
         return next((group.changed for group in groups), None)
 
 
-def choose(repairs: Sequence[Repair], behaviour: Behaviour, bonus: Callable[[Repair], float] = lambda _: 0.0) -> Chosen:
+def choose(
+    repairs: Sequence[Repair], behaviour: Behaviour, bonus: Mapping[int, float] = MappingProxyType({})
+) -> Chosen:
     """Order the repairs: those of all failing tests, best first; then partial ones by the number of tests they repair.
 
-    `bonus`: an amount to add to the score of a repair.
+    `bonus`: amounts to add to the scores, by index of the repair.
     """
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
     worths = {place: shared(group, repairs) for group in groups for place in group}
-    more = {place: bonus(repair) for place, repair in enumerate(repairs)}
-    places = sorted(doubts, key=lambda at: (doubts[at] - worths[at] - more[at], *plainness(repairs[at])))
+    places = sorted(doubts, key=lambda at: (doubts[at] - worths[at] - bonus.get(at, 0.0), *plainness(repairs[at])))
     places.sort(key=lambda place: (not repairs[place].whole, -len(repairs[place].fixed)))
     whole = [group for group in groups if repairs[group[0]].whole]
     doubtful = bool(places) and doubts[places[0]] > 0

@@ -117,6 +117,7 @@ WEIGHTS: Mapping[str, float] = {
     "margin": 0.4,
     "named": 3.0,
     "intent": 2.5,
+    "examples": 3.0,
     "rivals": -1.5,
     "behaviours": -0.8,
     "disturbs": -1.0,
@@ -137,6 +138,8 @@ NAMING = "misspelt"
 """The operator that replaces a name which was not found."""
 INTENT = 1.5
 """Bonus of repairs whose comparison agrees with the docstring, and penalty of those that contradict it."""
+EXAMPLES = 6.0
+"""Bonus of repairs with which the examples in docstrings hold that did not, and penalty of those that break some."""
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
@@ -153,7 +156,8 @@ class Features:
     share of calls that fail with the repair and did not before. `removes`: the first repair removes behaviour;
     `removed`: one in the group does. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
     `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
-    docstring or comments agree with its comparison, -1 if they contradict it, else 0. `worth`: the best score of the
+    docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
+    examples in docstrings, see `documented`. `worth`: the best score of the
     group; `margin`: its distance to the best untried candidate. `tests`: number of repaired tests. `reached`: number of
     traced passing tests that execute the patched statement. `noticed`: number of killed mutants among `wrong` judged
     ones.
@@ -176,6 +180,7 @@ class Features:
     reached: int = 0
     named: bool = False
     intent: int = 0
+    examples: int = 0
     noticed: int = 0
     wrong: int = 0
 
@@ -220,6 +225,7 @@ def vector(known: Features) -> dict[str, float]:
         "margin": max(-1.0, min(known.margin, 4.0)),
         "named": float(known.named),
         "intent": float(known.intent),
+        "examples": float(known.examples),
         "rivals": float(known.ways > 1),
         "behaviours": math.log(max(1, known.ways)),
         "disturbs": known.passing,
@@ -250,6 +256,7 @@ def doubts(group: Group) -> str:
             known.noticed < known.wrong,
             f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it",
         ),
+        (known.examples < 0, "it contradicts an example in a docstring"),
         (known.intent < 0, "it draws a limit otherwise than the docstring"),
         (
             group.changed is not None and group.changed[0] > 0,
@@ -311,14 +318,21 @@ def groups(
 
     `frontier`: the score of the last candidate that was tried. `spectrum`: which tests execute which statements.
     """
-    behaviour = answers(comparison)
-    values = [shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) for one in found]
+    behaviour, agreeing = answers(comparison), documented(repairs, comparison)
+    values = [
+        shared(one, repairs)
+        - doubt(one, behaviour, repairs)
+        + INTENT * _intent(one, repairs)
+        + EXAMPLES * max(agreeing[place] for place in one)
+        for one in found
+    ]
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     made = []
     for places, weight in zip(found, weights, strict=True):
-        order = sorted(places, key=lambda place: (-intended(repairs[place]), *plainness(repairs[place])))
+        order = sorted(places, key=lambda place: (-intent(repairs[place]), *plainness(repairs[place])))
         features = replace(
             _features(order, repairs, comparison),
+            examples=agreeing[order[0]],
             share=weight / sum(weights),
             margin=max(worth(repairs[place]) for place in places) - frontier,
             ways=len(found),
@@ -332,9 +346,26 @@ def groups(
     return [_beside(group, made) for group in made]
 
 
-def intended(repair: Repair) -> float:
-    """Return the bonus for agreement with docstring and comments, in units of the score."""
-    return INTENT * intent(repair)
+def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, float]:
+    """Return the bonuses for agreement with docstrings and comments, in units of the score, by index of the repair."""
+    agreeing = documented(repairs, comparison)
+    return {place: INTENT * intent(repair) + EXAMPLES * agreeing[place] for place, repair in enumerate(repairs)}
+
+
+def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:
+    """Compare each repair with the examples in docstrings: 1 if more hold than before, -1 if one fails that held.
+
+    Also -1 if more hold with another repair of the same tests; 0 if the examples say nothing.
+    """
+    counts = [comparison.examples(place + 1) for place in range(len(repairs))]
+    most: dict[frozenset[str], int] = {}
+    for repair, (mended, broken) in zip(repairs, counts, strict=True):
+        if not broken:
+            most[repair.fixed] = max(mended, most.get(repair.fixed, 0))
+    return [
+        -1 if broken or mended < most.get(repair.fixed, 0) else int(mended > 0)
+        for repair, (mended, broken) in zip(repairs, counts, strict=True)
+    ]
 
 
 def _intent(places: Sequence[int], repairs: Sequence[Repair]) -> int:

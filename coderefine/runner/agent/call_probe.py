@@ -33,6 +33,8 @@ NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
 """CPU seconds and wall seconds one call may take: on a busy machine, wall time says nothing about the call."""
+EXAMPLE = "d"
+"""Kind of an example in a docstring, after the calls (docstring_examples.py)."""
 TIMEOUT, FAILED = "~", "!"
 """Prefixes of the codes of a call that did not end, and of one that raised an exception."""
 DEPTH, WIDTH = 5, 60

@@ -287,8 +287,41 @@ class HotServer:
         calls = call_probe.near(recorder.calls)
         answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
         reply = {"?": [call_probe.label(call) for call in calls], "^": call_probe.kinds(calls, answers)}
-        codes = {number: row.codes for number, row in answers.items()}
-        return json.dumps({**reply, **_shown(calls, answers), **codes}).encode("ascii")
+        reply.update({number: row.codes for number, row in answers.items()})
+        self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
+        return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
+
+    def _add_examples(self, reply: Dict[str, List[str]], edits: "Dict[str, CodeEdit]", seconds: float) -> None:
+        """Add the codes of docstring examples to the results in `reply`, and their kind to the kinds of the calls."""
+        examples = self._examples(edits, seconds)
+        if examples:
+            reply["^"] = [*reply["^"][: len(reply[""])], *[call_probe.EXAMPLE] * len(examples[""])]
+        for number, codes in examples.items():
+            reply[number] = [*reply[number], *codes]
+
+    def _examples(self, edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, List[str]]:
+        """Return a code for each docstring example of the edited modules, by key of `edits`; {} if there is none."""
+        if not any(self._has_example(path) for edit in edits.values() for path in edit.paths):
+            return {}
+        from . import docstring_examples  # takes time: it loads pdb
+
+        tests = docstring_examples.examples_of(
+            {target.__module__ for edit in edits.values() for target, _ in edit.targets}
+        )
+        found = {}
+        for number, edit in edits.items():
+
+            def work(tell: child.Tell, edit: "CodeEdit" = edit) -> None:
+                edit.make()
+                codes = docstring_examples.codes(tests, time.monotonic() + seconds / len(edits))
+                tell(json.dumps(codes).encode("ascii"))
+
+            ended = child.fork(work, self._limits._replace(cpu=seconds))
+            found[number] = json.loads(ended.extra) if ended.ok else docstring_examples.broken(tests)
+        return found
+
+    def _has_example(self, path: str) -> bool:
+        return b">>>" in (self._tree.original(path).data or b"")
 
     def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", until: float) -> Dict[str, Answers]:
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.

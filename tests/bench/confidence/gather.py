@@ -1,8 +1,8 @@
 """Gather plausible repairs of faults whose functions lost half of their tests.
 
-    python -m tests.bench.confidence.gather written [--seed S] [--slice SECONDS]
-    python -m tests.bench.confidence.gather injected [--seed S] [--slice SECONDS] [--faults N] [--only PACKAGE]
-    python -m tests.bench.confidence.gather real [--seed S] [--slice SECONDS] [--faults N] [--only PROJECT]
+    python -m tests.bench.confidence.gather written [--half H] [--seed S] [--slice SECONDS]
+    python -m tests.bench.confidence.gather injected [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
+    python -m tests.bench.confidence.gather real [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
 
 `written`: the hand-written programs of tests/bench/repair/handwritten, `injected`: faults put into real packages by
 tests/bench/repair/mutator.py. Of the tests that notice the fault or mention the function a random half is taken away,
@@ -36,7 +36,7 @@ from coderefine.core import Ask, Attempt, Patch, Situation
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
-from coderefine.proposers.search.confidence import Rivals
+from coderefine.proposers.search.confidence import Group, Rivals
 from coderefine.proposers.search.offering import summary
 from coderefine.workspace import open_views
 from tests.bench.real.projects import Project, chosen, commit, locked, restore
@@ -83,6 +83,11 @@ def half(name: str) -> str:
     return ("development", "aside")[hashlib.sha256(name.encode()).digest()[0] % 2]
 
 
+def wanted(args: argparse.Namespace, source: str, name: str) -> bool:
+    """Whether the trial is of the half asked for, and has no row yet."""
+    return args.half in ("", half(name)) and (source, name, args.seed) not in {row.key for row in rows()}
+
+
 def searched(top: Path, seconds: float) -> tuple[Search, int, float]:
     """One search on the tree at `top`, as the program runs it; the failing tests and the seconds it took."""
     place = locate([top], top)
@@ -102,23 +107,36 @@ def searched(top: Path, seconds: float) -> tuple[Search, int, float]:
         return search, len(check.failing), time.monotonic() - began
 
 
-def described(rivals: Rivals, path: str, right: Right) -> list[dict[str, object]]:
+def described(rivals: Rivals, path: str, original: str, right: Right) -> list[dict[str, object]]:
+    """Tell of each group what is known of it and whether its first repair is right (None: not compared).
+
+    Where another group, of other behaviour, holds the original itself, a group is wrong without a comparison.
+    """
+    tree = ast.dump(ast.parse(original))
+    held = next((place for place, group in enumerate(rivals.groups) if holds(group, path, tree)), None)
     found: list[dict[str, object]] = []
     for place, group in enumerate(rivals.groups):
         first = group.repairs[0]
         data = first.files.get(path)
+        apart = held not in (None, place) and group.features.seen
         shown = place < SHOWN and not any(one["right"] for one in found)
+        judged = data is not None and not apart and (shown or place == held)
         found.append(
             {
                 "features": asdict(group.features),
                 "operator": first.proposed.scored.operator.name,
                 "summary": summary(first),
-                "right": (right(data.decode()) if data is not None else False) if shown else None,
+                "right": right(data.decode()) if judged and data is not None else False if apart or shown else None,
                 "whole": first.whole,
                 "changed": group.changed,
             }
         )
     return found
+
+
+def holds(group: Group, path: str, tree: str) -> bool:
+    texts = (one.files.get(path) for one in group.repairs)
+    return any(text is not None and ast.dump(ast.parse(text)) == tree for text in texts)
 
 
 def keep(row: Row) -> None:
@@ -133,27 +151,31 @@ def keep(row: Row) -> None:
 
 
 def written(args: argparse.Namespace) -> None:
-    done = {row.key for row in rows()}
     cases = [(folder, case) for folder in ("development", "held_out", "held_out2") for case in load_written(folder)]
+    random.Random(args.seed).shuffle(cases)
     for folder, case in cases:
         name = f"{folder}/{case.name}"
-        if ("written", name, args.seed) in done:
+        if not wanted(args, "written", name):
             continue
         if time.monotonic() > args.until:
             return
-        keep(written_row(name, case, args.seed))
+        keep(written_row(name, case, args))
 
 
-def written_row(name: str, case: Written, seed: int) -> Row:
+def written_row(name: str, case: Written, args: argparse.Namespace) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / case.name
         top.mkdir()
         (top / f"{case.name}.py").write_text(case.faulty, "utf-8")
-        total = fewer_tests(top, case, random.Random(f"{seed} {name}"))
+        total = fewer_tests(top, case, random.Random(f"{args.seed} {name}"))
         subprocess.run(["git", "init", "-q"], cwd=top, check=True)
-        search, failing, seconds = searched(top, 20.0)
-        found = described(search.chosen.sets[0], f"{case.name}.py", right_of(case)) if search.chosen.sets else []
-        return Row("written", name, seed, seconds, failing, total, found)
+        search, failing, seconds = searched(top, args.search)
+        found = (
+            described(search.chosen.sets[0], f"{case.name}.py", case.right, right_of(case))
+            if search.chosen.sets
+            else []
+        )
+        return Row("written", name, args.seed, seconds, failing, total, found)
 
 
 def right_of(case: Written) -> Right:
@@ -212,13 +234,14 @@ def injected(args: argparse.Namespace) -> None:
                 if time.monotonic() > args.until:
                     return
                 if turn < len(faults):
-                    injected_row(top, package, faults[turn], args.seed)
+                    injected_row(top, package, faults[turn], args)
 
 
-def injected_row(top: Path, package: Package, fault: Fault, seed: int) -> None:
+def injected_row(top: Path, package: Package, fault: Fault, args: argparse.Namespace) -> None:
     name = f"{package.name}/{fault.path}:{fault.start}:{fault.new}"
-    if ("injected", name, seed) in {row.key for row in rows()}:
+    if not wanted(args, "injected", name):
         return
+    seed = args.seed
     original = (top / fault.path).read_text("utf-8")
     faulty = fault.apply(original)
     function = enclosing(original, fault.line)
@@ -231,14 +254,14 @@ def injected_row(top: Path, package: Package, fault: Fault, seed: int) -> None:
             return
         settings = (top / "pyproject.toml").read_text("utf-8")
         with changed(top / "pyproject.toml", deselecting(settings, gone)):
-            search, left, seconds = searched(top, 20.0)
+            search, left, seconds = searched(top, args.search)
 
     def right(text: str) -> bool:
         if ast.dump(ast.parse(text)) == ast.dump(ast.parse(original)):
             return True
-        return same_in_package(top, fault.path, original, text, timeout=60.0).equal
+        return same_in_package(top, fault.path, original, text, timeout=40.0).equal
 
-    found = described(search.chosen.sets[0], fault.path, right) if search.chosen.sets else []
+    found = described(search.chosen.sets[0], fault.path, original, right) if search.chosen.sets else []
     keep(Row("injected", name, seed, seconds, left, len(told) - len(gone), found))
 
 
@@ -315,7 +338,7 @@ def real(args: argparse.Namespace) -> None:
         for slip in accepted(project, args.faults, args.seed):
             if time.monotonic() > args.until:
                 return
-            if ("real", slip_name(slip), args.seed) not in {row.key for row in rows()}:
+            if wanted(args, "real", slip_name(slip)):
                 with locked(project):
                     keep(real_row(project, slip, args.seed))
                     restore(project)
@@ -339,7 +362,7 @@ def real_row(project: Project, slip: Slip, seed: int) -> Row:
     search, failing, seconds = searched(project.top, 30.0)
     restore(project)
     commit(project)
-    found = described(search.chosen.sets[0], path, right) if search.chosen.sets else []
+    found = described(search.chosen.sets[0], path, original, right) if search.chosen.sets else []
     return Row("real", slip_name(slip), seed, seconds, failing, 0, found)
 
 
@@ -350,6 +373,8 @@ def main() -> None:
     parser.add_argument("--slice", type=float, default=1e9, help="begin no trial after so many seconds")
     parser.add_argument("--faults", type=int, default=20, help="of each package")
     parser.add_argument("--only", default="")
+    parser.add_argument("--half", choices=("development", "aside"), default="")
+    parser.add_argument("--search", type=float, default=20.0, help="seconds of each search at most")
     args = parser.parse_args()
     args.until = time.monotonic() + args.slice
     {"written": written, "injected": injected, "real": real}[args.source](args)

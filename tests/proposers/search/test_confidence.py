@@ -18,7 +18,7 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Edit, Module, Replacement
 from coderefine.proposers.search.validate import Repair
-from coderefine.runner.candidates import Asked, Comparison
+from coderefine.runner.candidates import BROKEN, KEPT, Asked, Comparison
 
 SOURCE = b"def f(n):\n    return n + 1 - 7\n"
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
@@ -95,6 +95,19 @@ def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None
     assert (found.features.passing, found.features.near) == (0.0, 1.0)
 
 
+def test_a_repair_that_contradicts_an_example_in_a_docstring_is_last() -> None:
+    behaviour: Behaviour = {
+        -1: ("a", BROKEN, KEPT),
+        0: ("b", KEPT, BROKEN),
+        1: ("b", BROKEN, KEPT),
+        2: ("b", KEPT, KEPT),
+    }
+    found = made(behaviour, "Fdd", repair(-2.0, "2"), repair(-3.0, "3"), repair(-5.0, "4"))
+    assert [(group.places, group.features.examples) for group in found] == [((2,), 1), ((0,), -1), ((1,), -1)]
+    assert "contradicts an example" in doubts(found[1])
+    assert "contradicts" not in doubts(found[0])
+
+
 def test_what_was_never_seen_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None
@@ -128,11 +141,12 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
     [
         (replace(SURE, ways=4, share=0.4), "behave in 4 ways"),
         (replace(SURE, ways=4, share=0.6, intent=-1), "behave in 4 ways"),
+        (replace(SURE, examples=-1), "contradicts an example in a docstring"),
         (replace(SURE, removes=True), "removes behaviour"),
         (replace(SURE, crashes=0.2), "fails on calls"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
     ],
-    ids=["rivals", "contradicted", "a guard is gone", "crashes", "weak tests"],
+    ids=["rivals", "contradicted", "an example", "a guard is gone", "crashes", "weak tests"],
 )
 def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
     assert confidence(known) < BAR

@@ -1,0 +1,72 @@
+"""Execute the examples (`>>>`) in the docstrings of modules: written intent, which no test need contain."""
+
+from __future__ import annotations
+
+import doctest
+import itertools
+import os
+import signal
+import sys
+import time
+from typing import Any, Iterable, List
+
+MOST = 200
+"""Maximum number of examples."""
+KEPT, BROKEN = "kept", "!broken"
+"""Codes of an example with the documented result, and of one with another."""
+LONGEST = 0.1
+"""CPU seconds that the examples of one docstring may take."""
+
+
+def examples_of(names: Iterable[str]) -> List[doctest.DocTest]:
+    """Return the docstrings with examples in the loaded modules `names`, with MOST examples at most."""
+    finder, found = doctest.DocTestFinder(), []
+    for module in map(sys.modules.get, sorted(names)):
+        found += [test for test in finder.find(module) if test.examples] if module else []
+    totals = itertools.accumulate(len(test.examples) for test in found)
+    return [test for test, total in zip(found, totals) if total <= MOST]  # noqa: B905 - Python 3.9
+
+
+def broken(tests: List[doctest.DocTest]) -> List[str]:
+    """Return the codes of a version that crashes."""
+    return [BROKEN] * sum(len(test.examples) for test in tests)
+
+
+def codes(tests: List[doctest.DocTest], until: float) -> List[str]:
+    """Return a code for each example of `tests`; those after `until` (monotonic seconds) count as broken."""
+    runner = _Runner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    before = signal.signal(signal.SIGPROF, _ring)
+    done: List[str] = []
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        for test in tests:
+            runner.codes = []
+            if time.monotonic() < until:
+                signal.setitimer(signal.ITIMER_PROF, LONGEST)
+                try:
+                    runner.run(test, out=nowhere.write)
+                except Exception:  # of a __repr__ or a display hook of theirs: the rest of this docstring is broken
+                    runner.codes.append(BROKEN)
+                finally:
+                    signal.setitimer(signal.ITIMER_PROF, 0)
+            done += [*runner.codes, *[BROKEN] * len(test.examples)][: len(test.examples)]
+    signal.signal(signal.SIGPROF, before)
+    return done
+
+
+def _ring(_number: int, _frame: object) -> None:
+    raise TimeoutError
+
+
+class _Runner(doctest.DocTestRunner):
+    """Notes a code for each example instead of reporting it."""
+
+    codes: List[str]
+
+    def report_success(self, *_: Any) -> None:
+        self.codes.append(KEPT)
+
+    def report_failure(self, *_: Any) -> None:
+        self.codes.append(BROKEN)
+
+    def report_unexpected_exception(self, *_: Any) -> None:
+        self.codes.append(BROKEN)
