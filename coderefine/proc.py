@@ -166,7 +166,7 @@ def run(
     with _killed_at_exit(child):
         readers = [Reader(stream, keep) for stream in (child.stdout, child.stderr) if stream]
         feeder = _feed(child, stdin)
-        timed_out = _wait(child, timeout)
+        timed_out = not ends(child, timeout)
         kill(child)
         for thread in (*readers, *feeder):
             thread.join(GRACE * 4)
@@ -221,8 +221,7 @@ def kill(child: subprocess.Popen[bytes]) -> None:
     """Kill the process group of `child`, including `child` itself; return once it is reaped."""
     _signal(child.pid, signal.SIGTERM if child.poll() is None else signal.SIGKILL)
     if child.poll() is None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE)
+        ends(child, GRACE)
     _signal(child.pid, signal.SIGKILL)
     child.wait()
 
@@ -232,13 +231,13 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
-    """Return whether `timeout` expired before the child ended."""
+def ends(child: subprocess.Popen[bytes], within: float) -> bool:
+    """Wait until `child` ends, for at most `within` seconds, and return whether it did."""
     try:
-        child.wait(0 if _slept(child, timeout) else timeout)
+        child.wait(0 if _slept(child, within) else within)
     except subprocess.TimeoutExpired:
-        return True
-    return False
+        return False
+    return True
 
 
 def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -186,8 +185,7 @@ class ProcessRun:
         """End the process; `hung` is what `watch` returned."""
         dump = self.stacks() if hung and self.results.pid else ""
         if not hung:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(LAST_WORDS)
+            proc.ends(self._child, LAST_WORDS)
         proc.kill(self._child)
         for reader in self._readers:
             reader.join(1.0)

@@ -217,16 +217,12 @@ def _end(holder: subprocess.Popen[bytes]) -> None:
     for stream in (holder.stdin, holder.stdout, holder.stderr):
         if stream is not None:
             stream.close()
-    try:
-        holder.wait(SOON)
-    except subprocess.TimeoutExpired:
+    if not proc.ends(holder, SOON):
         threading.Thread(target=_reap, args=(holder,), daemon=True).start()
 
 
 def _reap(holder: subprocess.Popen[bytes]) -> None:
-    try:
-        holder.wait(5.0)
-    except subprocess.TimeoutExpired:
+    if not proc.ends(holder, 5.0):
         proc.kill(holder)
 
 
