@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -12,6 +13,17 @@ def pytest_configure() -> None:
     """Children of a shell's background job ignore SIGINT, those of nohup SIGHUP: ours have to hear both."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """With `-n auto`: three workers for two cores, as tests wait for their processes; each takes whole modules first.
+
+    Tests of one module share what is dear to set up: dealt out in turn, each worker would set it up again.
+    """
+    if config.option.dist == "no":
+        config.option.dist = "worksteal"
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
 @pytest.fixture(autouse=True)
