@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
-from coderefine.runner.agent.value_variants import variants
+from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -77,9 +77,18 @@ def cached(number):
 
 def now():
     return time.perf_counter()
+
+
+SEVENTY = 70
+
+
+def clamp(value, low, high):
+    if low > high:
+        raise ValueError
+    return value if value > SEVENTY else low if value > 33 else value - low
 '''
 TESTS = """
-from stats import Counter, Pages, cached, long, median, now, ticks
+from stats import Counter, Pages, cached, clamp, long, median, now, ticks
 
 def test_median():
     assert median([3, 1, 2]) == 2
@@ -101,6 +110,9 @@ def test_long():
 
 def test_cached():
     assert cached(5) == 6
+
+def test_clamp():
+    assert clamp(9, 3, 20) == 6
 
 def test_now():
     assert now() > 0
@@ -177,6 +189,31 @@ def test_objects_are_varied_in_their_attributes(pool: Pool) -> None:
 def test_an_edited_function_is_asked_itself_however_deep_it_is_called(pool: Pool) -> None:
     base, other = codes(pool, ("len(text) * 2", "len(text) * 3"))
     assert base != other
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "wanted"),
+    [
+        (1, (5, None, 1, "x", 7.5, True), [5, 7.5]),
+        (1.5, (5, 2.5), [5, 2.5]),
+        ("abc", ("ch", 2, 5, 0, "w" * 99), ["ch", "ab", "abcab"]),
+        ([1, 2], ([7], 3), [[1, 2, 1]]),
+        (True, (5, False), []),
+        (None, (5,), []),
+        (0, range(1, 99), [1, 2, 3, 4]),
+    ],
+    ids=["int", "float", "text", "list", "bool", "none", "many"],
+)
+def test_an_argument_is_set_to_the_limits_that_it_may_be_compared_with(
+    value: object, limits: Iterable[object], wanted: list[object]
+) -> None:
+    assert at_limits(value, limits) == wanted
+
+
+def test_programs_that_differ_only_at_a_limit_are_told_apart(pool: Pool) -> None:
+    for old, new in (("low > high", "low >= high"), ("> SEVENTY", ">= SEVENTY"), ("> 33", ">= 33")):
+        base, other = codes(pool, (old, new))
+        assert base != other, old
 
 
 def test_what_one_candidate_leaves_in_a_cache_is_no_answer_of_another(pool: Pool) -> None:

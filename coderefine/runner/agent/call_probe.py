@@ -19,7 +19,7 @@ import types
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .short_repr import Describer
-from .value_variants import variants
+from .value_variants import at_limits, variants
 
 CALLS = 40
 """Maximum number of recorded calls by tests, and also of calls of edited functions by any caller.
@@ -159,18 +159,39 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
 
 def near(calls: List[Call]) -> List[Call]:
     """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call."""
-    rows = [list(_around(call, random.Random(number))) for number, call in enumerate(calls)]
-    mixed = [call for layer in itertools.zip_longest(*rows) for call in layer if call is not None]
-    return [*calls, *mixed[:NEAR]]
+    rows = [_around(call, random.Random(number)) for number, call in enumerate(calls)]
+    return [*calls, *_in_turn(rows)[:NEAR]]
 
 
-def _around(call: Call, dice: random.Random) -> Iterator[Call]:
-    for at, value in enumerate(call.args):
-        for one in variants(value, dice):
-            yield call._replace(args=[*call.args[:at], one, *call.args[at + 1 :]], recorded=False)
-    for name, value in call.kwargs.items():
-        for one in variants(value, dice):
-            yield call._replace(kwargs={**call.kwargs, name: one}, recorded=False)
+def _around(call: Call, dice: random.Random) -> List[Call]:
+    """Return variants of `call`, taken in turn from each argument."""
+    limits = list(_limits(call))
+
+    def around(value: Any) -> List[Any]:
+        return [*at_limits(value, limits), *variants(value, dice)]
+
+    rows = [
+        [call._replace(args=[*call.args[:at], one, *call.args[at + 1 :]], recorded=False) for one in around(value)]
+        for at, value in enumerate(call.args)
+    ]
+    rows += [
+        [call._replace(kwargs={**call.kwargs, name: one}, recorded=False) for one in around(value)]
+        for name, value in call.kwargs.items()
+    ]
+    return _in_turn(rows)
+
+
+def _in_turn(rows: List[List[Call]]) -> List[Call]:
+    return [call for layer in itertools.zip_longest(*rows) for call in layer if call is not None]
+
+
+def _limits(call: Call) -> Iterator[Any]:
+    """Yield the values that the function may compare an argument with: other arguments, constants, globals."""
+    function: Any = call.function
+    yield from call.args
+    yield from call.kwargs.values()
+    yield from (one for one in function.__code__.co_consts if one is not function.__doc__)
+    yield from (function.__globals__.get(name) for name in function.__code__.co_names)
 
 
 def label(call: Call) -> str:

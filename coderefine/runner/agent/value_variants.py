@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 import random
 import types
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterable, List
 
 MOST = 7
 """Maximum number of variants of one value."""
+MOST_LIMITS, LONGEST = 4, 40
+"""Maximum number of values at limits, and of items of a sequence that is made as long as a limit."""
+NUMBERS, ROWS = (int, float), (str, list, tuple)
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
@@ -19,6 +22,31 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
         return objects(value, dice)
     kept = [one for one in make(value, dice) if type(one) is type(value) and one != value]
     return kept if len(kept) <= MOST else dice.sample(kept, MOST)
+
+
+def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
+    """Return at most MOST_LIMITS values that equal one of `limits`, or sequences that are as long as one.
+
+    Programs that differ in a comparison (`<` and `<=`) often differ only there.
+    """
+    found: List[Any] = []
+    for limit in limits:
+        one = _at(value, limit)
+        if one is not None and one != value and one not in found:
+            found.append(one)
+    return found[:MOST_LIMITS]
+
+
+def _at(value: Any, limit: Any) -> Any:
+    """Return `limit` if it is of the kind of `value`, or `value` as long as `limit`; None if neither is possible."""
+    kinds = type(value), type(limit)
+    if kinds == (str, str):
+        return limit if len(limit) <= LONGEST else None
+    if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
+        return limit
+    if kinds[0] in ROWS and kinds[1] is int and value and 0 < limit <= LONGEST:
+        return (value * limit)[:limit]
+    return None
 
 
 def objects(value: Any, dice: random.Random) -> List[Any]:
