@@ -17,6 +17,8 @@ from coderefine.core.checks import (
     Status,
     Step,
     Steps,
+    identities,
+    unmatched,
 )
 from coderefine.core.outcomes import (
     EVENTS,
@@ -93,4 +95,6 @@ __all__ = [
     "Verdict",
     "View",
     "Views",
+    "identities",
+    "unmatched",
 ]

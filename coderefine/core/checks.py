@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -180,6 +181,20 @@ class Finding:
     def where(self) -> str:
         """Return `path:line`, or the path alone."""
         return f"{self.path}:{self.span.first}" if self.span else self.path
+
+
+def identities(findings: Iterable[Finding]) -> Counter[Identity]:
+    """Count `findings` by identity."""
+    return Counter(finding.identity for finding in findings)
+
+
+def unmatched(findings: Iterable[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings that have no counterpart of the same identity in `others`; each of these matches only one."""
+    left = identities(others)
+    for finding in findings:
+        left[finding.identity] -= 1
+        if left[finding.identity] < 0:
+            yield finding
 
 
 @dataclass(frozen=True, slots=True)

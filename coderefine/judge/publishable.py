@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from coderefine.core import Attempt, Finding, Identity, Severity, Status, Verdict
+from coderefine.core import Attempt, Finding, Identity, Severity, Status, Verdict, identities
 from coderefine.core.plurals import counted
 from coderefine.judge.change import within
 from coderefine.judge.score import COMPLEXITY, TESTS, collected, flipped, gone, incomplete, listed, lost, remarks
@@ -33,7 +33,7 @@ def publishable(
     if against:
         return Verdict(ok=False, reason=against)
     asked = (item for item in remarks(baseline) if item.severity is Severity.HARD and within(item.path, scope))
-    cleared = Counter(finding.identity for finding in asked) - _identities(candidate)
+    cleared = identities(asked) - identities(remarks(candidate))
     repaired = flipped(candidate, baseline, flaky)
     counts = ((len(repaired), "test", "repaired"), (len(cleared), "finding", "cleared"))
     better = [f"{counted(count, noun)} {verb}" for count, noun, verb in counts if count]
@@ -50,10 +50,6 @@ def worse(candidate: Attempt, baseline: Attempt, flaky: frozenset[str] = frozens
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(path for path in {*before, *after} if before.get(path) != after.get(path)))
-
-
-def _identities(attempt: Attempt) -> Counter[Identity]:
-    return Counter(finding.identity for finding in remarks(attempt))
 
 
 def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:
@@ -120,7 +116,7 @@ def _dodged(was: Status, now: Status) -> bool:
 
 def _worse_findings(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
     gates = {check.critic for check in baseline.checks if check.gate}
-    for critic, path, rule, symbol in sorted(_identities(candidate) - _identities(baseline)):
+    for critic, path, rule, symbol in sorted(identities(remarks(candidate)) - identities(remarks(baseline))):
         if critic in gates:
             yield f"new {critic} finding {rule} in {path}{f' ({symbol})' if symbol else ''}"
     yield from _grown(candidate, baseline)
@@ -151,4 +147,4 @@ def _outside_tests(attempt: Attempt) -> Counter[Identity]:
     """Count findings of the test gate that belong to no test, such as a module that cannot be collected."""
     check = attempt.check(TESTS)
     findings: tuple[Finding, ...] = check.findings if check else ()
-    return Counter(finding.identity for finding in findings if finding.symbol not in attempt.cases)
+    return identities(finding for finding in findings if finding.symbol not in attempt.cases)

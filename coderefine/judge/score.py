@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import filterfalse
 
-from coderefine.core import EMPTY, Attempt, Case, Finding, Severity, Status, Verdict
+from coderefine.core import EMPTY, Attempt, Case, Finding, Severity, Status, Verdict, unmatched
 from coderefine.judge.change import within
 from coderefine.judge.diff import diff_size
 
@@ -89,14 +90,11 @@ def score(
 
 
 def _counted(attempt: Attempt, baseline: Attempt, scope: Sequence[str]) -> list[Finding]:
-    known = Counter(finding.identity for finding in remarks(baseline))
-    counted = []
-    for finding in remarks(attempt):
-        known[finding.identity] -= 1
-        asked = finding.severity is Severity.HARD and within(finding.path, scope)
-        if asked or known[finding.identity] < 0:
-            counted.append(finding)
-    return counted
+    def asked(finding: Finding) -> bool:
+        return finding.severity is Severity.HARD and within(finding.path, scope)
+
+    now = remarks(attempt)
+    return [*filter(asked, now), *filterfalse(asked, unmatched(now, remarks(baseline)))]
 
 
 def weigh(

@@ -8,7 +8,6 @@ unlike the user's own.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +24,6 @@ from coderefine.core import (
     Evidence,
     Finding,
     Freedom,
-    Identity,
     Outcome,
     Patch,
     Proof,
@@ -34,6 +32,7 @@ from coderefine.core import (
     TestRunner,
     Verdict,
     View,
+    unmatched,
 )
 from coderefine.core.plurals import counted
 from coderefine.errors import CriticError
@@ -229,10 +228,14 @@ class _Conclusion:
             weakened,
             rests=tuple(id_ for id_ in evidence.flipped if id_ not in known or not known[id_].status.bad),
             added=tuple(sorted(passing.difference(known, evidence.flipped))),
-            findings=_new_findings(tried, self.start.baseline, flaky=self._flaky),
+            findings=tuple(self._new_findings(tried)),
             unjudged=self.given.unjudged,
             worse=bool(against),
         )
+
+    def _new_findings(self, tried: Attempt) -> Iterator[Finding]:
+        new = unmatched(tried.findings, self.start.baseline.findings)
+        return (finding for finding in new if finding.symbol not in self._flaky)
 
     @property
     def _tried(self) -> Attempt:
@@ -311,8 +314,8 @@ class _Conclusion:
             yield from judge.dodged_tests(was, alone, tried if tried.checks else alone, self.start.flaky)
         for path in tests.keys() - self.given.settings:
             yield from judge.changed_tests(path, self.before[path], tests[path])
-        gone = _identities(was) - _identities(alone) if self.given.settings else Counter()
-        if hidden := tuple(f"{rule} in {path}" for _, path, rule, _ in gone.elements() if path not in tests):
+        gone = unmatched(judge.remarks(was), judge.remarks(alone)) if self.given.settings else ()
+        if hidden := tuple(f"{one.rule} in {one.path}" for one in gone if one.path not in tests):
             names = judge.listed(tuple(sorted(self.given.settings)))
             yield f"{names} hides {counted(len(hidden), 'finding')}: {judge.listed(hidden)}"
 
@@ -341,18 +344,3 @@ class _Conclusion:
             return None
         changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
         return _Only(tuple(dict.fromkeys(id_.partition("::")[0] for id_ in (*changed, *repaired))))
-
-
-def _new_findings(now: Attempt, was: Attempt, flaky: frozenset[str]) -> tuple[Finding, ...]:
-    """Return the findings of `now` that are not in `was`; those with the same identity are counted."""
-    known = Counter(finding.identity for finding in was.findings)
-    found = []
-    for finding in now.findings:
-        known[finding.identity] -= 1
-        if known[finding.identity] < 0 and finding.symbol not in flaky:
-            found.append(finding)
-    return tuple(found)
-
-
-def _identities(attempt: Attempt) -> Counter[Identity]:
-    return Counter(finding.identity for finding in judge.remarks(attempt))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coderefine import judge
-from coderefine.core import Attempt, Patch
+from coderefine.core import Attempt, Patch, identities
 from coderefine.core.plurals import counted
 from coderefine.loop.alone import admitted
 from coderefine.loop.proof import proved_once
@@ -115,9 +115,8 @@ class _Search:
         return True
 
     def _as_good(self, part: Attempt) -> bool:
-        known = {finding.identity for finding in judge.remarks(self.whole)}
-        cleared = all(finding.identity in known for finding in judge.remarks(part))
-        return cleared and failing(part) <= failing(self.whole)
+        known, left = (identities(judge.remarks(one)).keys() for one in (self.whole, part))
+        return left <= known and failing(part) <= failing(self.whole)
 
     def _files(self, part: Sequence[Piece]) -> dict[str, bytes | None]:
         files: dict[str, bytes | None] = {piece.path: piece.data for piece in part if piece.hunk is None}

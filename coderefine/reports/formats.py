@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-from coderefine.core import PROVE, Attempt, Check, Finding, Outcome, Severity
+from coderefine.core import PROVE, Attempt, Check, Finding, Outcome, Severity, unmatched
 
 MODULES = {
     "sarif": "coderefine.reports.sarif",
@@ -83,18 +83,8 @@ def cleared(end: Outcome) -> tuple[Finding, ...]:
 
 
 def gone(before: Attempt, after: Attempt) -> tuple[Finding, ...]:
-    """Return hard findings of `before` that `after` no longer has.
-
-    Of findings with the same identity, only the difference of their numbers counts.
-    """
-    left = Counter(finding.identity for finding in after.findings)
-    found = []
-    for finding in blocking(before.findings):
-        if left[finding.identity]:
-            left[finding.identity] -= 1
-        else:
-            found.append(finding)
-    return tuple(found)
+    """Return hard findings of `before` that `after` no longer has."""
+    return tuple(unmatched(blocking(before.findings), after.findings))
 
 
 def rule(finding: Finding) -> str:
