@@ -53,7 +53,7 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
     repository = journal.repository
     under = destination.under(repository)
     found = []
-    for number, offer, one in numbered_offers(outcome):
+    for offer, number, one in ((offer, *pair) for offer, pairs in numbered_offers(outcome) for pair in pairs):
         files = {
             path: _merged(repository, path, offer.before.get(path), data, under)
             for path, data in one.patch.files.items()

@@ -172,14 +172,14 @@ def offered(outcome: Outcome) -> Result:
     """Return the plausible patches by their numbers, the inputs on which they differ, and why none was written."""
     from coderefine.reports.rows import numbered_offers, offer_headline
 
-    every = numbered_offers(outcome)
-    first = {id(offer): number for number, offer, _ in reversed(every)}
+    every = tuple(numbered_offers(outcome))
     return {
         "offers": [
             {"number": number, "what": offer_headline(one), "lines": "\n".join(offer.diff(one))}
-            for number, offer, one in every
+            for offer, alternatives in every
+            for number, one in alternatives
         ],
-        "questions": [one.text(first[id(offer)]) for offer in outcome.offers for one in offer.questions],
+        "questions": [one.text(alternatives[0][0]) for offer, alternatives in every for one in offer.questions],
         **({"why": "; ".join(offer.why for offer in outcome.offers)} if outcome.offers else {}),
     }
 

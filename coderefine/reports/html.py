@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coderefine import __version__
-from coderefine.core import PLAUSIBLE, Alternative, Attempt, Check, Evidence, Offer, Outcome, Patch, Severity, Stop
+from coderefine.core import PLAUSIBLE, Attempt, Check, Evidence, Outcome, Patch, Severity, Stop
 from coderefine.core.plurals import counted
 from coderefine.reports.formats import RunReport, blocking, found, rule
-from coderefine.reports.rows import changed_answers, shown_patch, steps
+from coderefine.reports.rows import changed_answers, numbered_offers, shown_patch, slowest, steps
 from coderefine.reports.side_by_side import PatchedFile, patched_file, visible
 from coderefine.reports.tests_picture import KINDS, tests_picture
 from coderefine.reports.verdict import verdict
@@ -71,7 +71,7 @@ def _rendered(sentence: str, report: RunReport) -> str:
         seconds=_whole(end),
         tests=tests_picture(end.attempts, end.best.number, MOST),
         kinds=KINDS[::-1],
-        choices=tuple(_choices(end)),
+        offers=tuple(numbered_offers(end)),
         also=evidence.alternatives,
         left=blocking(end.remaining),
         advice=[one for one in end.remaining if one.severity is Severity.SOFT],
@@ -106,8 +106,8 @@ def _whole(end: Outcome) -> float:
 
 
 def _seconds(attempt: Attempt) -> float:
-    """Return how long an attempt took; for the start its slowest check, because checks run in parallel."""
-    return attempt.cost.seconds or max((check.seconds for check in attempt.checks), default=0.0)
+    """Return how long an attempt took; for the start its slowest check."""
+    return attempt.cost.seconds or slowest(attempt.checks) or 0.0
 
 
 def _steps(end: Outcome, before: Mapping[str, bytes | None]) -> Iterator[Step]:
@@ -126,18 +126,3 @@ def _word(attempt: Attempt, end: Outcome) -> str:
     if attempt.verdict:
         return end.evidence.word if attempt.number <= end.best.number else "not proved"
     return "offered" if attempt.verdict.reason.startswith(PLAUSIBLE) else "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """An offer: alternatives with their numbers, and the inputs on which they differ."""
-
-    offer: Offer
-    alternatives: tuple[tuple[int, Alternative], ...]
-
-
-def _choices(end: Outcome) -> Iterator[Choice]:
-    number = 1
-    for offer in end.offers:
-        yield Choice(offer, tuple(enumerate(offer.alternatives, number)))
-        number += len(offer.alternatives)

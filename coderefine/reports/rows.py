@@ -64,9 +64,14 @@ def _statuses(check: Check) -> Iterator[str]:
 
 
 def checks_row(checks: Sequence[Check]) -> Row:
-    """Summarise all gates in one row, with the time of the slowest, because they run in parallel."""
+    """Summarise all gates in one row, with the time of the slowest."""
     text = " · ".join(summary(check) for check in checks) or "no gate ran"
-    return Row("checks", text, seconds=max((check.seconds for check in checks), default=None))
+    return Row("checks", text, seconds=slowest(checks))
+
+
+def slowest(checks: Sequence[Check]) -> float | None:
+    """Return the seconds of the slowest check, which all take together, because they run in parallel."""
+    return max((check.seconds for check in checks), default=None)
 
 
 def notes(checks: Sequence[Check]) -> Iterator[Row]:
@@ -248,23 +253,23 @@ def _why(outcome: Outcome) -> str:
     return f"{outcome.stop.value}: {outcome.why}" if outcome.why not in ("", outcome.stop.value) else outcome.stop.value
 
 
-def numbered_offers(outcome: Outcome) -> tuple[tuple[int, Offer, Alternative], ...]:
-    """Return all alternatives with the numbers for picking them, from 1."""
-    every = [(offer, alternative) for offer in outcome.offers for alternative in offer.alternatives]
-    return tuple((number, offer, alternative) for number, (offer, alternative) in enumerate(every, 1))
+def numbered_offers(outcome: Outcome) -> Iterator[tuple[Offer, tuple[tuple[int, Alternative], ...]]]:
+    """Yield each offer and its alternatives with the numbers for picking them, counted from 1 over all offers."""
+    number = 1
+    for offer in outcome.offers:
+        yield offer, tuple(enumerate(offer.alternatives, number))
+        number += len(offer.alternatives)
 
 
 def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """Yield the label and the text of each row about offers."""
-    number = 0
-    for offer in outcome.offers:
+    for offer, alternatives in numbered_offers(outcome):
         yield "plausible", f"not written: {offer.why}"
-        for place, alternative in enumerate(offer.alternatives):
-            yield "offered", f"{number + place + 1}  {offer_headline(alternative)}"
+        for number, alternative in alternatives:
+            yield "offered", f"{number}  {offer_headline(alternative)}"
             yield from (("", f"{'':13}{line}") for line in offer.diff(alternative))
         for question in offer.questions:
-            yield "ask", question.text(number + 1)
-        number += len(offer.alternatives)
+            yield "ask", question.text(alternatives[0][0])
 
 
 def offer_headline(alternative: Alternative) -> str:
