@@ -7,12 +7,13 @@ Others are taken from the project's configuration and the environment, as on the
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from coderefine.app import engine
 from coderefine.app.history import name_of
@@ -32,6 +33,7 @@ elif TYPE_CHECKING:
 
 Where = str | PathLike[str]
 Value = TypeVar("Value")
+Given = ParamSpec("Given")
 Texts = list[str] | tuple[str, ...]
 Table = dict[str, Any]
 """A table as in TOML: one of [[tool.coderefine.commands]], for example."""
@@ -119,7 +121,7 @@ def refine(
     project = _project(paths, task, listen, cwd, settings)
     if project.place.git_dir is None and not write:
         return run_unrecorded(project)
-    recorded = {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
+    recorded = _recorded(settings)
     if task is not None:
         recorded["task"] = name_of(task)
     request = Request(("refine()",), recorded, Destination(diff=not write))
@@ -147,8 +149,7 @@ def prove(
     and the errors of `refine`; KeyboardInterrupt if the run was interrupted.
     """
     text = patch if patch is None or isinstance(patch, bytes) else str(patch)
-    recorded = {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
-    request = Request(("prove()",), recorded, Destination(diff=not write), model=repair, again="prove()")
+    request = Request(("prove()",), _recorded(settings), Destination(diff=not write), model=repair, again="prove()")
     made, where = Source(text, staged), Path(cwd).absolute()
     result = prove_patch(made, request, listen, lambda _result: None, cwd=where, minimise=minimise, repair=repair)
     proof = result.outcome.proof
@@ -157,56 +158,30 @@ def prove(
     return proof
 
 
-async def acheck(
-    *paths: Where,
-    task: Task | str | None = None,
-    listen: Listen = _ignore,
-    cwd: Where = ".",
-    **settings: Unpack[Settings],
-) -> tuple[Check, ...]:
-    """Run `check` without blocking the event loop; `listen` is called in it."""
-    return await _in_thread(lambda tell: check(*paths, task=task, listen=tell, cwd=cwd, **settings), listen)
+def _asynchronous(function: Callable[Given, Value]) -> Callable[Given, Coroutine[None, None, Value]]:
+    """Return `function` as a coroutine function, with the same parameters."""
+
+    @functools.wraps(function)
+    async def run(*args: Given.args, **kwargs: Given.kwargs) -> Value:
+        listen: Any = kwargs.get("listen", _ignore)
+
+        def work(tell: Listen) -> Value:
+            kwargs["listen"] = tell
+            return function(*args, **kwargs)
+
+        return await _in_thread(work, listen)
+
+    run.__name__ = run.__qualname__ = f"a{function.__name__}"
+    run.__doc__ = f"""Run `{function.__name__}` without blocking the event loop; `listen` is called in it.
+
+    Cancelling interrupts the run.
+    """
+    return run
 
 
-async def arefine(
-    *paths: Where,
-    task: Task | str | None = None,
-    write: bool = False,
-    listen: Listen = _ignore,
-    cwd: Where = ".",
-    **settings: Unpack[Settings],
-) -> Outcome:
-    """Run `refine` without blocking the event loop; `listen` is called in it. Cancelling interrupts the run."""
-    return await _in_thread(
-        lambda tell: refine(*paths, task=task, write=write, listen=tell, cwd=cwd, **settings), listen
-    )
-
-
-async def aprove(
-    patch: Where | bytes | None = None,
-    *,
-    staged: bool = False,
-    write: bool = False,
-    minimise: bool = False,
-    repair: bool = False,
-    listen: Listen = _ignore,
-    cwd: Where = ".",
-    **settings: Unpack[Settings],
-) -> Proof:
-    """Run `prove` without blocking the event loop; `listen` is called in it. Cancelling interrupts the run."""
-    return await _in_thread(
-        lambda tell: prove(
-            patch,
-            staged=staged,
-            write=write,
-            minimise=minimise,
-            repair=repair,
-            listen=tell,
-            cwd=cwd,
-            **settings,
-        ),
-        listen,
-    )
+acheck = _asynchronous(check)
+arefine = _asynchronous(refine)
+aprove = _asynchronous(prove)
 
 
 async def watch(
@@ -239,6 +214,11 @@ def _typed(settings: Settings) -> dict[str, object]:
         if "-" in name:
             raise ConfigError(f"{name!r} is written {name.replace('-', '_')!r} in Python")
     return typed({name.replace("_", "-"): value for name, value in settings.items() if value is not None}, "settings")
+
+
+def _recorded(settings: Settings) -> dict[str, object]:
+    """Return the settings that the journal records."""
+    return {name: value for name, value in _typed(settings).items() if name not in UNRECORDED - {"base_url"}}
 
 
 async def _in_thread(work: Callable[[Listen], Value], listen: Listen) -> Value:
