@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 from coderefine.app import engine
 from coderefine.app.history import name_of
 from coderefine.app.project import Project, find_project
-from coderefine.app.prove import Source
+from coderefine.app.prove import PatchSource
 from coderefine.app.prove import prove as prove_patch
 from coderefine.app.request import Destination, Request
 from coderefine.app.run import UNRECORDED, run, run_unrecorded
@@ -150,7 +150,7 @@ def prove(
     """
     text = patch if patch is None or isinstance(patch, bytes) else str(patch)
     request = Request(("prove()",), _recorded(settings), Destination(diff=not write), model=repair, again="prove()")
-    made, where = Source(text, staged), Path(cwd).absolute()
+    made, where = PatchSource(text, staged), Path(cwd).absolute()
     result = prove_patch(made, request, listen, lambda _result: None, cwd=where, minimise=minimise, repair=repair)
     proof = result.outcome.proof
     if proof is None:

@@ -21,13 +21,13 @@ from coderefine.lint import is_configured
 if TYPE_CHECKING:
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
-    from coderefine.llm.request import Request
+    from coderefine.llm.request import ModelRequest
     from coderefine.loop.state import Parts
     from coderefine.workspace.originals import Originals
 
 Contents = Mapping[str, "bytes | None"]
 """Content by path; None: no file."""
-Show = Callable[["Request"], None]
+Show = Callable[["ModelRequest"], None]
 """Called with each request before it is sent to the model."""
 
 

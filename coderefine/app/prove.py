@@ -40,7 +40,7 @@ UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PatchSource:
     """Where the given patch comes from.
 
     `patch`: a diff or mails as bytes or as text of several lines, the path of a file with one, a commit, a range
@@ -52,7 +52,7 @@ class Source:
 
 
 def prove(
-    source: Source,
+    source: PatchSource,
     request: Request,
     listen: Listen,
     report: Callable[[RunResult], None],
@@ -87,7 +87,7 @@ def prove(
     return run(project, request, report, under=given.under, show=show, loop=loop)
 
 
-def _read(source: Source, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
+def _read(source: PatchSource, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
     """Read the patch; one that is to be written is read as a diff and applied to the tree of its destination."""
     destination = request.destination
     if source.patch is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from coderefine.app.prove import Source
+from coderefine.app.prove import PatchSource
 from coderefine.app.prove import prove as judge
 from coderefine.app.request import Destination
 from coderefine.app.run import RunResult
@@ -58,7 +58,7 @@ def prove(
     destination = asked.destination if writes else Destination(diff=True)
     again = f"coderefine {shlex.join(sys.argv[1:])}"
     request = replace(asked, destination=destination, model=asked.model and repair, again=again)
-    chosen = Source(sys.stdin.buffer.read() if source == "-" else source, staged)
+    chosen = PatchSource(sys.stdin.buffer.read() if source == "-" else source, staged)
     with screen(quiet=quiet, format_=format_) as display:
 
         def report(result: RunResult) -> None:

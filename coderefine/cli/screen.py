@@ -15,7 +15,7 @@ from coderefine.reports.terminal import colour, columns
 
 if TYPE_CHECKING:
     from coderefine.app.run import RunResult
-    from coderefine.llm.request import Request
+    from coderefine.llm.request import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ class Screen:
                 )
             )
 
-    def prompt(self, request: Request) -> None:
+    def prompt(self, request: ModelRequest) -> None:
         """Print one request as it is sent, with the size of its parts."""
         print(prompt_text(request), file=sys.stderr)
 
 
-def prompt_text(request: Request) -> str:
+def prompt_text(request: ModelRequest) -> str:
     """Return one request as text, with the size of its parts."""
     sizes = ", ".join(f"{name} {size}" for name, size in request.parts)
     head = f"--- {request.purpose}: {request.chars} characters ({sizes})"

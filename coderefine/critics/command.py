@@ -136,7 +136,7 @@ class CommandGate:
         own = self._interpreter.path.parent / program
         return str(own) if os.sep not in program and own.is_file() else program
 
-    def _diagnostics(self, view: View, result: Finished) -> Iterator[Diagnostic]:
+    def _diagnostics(self, view: View, result: Finished) -> Iterator[CommandDiagnostic]:
         found = list(self._read(result.stdout or result.stderr))
         for one in found:
             path = self._relative(view, one.path)
@@ -156,7 +156,7 @@ class CommandGate:
                 return Path(full).relative_to(top).as_posix()
         return None
 
-    def _finding(self, found: Diagnostic, texts: Texts) -> Finding:
+    def _finding(self, found: CommandDiagnostic, texts: Texts) -> Finding:
         return Finding(
             critic=self.name,
             rule=found.rule or self.name,
@@ -170,7 +170,7 @@ class CommandGate:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class CommandDiagnostic:
     """One finding as printed; `path`: as the program wrote it; `line`: 1-based, 0 if unknown."""
 
     path: str
@@ -181,7 +181,7 @@ class Diagnostic:
     soft: bool = False
 
 
-Reader = Callable[[bytes], Iterable[Diagnostic]]
+Reader = Callable[[bytes], Iterable[CommandDiagnostic]]
 
 
 def _reader(command: Command) -> Reader:
@@ -210,11 +210,11 @@ def _text(data: bytes) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", data.decode("utf-8", "replace").replace("\r\n", "\n"))
 
 
-def _matched(match: re.Match[str]) -> Diagnostic:
+def _matched(match: re.Match[str]) -> CommandDiagnostic:
     groups = {name: text or "" for name, text in match.groupdict().items()}
     line = groups.get("line", "")
     number = int(line) if line.isdecimal() else 0
-    return Diagnostic(groups["path"], number, groups["message"].strip(), groups.get("rule", ""))
+    return CommandDiagnostic(groups["path"], number, groups["message"].strip(), groups.get("rule", ""))
 
 
 def _loaded(data: bytes, name: str) -> Any:
@@ -226,7 +226,7 @@ def _loaded(data: bytes, name: str) -> Any:
         raise CriticError(f"{name} printed no JSON: {error}") from error
 
 
-def _json(report: Any) -> Iterator[Diagnostic]:
+def _json(report: Any) -> Iterator[CommandDiagnostic]:
     """Parse a list of objects, or an object that contains one (also by file, as in the output of eslint)."""
     if isinstance(report, dict):
         report = next((report[key] for key in LISTS if isinstance(report.get(key), list)), [])
@@ -235,14 +235,14 @@ def _json(report: Any) -> Iterator[Diagnostic]:
             yield from _entry(entry)
 
 
-def _entry(entry: dict[str, Any]) -> Iterator[Diagnostic]:
+def _entry(entry: dict[str, Any]) -> Iterator[CommandDiagnostic]:
     path = _first(entry, PATHS)
     nested = next((entry[key] for key in LISTS if isinstance(entry.get(key), list)), None)
     if nested is not None and path:
         yield from _json([{**item, "path": path} for item in nested if isinstance(item, dict)])
     elif path:
         level = str(entry.get("severity", entry.get("type", ""))).lower()
-        yield Diagnostic(path, _line(entry), _first(entry, MESSAGES), _first(entry, RULES), soft=level in SOFT)
+        yield CommandDiagnostic(path, _line(entry), _first(entry, MESSAGES), _first(entry, RULES), soft=level in SOFT)
 
 
 def _first(entry: dict[str, Any], keys: Iterable[str]) -> str:
@@ -262,7 +262,7 @@ def _line(entry: dict[str, Any]) -> int:
     return _line(location) if isinstance(location, dict) else 0
 
 
-def _sarif(report: Any, name: str) -> Iterator[Diagnostic]:
+def _sarif(report: Any, name: str) -> Iterator[CommandDiagnostic]:
     try:
         for run in report["runs"] if report else ():
             for result in run.get("results") or ():
@@ -271,14 +271,14 @@ def _sarif(report: Any, name: str) -> Iterator[Diagnostic]:
         raise CriticError(f"{name} printed no SARIF 2.1.0: {error!r}") from error
 
 
-def _result(result: dict[str, Any]) -> Iterator[Diagnostic]:
+def _result(result: dict[str, Any]) -> Iterator[CommandDiagnostic]:
     if result.get("suppressions"):
         return
     for location in (result.get("locations") or [])[:1]:
         physical = location["physicalLocation"]
         region = physical.get("region", {})
         line = int(region.get("startLine", 0))
-        yield Diagnostic(
+        yield CommandDiagnostic(
             unquote(physical["artifactLocation"]["uri"]),
             line,
             result["message"].get("text", ""),

@@ -16,7 +16,7 @@ from coderefine.llm.context import given_files, text_of
 from coderefine.llm.criteria import expanded
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render, task_text
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from coderefine.llm.review import HIGHEST, SCHEMA, Opinion, applies, opinion
 from coderefine.llm.structured import ask_json
 from coderefine.project import Place, Protection
@@ -107,7 +107,7 @@ class Review:
         ours = inside(path, ask.scope) and not self._protection.is_test(path) and not self._protection.reason(path)
         return ours and any(applies(criterion, path) for criterion in self._criteria)
 
-    def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str], read: Read) -> Request:
+    def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str], read: Read) -> ModelRequest:
         sign = mark(texts.values())
         code = "\n".join(fenced("file", path, text, sign) for path, text in texts.items())
         asked = "\n".join(_described(criterion) for criterion in criteria)
@@ -117,7 +117,7 @@ class Review:
         user = render("review", code=shown, criteria=asked)
         sizes = (("system", len(system)), ("code", len(code)), ("criteria", len(asked)))
         messages = (Message("system", system), Message("user", user))
-        return Request("review", messages, 0.0, self._model, SCHEMA, reply_tokens=4096, parts=sizes)
+        return ModelRequest("review", messages, 0.0, self._model, SCHEMA, reply_tokens=4096, parts=sizes)
 
     def _notes(self, found: Opinion, criteria: Sequence[Criterion], left_out: int) -> Iterator[str]:
         """Yield notes for the record of the run: the criteria, the score, and what was left out."""

@@ -19,7 +19,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class FileVersion:
     """One version of a text file; `tree` is None if it is not Python, or does not parse."""
 
     path: str
@@ -44,12 +44,12 @@ class Change:
         return self.path.endswith(PYTHON)
 
     @property
-    def was(self) -> Side | None:
-        return None if self.old_text is None else Side(self.path, self.old_text, self.old)
+    def was(self) -> FileVersion | None:
+        return None if self.old_text is None else FileVersion(self.path, self.old_text, self.old)
 
     @property
-    def now(self) -> Side | None:
-        return None if self.new_text is None else Side(self.path, self.new_text, self.new)
+    def now(self) -> FileVersion | None:
+        return None if self.new_text is None else FileVersion(self.path, self.new_text, self.new)
 
 
 def changes(patch: Patch, originals: Mapping[str, bytes | None]) -> tuple[Change, ...]:

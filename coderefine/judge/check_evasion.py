@@ -9,7 +9,7 @@ import sys
 import tokenize
 from collections.abc import Iterator
 
-from coderefine.judge.change import PYTHON, Side, name_set, nodes
+from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
 from coderefine.judge.forbidden_names import MODULES
 from coderefine.judge.name_resolution import Bindings, bindings, dotted, last, main_guard, text
 from coderefine.judge.violations import Exemption, Violation
@@ -52,7 +52,7 @@ INTERNALS = name_set("__code__ __bases__ __eq__ __ne__ __instancecheck__ __globa
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 
 
-def suppressions(side: Side) -> Iterator[Violation]:
+def suppressions(side: FileVersion) -> Iterator[Violation]:
     """Yield a violation for each silenced rule.
 
     A comment that silences all rules may be replaced by one for some rules, but not the other way round.
@@ -81,7 +81,7 @@ def _comments(source: str) -> list[tuple[int, str]]:
         return [(number, line[line.index("#") :]) for number, line in lines if "#" in line]
 
 
-def test_detection(side: Side) -> Iterator[Violation]:
+def test_detection(side: FileVersion) -> Iterator[Violation]:
     """Yield uses of sys.modules, and strings in conditions that name a test tool, test file or runner's variable."""
     if side.tree is None:
         return
@@ -134,7 +134,7 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
     return frozenset(common)
 
 
-def monkeypatching(side: Side) -> Iterator[Violation]:
+def monkeypatching(side: FileVersion) -> Iterator[Violation]:
     """Yield replaced attributes of third-party modules."""
     if side.tree is None:
         return

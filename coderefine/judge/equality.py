@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 
-from coderefine.judge.change import Change, Side, nodes
+from coderefine.judge.change import Change, FileVersion, nodes
 from coderefine.judge.constant_folding import NotLiteralError, fold
 from coderefine.judge.name_resolution import last
 from coderefine.judge.violations import Exemption, Violation
@@ -20,7 +20,7 @@ KINDS = frozenset(("isinstance", "issubclass", "type", "hasattr", "callable", "b
 KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
-def equality(side: Side) -> Iterator[Violation]:
+def equality(side: FileVersion) -> Iterator[Violation]:
     """Yield comparison methods with the same result for all objects, or attached to built-in types."""
     for node in nodes(side.tree) if side.tree else ():
         if isinstance(node, ast.ClassDef):

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from coderefine.judge.change import Side, name_set, nodes
+from coderefine.judge.change import FileVersion, name_set, nodes
 from coderefine.judge.name_resolution import (
     ANY,
     IMPORTS,
@@ -87,7 +87,7 @@ DEFINED = re.compile(r"pytest_\w+|load_tests|setUpModule|tearDownModule")
 Found = Iterator[tuple[str, Exemption]]
 
 
-def forbidden_names(side: Side) -> Iterator[Violation]:
+def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     """Yield uses of names that end, skip, observe or manipulate the test run.
 
     Under a main guard, where code does not run at import, only the most dangerous ones count.

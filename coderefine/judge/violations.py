@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
-from coderefine.judge.change import TREES, Change, Side, name_set, nodes, scopes
+from coderefine.judge.change import TREES, Change, FileVersion, name_set, nodes, scopes
 from coderefine.judge.name_resolution import main_guard
 
 PARSERS = name_set("argparse click typer optparse getopt docopt fire cyclopts")
@@ -36,7 +36,7 @@ class Violation:
     wider: str = ""
 
 
-Scan = Callable[[Side], Iterable[Violation]]
+Scan = Callable[[FileVersion], Iterable[Violation]]
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ def _known(changed: tuple[Change, ...], scan: Scan) -> _Known:
 
 
 @lru_cache(maxsize=8 * TREES)
-def _scanned(scan: Scan, side: Side | None) -> tuple[Violation, ...]:
+def _scanned(scan: Scan, side: FileVersion | None) -> tuple[Violation, ...]:
     """Return the violations that one scan finds; cached, because many candidates have the same old side."""
     return tuple(scan(side)) if side else ()
 

@@ -26,7 +26,7 @@ from coderefine.llm.failures import (
     check_filter,
 )
 from coderefine.llm.redact import Redactor
-from coderefine.llm.request import Answer, Memory, Request
+from coderefine.llm.request import Answer, Memory, ModelRequest
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -65,7 +65,7 @@ Price = Callable[[str, str | None, int, int, int], float | None]
 class _Prepared:
     """A redacted request, its model, and the key under which the answer is recorded."""
 
-    request: Request
+    request: ModelRequest
     model: str
     key: str
 
@@ -88,7 +88,7 @@ class Client:
         replay: bool = False,
         backoff: Backoff | None = None,
         price: Price = price,
-        show: Callable[[Request], None] | None = None,
+        show: Callable[[ModelRequest], None] | None = None,
         preview: bool = False,
     ) -> None:
         environ = os.environ if environ is None else environ
@@ -130,7 +130,7 @@ class Client:
             thread.start()
         return thread
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: ModelRequest) -> Answer:
         """Return the model's answer, with placeholders replaced by the original secrets.
 
         Raises BudgetError before a limit is exceeded, ModelError for a permanent failure (TooLongError if a shorter
@@ -142,7 +142,7 @@ class Client:
         """Return whether `model` (None: the configured one) once gave one answer to a request for several."""
         return (model or self._config.model or "") in self._single
 
-    def sample(self, request: Request, number: int, *, fill: bool = True) -> Generator[Answer, None, None]:
+    def sample(self, request: ModelRequest, number: int, *, fill: bool = True) -> Generator[Answer, None, None]:
         """Yield up to `number` answers to the same request, in a deterministic order.
 
         If the server can give several answers, this is one request, whose prompt is paid once. With `fill` the missing
@@ -171,7 +171,7 @@ class Client:
                 answer = self._fulfil(one)
             yield answer
 
-    def _prepared(self, request: Request) -> _Prepared:
+    def _prepared(self, request: ModelRequest) -> _Prepared:
         """Redact `request` and compute the key of its recorded answer."""
         model = request.model or self._config.model or ""
         texts = (replace(message, text=self._redactor.clean(message.text)) for message in request.messages)
@@ -248,7 +248,7 @@ class Client:
             self._settle(answer, f"{asked.request.purpose} · {asked.model}", grant)
         return answer
 
-    def _persist(self, request: Request, model: str) -> tuple[Answer, Grant]:
+    def _persist(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
         """Send `request` until it is answered, the retries are used up, or the failure is permanent."""
         failed = 0
         while True:
@@ -262,7 +262,7 @@ class Client:
             failed += 1
             self._wait(outcome, failed)
 
-    def _outcome(self, request: Request, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
+    def _outcome(self, request: ModelRequest, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
         try:
             return self._try(request, model)
         except (UnsupportedError, TransientError) as error:
@@ -270,7 +270,7 @@ class Client:
         except ModelError as error:
             raise type(error)(self._redactor.scrub(str(error))) from None
 
-    def _try(self, request: Request, model: str) -> tuple[Answer, Grant]:
+    def _try(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
         grant = self.budget.reserve(
             request.tokens,
             request.reply_tokens,

@@ -14,7 +14,7 @@ from coderefine.llm.evidence import MOST, Witness, describe, leading, passing_ne
 from coderefine.llm.failing_tests import conftest_excerpts, excerpt, joined
 from coderefine.llm.folding import MARKED, RAN
 from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
-from coderefine.llm.modules import Definition, Project, Read, dotted_names
+from coderefine.llm.modules import Definition, ModuleIndex, Read, dotted_names
 from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
 from coderefine.source import decode, syntax
@@ -50,7 +50,7 @@ LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave tha
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class SourceTree:
     """Access to the tree under repair.
 
     `text` returns a file (None: no such text file). `prefix`: the project's folder in it ("." for the top). `is_test`,
@@ -88,7 +88,7 @@ class Context:
 def gather(
     findings: Sequence[Finding],
     cases: Mapping[str, Case],
-    repository: Repository,
+    repository: SourceTree,
     room: float = 1.0,
     trace: Callable[[], Trace | None] = lambda: None,
     *,
@@ -102,7 +102,7 @@ def gather(
     is called only if not all code is shown. `wide`: describe all remaining failures, not only the most important ones.
     """
     witness = Witness(repository.top, cases, repository.text)
-    project = Project(repository.text, repository.prefix, repository.listing)
+    project = ModuleIndex(repository.text, repository.prefix, repository.listing)
     failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
     things = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
@@ -162,7 +162,7 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
 
 
 def _pointed(
-    findings: Sequence[Finding], cases: Mapping[str, Case], repository: Repository
+    findings: Sequence[Finding], cases: Mapping[str, Case], repository: SourceTree
 ) -> tuple[tuple[str, int], ...]:
     """Return (path, line) of the frames of all failures in the project's code, the innermost of each failure first."""
     found: list[list[tuple[str, int]]] = []
@@ -182,7 +182,7 @@ def _remarked(findings: Sequence[Finding]) -> tuple[tuple[str, int], ...]:
 def _tests(
     failing: Iterable[Finding],
     cases: Mapping[str, Case],
-    repository: Repository,
+    repository: SourceTree,
     things: Sequence[MissingSymbol],
     most: int,
 ) -> dict[str, str]:
@@ -205,7 +205,7 @@ def _tests(
     return shown
 
 
-def _helpers(tests: Mapping[str, str], project: Project, repository: Repository) -> dict[str, str]:
+def _helpers(tests: Mapping[str, str], project: ModuleIndex, repository: SourceTree) -> dict[str, str]:
     """Return the functions and constants of other test modules that the shown tests use."""
     wanted: dict[str, set[ast.stmt]] = {}
     for path, source in tests.items():

@@ -14,7 +14,7 @@ from coderefine.llm.context import given_files
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.reply import THOUGHT
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from coderefine.source import syntax
 
 BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -32,7 +32,7 @@ def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
     system = render("drafter", module=module_of(path, prefix))
     user = render("drafts", code=code, path=path, goal=task.goal)
     messages = (Message("system", system), Message("user", user))
-    return _tests(client.ask(Request("draft", messages, 0.2, reply_tokens=2048)).text)
+    return _tests(client.ask(ModelRequest("draft", messages, 0.2, reply_tokens=2048)).text)
 
 
 def module_of(path: str, prefix: str) -> str:

@@ -21,7 +21,7 @@ Lines = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class EditableFiles:
     """The files to which edits apply.
 
     `read` returns the bytes of a file, None if there is none; `creatable` returns why a new file may not be created
@@ -34,7 +34,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MatchedBlock:
     """Position of a block: lines `first` to `last` (exclusive) of the file, and their new text with line ends."""
 
     block: Block
@@ -43,7 +43,7 @@ class Place:
     lines: Lines
 
 
-def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
+def apply(blocks: Sequence[Block], tree: EditableFiles) -> Mapping[str, bytes]:
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
     Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
@@ -63,7 +63,7 @@ def apply(blocks: Sequence[Block], tree: Tree) -> Mapping[str, bytes]:
     return changed
 
 
-def _file(path: str, blocks: Sequence[Block], tree: Tree, faults: dict[int, str]) -> bytes:
+def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, str]) -> bytes:
     """Return the file with its blocks applied; store errors in `faults` by the number of the block."""
     data = tree.read(path)
     try:
@@ -83,7 +83,7 @@ def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
     return PartlyUsableError(f"{text}\n{kept} fine and will be applied with it: send only what is corrected.", fine)
 
 
-def _resolve(block: Block, tree: Tree) -> str:
+def _resolve(block: Block, tree: EditableFiles) -> str:
     """Return the path of a block: as written if that exists, else the only shown file whose path ends with it."""
     path = block.path
     if not path:
@@ -106,7 +106,7 @@ def _is_outside(path: str) -> bool:
     return parts.is_absolute() or ".." in parts.parts or bool(re.match(r"[A-Za-z]:", path))
 
 
-def _created(path: str, blocks: Sequence[Block], tree: Tree) -> bytes:
+def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:
     block = blocks[0]
     if not block.creates:
         known = f" Files shown: {', '.join(tree.shown)}." if tree.shown else ""
@@ -145,7 +145,7 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, s
         raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None
 
 
-def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> Place | None:
+def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> MatchedBlock | None:
     """Return the position of `block`; None if it has none, with the reason stored in `faults`."""
     try:
         return _place(block, path, lines)
@@ -154,7 +154,7 @@ def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> Pl
         return None
 
 
-def _place(block: Block, path: str, lines: Lines) -> Place:
+def _place(block: Block, path: str, lines: Lines) -> MatchedBlock:
     """Return the only position of `block`. Raises ReplyError if there is none or more than one.
 
     If the code contains divider lines, the longest possible search text that occurs in the file is used.
@@ -170,23 +170,23 @@ def _place(block: Block, path: str, lines: Lines) -> Place:
         )
     if at:
         last = at[0] + len(search)
-        return Place(block, at[0], last, _with_line_ends(new, lines[at[0] : last]))
+        return MatchedBlock(block, at[0], last, _with_line_ends(new, lines[at[0] : last]))
     if block.creates:
         return _whole(block, path, lines)
     loose = next(filter(None, (match_ignoring_whitespace(old, want, bare) for old, want in readings)), None)
     if loose is None:
         raise ReplyError(_not_found(block, path, bare))
-    return Place(block, loose.first, loose.last, _with_line_ends(loose.lines, lines[loose.first : loose.last]))
+    return MatchedBlock(block, loose.first, loose.last, _with_line_ends(loose.lines, lines[loose.first : loose.last]))
 
 
-def _whole(block: Block, path: str, lines: Lines) -> Place:
+def _whole(block: Block, path: str, lines: Lines) -> MatchedBlock:
     """Return the position that covers an empty file. Raises ReplyError if the file is not empty."""
     if any(line.strip() for line in lines):
         raise ReplyError(
             f"Block {block.number}: {path} exists, so SEARCH must hold the lines to change; "
             "an empty SEARCH is for new files."
         )
-    return Place(block, 0, len(lines), tuple(LINE.findall(block.splits[0][1])))
+    return MatchedBlock(block, 0, len(lines), tuple(LINE.findall(block.splits[0][1])))
 
 
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:

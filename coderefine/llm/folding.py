@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from coderefine.llm.modules import Definition, Function, Module, span
+from coderefine.llm.modules import Definition, Function, ProjectModule, span
 
 RAN = "  #>"
 """Mark after lines that the failing tests executed; it is not part of the file."""
@@ -26,7 +26,7 @@ TABLE = 1_000
 """Characters from which a table is shown by its first and last lines."""
 
 
-def shown(module: Module, numbers: Collection[int], ran: Collection[int] = ()) -> str:
+def shown(module: ProjectModule, numbers: Collection[int], ran: Collection[int] = ()) -> str:
     """Return the lines `numbers` of the file as text.
 
     Lines in `ran` are marked as executed; for each gap, the number of omitted lines is given.
@@ -59,7 +59,7 @@ def _inside_strings(tree: ast.AST) -> frozenset[int]:
 
 
 def folded(
-    module: Module, item: Definition, ran: Collection[int], telling: Collection[int], most: int
+    module: ProjectModule, item: Definition, ran: Collection[int], telling: Collection[int], most: int
 ) -> frozenset[int]:
     """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
 
@@ -106,20 +106,20 @@ def _untaken(node: ast.AST, ran: frozenset[int]) -> Iterator[int]:
                 yield from _untaken(inner, ran)
 
 
-def classes_around(module: Module, item: Definition) -> list[Definition]:
+def classes_around(module: ProjectModule, item: Definition) -> list[Definition]:
     """Return the classes that contain `item`."""
     classes = (other for other in module.definitions if isinstance(other.node, ast.ClassDef))
     return [outer for outer in classes if outer.first < item.first <= outer.last]
 
 
-def class_outline(module: Module, found: Definition) -> Collection[int]:
+def class_outline(module: ProjectModule, found: Definition) -> Collection[int]:
     """Return the lines of a class's header, its annotated fields and the signature of its `__init__`."""
     fields = [part for part in module.definitions if part.owner is found.node and isinstance(part.node, ast.AnnAssign)]
     init = module.by_name.get(f"{found.name}.__init__")
     return {*range(found.first, found.body), *(n for part in fields for n in part.lines), *(init.head if init else ())}
 
 
-def table_lines(module: Module, item: Definition) -> tuple[int, ...]:
+def table_lines(module: ProjectModule, item: Definition) -> tuple[int, ...]:
     """Return the lines of an assignment; of a long table the first and last ones."""
     lines = tuple(item.lines)
     if module.size(lines) <= TABLE:
@@ -129,7 +129,7 @@ def table_lines(module: Module, item: Definition) -> tuple[int, ...]:
     return (*lines[:head], *lines[-tail:])
 
 
-def signature_lines(module: Module, most: int, whole: Iterable[Definition]) -> list[int]:
+def signature_lines(module: ProjectModule, most: int, whole: Iterable[Definition]) -> list[int]:
     """Return the lines of imports, short constants, signatures and the functions `whole`; about `most` characters."""
     numbers = {line for item in whole for line in item.lines}
     left = most - module.size(numbers)
@@ -156,7 +156,7 @@ def unreadable_line(text: str) -> int:
     return 0
 
 
-def only_exports(module: Module) -> bool:
+def only_exports(module: ProjectModule) -> bool:
     """Return whether the module contains only imports, a docstring and names like `__all__`."""
     plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
     simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from coderefine.llm.modules import Definition, Function, Module, Project, first_line, join_dotted
+from coderefine.llm.modules import Definition, Function, ModuleIndex, ProjectModule, first_line, join_dotted
 from coderefine.source import syntax
 
 NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
@@ -52,7 +52,7 @@ class Failed:
     frames: tuple[str, ...] = ()
 
 
-def find_missing(failed: Iterable[Failed], project: Project) -> tuple[MissingSymbol, ...]:
+def find_missing(failed: Iterable[Failed], project: ModuleIndex) -> tuple[MissingSymbol, ...]:
     """Return the missing symbols without duplicates, in the order of the failures."""
     found: dict[tuple[str, ...], MissingSymbol] = {}
     for one in failed:
@@ -83,7 +83,7 @@ class _Finder:
     """Finds the missing symbols of one failing test, or test module."""
 
     one: Failed
-    project: Project
+    project: ModuleIndex
 
     def found(self) -> Iterator[MissingSymbol]:
         if self.one.collection:
@@ -139,7 +139,7 @@ class _Finder:
             return True
         return self._may_have(module, name)
 
-    def _may_have(self, module: Module, name: str) -> bool:
+    def _may_have(self, module: ProjectModule, name: str) -> bool:
         """Return whether the module may define `name` in a way that is not analysed.
 
         For example by an external import, `__getattr__`, a loop, or `with`.

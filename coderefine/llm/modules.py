@@ -52,7 +52,7 @@ class Definition:
         return range(self.first, max(self.body, self.first + 1))
 
 
-class Module:
+class ProjectModule:
     """One file of the project. Its tree is empty if it does not parse."""
 
     def __init__(self, path: str, text: str) -> None:
@@ -121,7 +121,7 @@ class Import:
 
 
 @dataclass
-class Project:
+class ModuleIndex:
     """The modules of a project, read at first use. `prefix`: the project's folder ("." for the top).
 
     `listing` returns the files in a folder.
@@ -130,12 +130,12 @@ class Project:
     read: Read
     prefix: str = "."
     listing: Callable[[str], Sequence[str]] = lambda _: ()
-    _known: dict[str, Module | None] = field(default_factory=dict)
+    _known: dict[str, ProjectModule | None] = field(default_factory=dict)
 
-    def module(self, path: str) -> Module | None:
+    def module(self, path: str) -> ProjectModule | None:
         if path not in self._known:
             text = self.read(path) if path.endswith(".py") else None
-            self._known[path] = Module(path, text) if text is not None else None
+            self._known[path] = ProjectModule(path, text) if text is not None else None
         return self._known[path]
 
     def find(self, dotted: str, path: str) -> str | None:

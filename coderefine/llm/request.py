@@ -31,7 +31,7 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One request. `purpose` (edit, again, critique) and `parts` (name, characters) are for display only.
 
     `reply_tokens`: limit of each answer; `samples`: number of different answers (the prompt is paid once).
@@ -87,7 +87,7 @@ class Answer:
         """Return every sample as a separate answer; only the first one has the token counts."""
         return (replace(self, others=()), *(Answer(text, finish) for text, finish in self.others))
 
-    def dump(self, request: Request | None = None) -> str:
+    def dump(self, request: ModelRequest | None = None) -> str:
         """Serialise the answer for the journal, with the sent request."""
         asked = {"asked": asdict(request)} if request else {}
         return json.dumps({**asdict(self), **asked}, sort_keys=True)
@@ -104,7 +104,7 @@ class Answer:
             raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error
 
 
-def sent(text: str) -> Request | None:
+def sent(text: str) -> ModelRequest | None:
     """Return the request in a record of `Answer.dump`, None if it has none. Raises JournalError if it is damaged."""
     try:
         asked = json.loads(text).get("asked")
@@ -113,7 +113,7 @@ def sent(text: str) -> Request | None:
         messages = tuple(Message(**message) for message in asked.pop("messages"))
         schema = asked.pop("schema")
         parts = tuple((str(name), int(size)) for name, size in asked.pop("parts"))
-        return Request(messages=messages, schema=Schema(**schema) if schema else None, parts=parts, **asked)
+        return ModelRequest(messages=messages, schema=Schema(**schema) if schema else None, parts=parts, **asked)
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise JournalError(f"a recorded request is damaged ({error})") from error
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from coderefine.config import Criterion
-from coderefine.llm.modules import Module
+from coderefine.llm.modules import ProjectModule
 from coderefine.llm.request import Schema
 from coderefine.llm.structured import record
 
@@ -119,7 +119,7 @@ def _first(quote: str) -> str:
 
 def _spans(text: str, symbol: str) -> list[tuple[int, int]]:
     """Return the first and last line of each function called `symbol`, then the first line of each class."""
-    name, definitions = symbol.strip(), Module("", text).definitions
+    name, definitions = symbol.strip(), ProjectModule("", text).definitions
     functions = [(item.first, item.last) for item in definitions if item.is_function and item.name.endswith(name)]
     classes = [item.node for item in definitions if isinstance(item.node, ast.ClassDef) and item.node.name == name]
     return [*(functions if symbol else ()), *((node.lineno, node.lineno) for node in classes)]

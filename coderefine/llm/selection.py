@@ -23,7 +23,7 @@ from coderefine.llm.folding import (
     unreadable_line,
 )
 from coderefine.llm.missing_symbols import MissingSymbol
-from coderefine.llm.modules import Definition, Module, Project, dotted_names, names_and_attributes, span
+from coderefine.llm.modules import Definition, ModuleIndex, ProjectModule, dotted_names, names_and_attributes, span
 from coderefine.llm.normalize import cut
 
 WHOLE = 1_200
@@ -79,7 +79,7 @@ class Trace:
 
 
 class Tree(Protocol):
-    """The attributes of context.Repository that are needed here."""
+    """The attributes of context.SourceTree that are needed here."""
 
     @property
     def always(self) -> tuple[str, ...]: ...
@@ -91,7 +91,7 @@ class Tree(Protocol):
 class Selection:
     """Selects lines by path. `trace`: trace of the failing tests, recorded at first use; None if unknown."""
 
-    def __init__(self, project: Project, tree: Tree, ask: Callable[[], Trace | None], most: int) -> None:
+    def __init__(self, project: ModuleIndex, tree: Tree, ask: Callable[[], Trace | None], most: int) -> None:
         """Create a selection of `most` characters. `ask` traces the failing tests (None: no result)."""
         self._project = project
         self._tree = tree
@@ -140,7 +140,7 @@ class Selection:
         complete = {path: self._without_licence(path) for path in self._complete}
         return dict(sorted((self._excerpts() | complete | self._named()).items()))
 
-    def _code(self, path: str) -> Module | None:
+    def _code(self, path: str) -> ProjectModule | None:
         """Return the module at `path` if it is the project's own code, which may be shown and edited, else None."""
         return self._project.module(path) if self._tree.is_code(path) else None
 
@@ -175,7 +175,7 @@ class Selection:
         header = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
         return "\n".join(lines[header if header > LONGEST_HEADER else 0 :]).lstrip("\n")
 
-    def _add_lines(self, module: Module, numbers: Iterable[int]) -> None:
+    def _add_lines(self, module: ProjectModule, numbers: Iterable[int]) -> None:
         """Add lines if there is room for them."""
         lines = {number for number in numbers if 0 < number <= len(module.lines)}
         cost = module.size(lines - self._chosen.get(module.path, set()))
@@ -249,7 +249,7 @@ class Selection:
             self._take(item, ENOUGH)
         self._add_lines(module, _style(module, thing, names))
 
-    def _sibling(self, place: str) -> Module | None:
+    def _sibling(self, place: str) -> ProjectModule | None:
         """Return the shortest module in the folder of the missing file `place`, as an example of the style."""
         folder = PurePosixPath(place).parent.as_posix()
         modules = [module for path in self._project.listing(folder) if (module := self._code(path))]
@@ -271,7 +271,7 @@ class Selection:
         self._whole.append(item)
         self._chosen.setdefault(item.path, set()).update(lines)
 
-    def _lines(self, module: Module, item: Definition, telling: Collection[int], most: int) -> Collection[int]:
+    def _lines(self, module: ProjectModule, item: Definition, telling: Collection[int], most: int) -> Collection[int]:
         """Return the lines of `item` to show: long functions are folded, classes reduced to their headers."""
         if isinstance(item.node, ast.ClassDef):
             return item.head
@@ -308,7 +308,7 @@ class Selection:
             if few or id(node) in used:
                 chosen.update(span(node))
 
-    def _used(self, item: Definition) -> Iterator[tuple[int, Module, Collection[int]]]:
+    def _used(self, item: Definition) -> Iterator[tuple[int, ProjectModule, Collection[int]]]:
         """Yield (rank, module, lines) of the code that `item` uses; lower ranks are shown first."""
         for name in sorted(dotted_names(item.node)):
             found = self._meaning(name, item)
@@ -316,7 +316,7 @@ class Selection:
             if found and module and found not in self._whole:
                 yield self._use(found, module)
 
-    def _use(self, found: Definition, module: Module) -> tuple[int, Module, Collection[int]]:
+    def _use(self, found: Definition, module: ProjectModule) -> tuple[int, ProjectModule, Collection[int]]:
         if isinstance(found.node, ast.ClassDef):
             return 2, module, class_outline(module, found)
         if not found.is_function:
@@ -350,14 +350,14 @@ class Selection:
         return None
 
 
-def _alike(module: Module, thing: MissingSymbol) -> list[Definition]:
+def _alike(module: ProjectModule, thing: MissingSymbol) -> list[Definition]:
     """Return the function of the module whose name is most similar to the missing symbol, in a list; [] without any."""
     by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
     near = difflib.get_close_matches(thing.tokens[0].strip("-"), list(by_name), 1, 0.0)
     return [by_name[name] for name in near]
 
 
-def _style(module: Module, thing: MissingSymbol, names: Collection[str]) -> Collection[int]:
+def _style(module: ProjectModule, thing: MissingSymbol, names: Collection[str]) -> Collection[int]:
     """Return lines that show the style of the module.
 
     All lines of a short module; otherwise definitions that the tests use too, the one with the most similar name to the
@@ -369,7 +369,7 @@ def _style(module: Module, thing: MissingSymbol, names: Collection[str]) -> Coll
     return signature_lines(module, STYLE, [*like, *_alike(module, thing)])
 
 
-def _belonging(module: Module, name: str) -> list[Definition]:
+def _belonging(module: ProjectModule, name: str) -> list[Definition]:
     """Return the definition `name`; for a class also its methods, only `__init__` if the class is long."""
     near = module.by_name.get(name)
     if near is None or not isinstance(near.node, ast.ClassDef):

@@ -11,7 +11,7 @@ from typing import Any
 from coderefine.errors import ReplyError
 from coderefine.llm.client import Client
 from coderefine.llm.reply import THOUGHT
-from coderefine.llm.request import Message, Request, Schema
+from coderefine.llm.request import Message, ModelRequest, Schema
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -29,7 +29,7 @@ def record(name: str, **fields: Mapping[str, Any]) -> Schema:
     return Schema(name, body)
 
 
-def ask_json(client: Client, request: Request) -> Mapping[str, Any]:
+def ask_json(client: Client, request: ModelRequest) -> Mapping[str, Any]:
     """Return the answer to `request` as an object that satisfies its schema; request it once more if it does not.
 
     Raises ReplyError if the second answer is invalid too, and the errors of `Client.ask`.

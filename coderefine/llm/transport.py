@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from coderefine.errors import BudgetError
 from coderefine.llm.budget import OPENAI
 from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
-from coderefine.llm.request import CHARS_PER_TOKEN, Answer, Request
+from coderefine.llm.request import CHARS_PER_TOKEN, Answer, ModelRequest
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -56,7 +56,9 @@ class OpenAITransport:
         self._caps = CAPS if host.endswith((".openai.com", ".azure.com")) else CAPS[::-1]
         self._left_out: set[str] = set()
 
-    def send(self, request: Request, model: str, reply_tokens: int, seconds: float | None, samples: int = 1) -> Answer:
+    def send(
+        self, request: ModelRequest, model: str, reply_tokens: int, seconds: float | None, samples: int = 1
+    ) -> Answer:
         """Return the answer to one request. Raises the errors of `failures.classify`.
 
         `seconds`: remaining time of the run. `samples`: number of requested answers; the server may give fewer.
@@ -115,7 +117,7 @@ class OpenAITransport:
     def close(self) -> None:
         self._client.close()
 
-    def _arguments(self, request: Request, model: str, reply_tokens: int, samples: int) -> dict[str, Any]:
+    def _arguments(self, request: ModelRequest, model: str, reply_tokens: int, samples: int) -> dict[str, Any]:
         cap = next((name for name in self._caps if name not in self._left_out), CAPS[0])
         given: dict[str, Any] = {
             "model": model,
@@ -155,14 +157,14 @@ def _connect(server: Server) -> OpenAI:
     return openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
 
 
-def _read(result: ChatCompletion, request: Request) -> Answer:
+def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
     """Convert a complete answer; its structure is checked here, because openai does not check it."""
     with _checked():
         texts = [(_text(choice.message), str(choice.finish_reason or "stop")) for choice in result.choices]
         return _counted(texts, getattr(result, "usage", None), request)
 
 
-def _gather(stream: Stream[ChatCompletionChunk], request: Request, seconds: float | None) -> Answer:
+def _gather(stream: Stream[ChatCompletionChunk], request: ModelRequest, seconds: float | None) -> Answer:
     """Collect a streamed answer; without a finish reason it was truncated."""
     began = time.monotonic()
     texts: dict[int, str] = {}
@@ -205,7 +207,7 @@ def _text(message: Any) -> str:
     return str(content or getattr(message, "refusal", None) or "")
 
 
-def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: Request) -> Answer:
+def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: ModelRequest) -> Answer:
     """Combine the samples (text, finish reason) into one answer. Raises IndexError if there are none."""
     (text, finish), others = texts[0], tuple(texts[1:])
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)

@@ -21,7 +21,7 @@ MOST = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PatchPiece:
     """A hunk, or all of a file that has no hunks: a new, a deleted or a binary one, whose content becomes `data`."""
 
     path: str
@@ -34,7 +34,7 @@ class Piece:
         return f"{self.path}:{self.hunk.first}: +{len(self.hunk.new)} −{len(self.hunk.old)}"
 
 
-def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[Piece, ...]]:
+def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[PatchPiece, ...]]:
     """Return the smallest part found of the proved attempt `whole` that repairs the same, and what is left out."""
     before = state.originals(whole.patch)
     search = _Search(state, whole, before, whole)
@@ -45,22 +45,22 @@ def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[Piece, ...]]:
     return search.best, tuple(_left_out(whole.patch, search.best.patch, before))
 
 
-def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[Piece]:
+def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPiece]:
     """Yield the hunks of `patch`, and its files without hunks."""
     for path, data in sorted(patch.files.items()):
         hunks = judge.hunks(path, before[path], data)
-        yield from (Piece(path, hunk) for hunk in hunks)
+        yield from (PatchPiece(path, hunk) for hunk in hunks)
         if not hunks and before[path] != data:
-            yield Piece(path, None, data)
+            yield PatchPiece(path, None, data)
 
 
-def _left_out(whole: Patch, part: Patch, before: Mapping[str, bytes | None]) -> Iterator[Piece]:
+def _left_out(whole: Patch, part: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPiece]:
     """Yield what `whole` changes beside `part`."""
     base = {path: part.files.get(path, before[path]) for path in whole.files}
     return pieces(whole, base)
 
 
-def _lines(piece: Piece) -> Iterator[Piece]:
+def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
     """Yield the changes of single lines that make up a hunk: pairs of old and new lines, else the lines by themselves.
 
     A hunk that replaces lines by another number of lines stays whole.
@@ -71,10 +71,12 @@ def _lines(piece: Piece) -> Iterator[Piece]:
         return
     for place in range(max(len(hunk.old), len(hunk.new))):
         first = hunk.first + (place if hunk.old else 0)
-        yield Piece(piece.path, judge.Hunk(piece.path, first, hunk.old[place : place + 1], hunk.new[place : place + 1]))
+        yield PatchPiece(
+            piece.path, judge.Hunk(piece.path, first, hunk.old[place : place + 1], hunk.new[place : place + 1])
+        )
 
 
-def _fewest(every: tuple[Piece, ...], holds: Callable[[Sequence[Piece]], bool]) -> tuple[Piece, ...]:
+def _fewest(every: tuple[PatchPiece, ...], holds: Callable[[Sequence[PatchPiece]], bool]) -> tuple[PatchPiece, ...]:
     """Return a part of `every` that holds and from which no single piece can be left out."""
     groups = 2
     while len(every) > 1:
@@ -100,7 +102,7 @@ class _Search:
     best: Attempt
     judged: int = 0
 
-    def holds(self, part: Sequence[Piece]) -> bool:
+    def holds(self, part: Sequence[PatchPiece]) -> bool:
         """Return whether `part` is proved, and repairs and clears all that `whole` does."""
         left = self.state.seconds_left
         patch = replace(self.whole.patch, files=self._files(part))
@@ -118,7 +120,7 @@ class _Search:
         known, left = (identities(judge.remarks(one)).keys() for one in (self.whole, part))
         return left <= known and failing(part) <= failing(self.whole)
 
-    def _files(self, part: Sequence[Piece]) -> dict[str, bytes | None]:
+    def _files(self, part: Sequence[PatchPiece]) -> dict[str, bytes | None]:
         files: dict[str, bytes | None] = {piece.path: piece.data for piece in part if piece.hunk is None}
         hunks = [piece.hunk for piece in part if piece.hunk is not None]
         hunks.reverse()  # from the end, so that line numbers hold; sorting keeps the order of equal ones

@@ -37,7 +37,7 @@ class Typed(BaseModel):
     model_config = ConfigDict(json_schema_extra=remove_titles)
 
 
-class Result(Typed, ABC):
+class ToolResult(Typed, ABC):
     """A result with pieces that can be left out."""
 
     @property
@@ -54,7 +54,7 @@ class Result(Typed, ABC):
         """Yield the lines of the text."""
 
 
-def short(result: Result, limit: int) -> CallToolResult:
+def short(result: ToolResult, limit: int) -> CallToolResult:
     """Return `result` with as many pieces as fit into `limit` characters."""
     least, most = 0, result.pieces
     while least < most:
@@ -66,7 +66,7 @@ def short(result: Result, limit: int) -> CallToolResult:
     return _answer(result.first(least, limit))
 
 
-def _answer(result: Result) -> CallToolResult:
+def _answer(result: ToolResult) -> CallToolResult:
     text = TextContent(type="text", text="\n".join(result.lines()))
     return CallToolResult(content=[text], structured_content=result.model_dump(exclude_defaults=True))
 
@@ -106,7 +106,7 @@ def _finding_lines(findings: Sequence[Found], more: int) -> Iterator[str]:
         yield f"… and {more} more (a larger max_chars has them)"
 
 
-class Checked(Result):
+class Checked(ToolResult):
     """The findings of the gates on the unchanged tree."""
 
     passed: bool
@@ -147,7 +147,7 @@ def _offer_lines(offers: Sequence[Offered], questions: Sequence[str]) -> Iterato
     yield from (f"ask: {question}" for question in questions)
 
 
-class Ended(Result):
+class RunSummary(ToolResult):
     """The end of a run."""
 
     run: str
@@ -199,7 +199,7 @@ class Ended(Result):
             yield f"to write it: apply run={self.run}" + (" number=N" if self.offers and not self.diff else "")
 
 
-class Judged(Result):
+class PatchVerdict(ToolResult):
     """The verdict on a given patch."""
 
     run: str
@@ -227,7 +227,7 @@ class Judged(Result):
         yield from _finding_lines(self.findings, self.more)
 
 
-class Alternatives(Result):
+class Alternatives(ToolResult):
     """The plausible patches of a run."""
 
     run: str
@@ -253,7 +253,7 @@ class Alternatives(Result):
             yield f"agree: {', '.join(map(str, self.agreeing)) or 'none of them'}"
 
 
-class Shown(Result):
+class Shown(ToolResult):
     """A recorded run."""
 
     run: str
@@ -277,7 +277,7 @@ class Shown(Result):
             yield "… (a larger max_chars has more)"
 
 
-class Undone(Result):
+class Undone(ToolResult):
     """What was undone."""
 
     run: str
@@ -287,7 +287,7 @@ class Undone(Result):
     def pieces(self) -> int:
         return 0
 
-    def first(self, count: int, limit: int) -> Self:  # noqa: ARG002 - as Result.first
+    def first(self, count: int, limit: int) -> Self:  # noqa: ARG002 - as ToolResult.first
         return self
 
     def lines(self) -> Iterator[str]:

@@ -38,9 +38,9 @@ from coderefine.mcp.results import (
     PATCHES,
     Alternatives,
     Checked,
-    Ended,
-    Judged,
     MaxChars,
+    PatchVerdict,
+    RunSummary,
     Shown,
     Undone,
     remove_titles,
@@ -95,7 +95,7 @@ class Tools:
         ask_model: bool = False,
         seconds: float = 0,
         max_chars: MaxChars = PATCHES,
-    ) -> Annotated[CallToolResult, Ended]:
+    ) -> Annotated[CallToolResult, RunSummary]:
         """Look for a repair of what check finds, prove it, and return it without writing it; `apply` writes it.
 
         ask_model: also ask the configured language model, which costs money. seconds: for the whole run, if not as
@@ -103,7 +103,7 @@ class Tools:
         """
         folder, full = await _in_thread(lambda: place(self.folders(roots), paths))
         found = await work(ctx, "fix", folder=folder, paths=full, model=ask_model, seconds=seconds)
-        return short(Ended(**found), max_chars)
+        return short(RunSummary(**found), max_chars)
 
     async def prove(
         self,
@@ -114,22 +114,22 @@ class Tools:
         staged: bool = False,
         folder: str = "",
         max_chars: MaxChars = DEFAULT,
-    ) -> Annotated[CallToolResult, Judged]:
+    ) -> Annotated[CallToolResult, PatchVerdict]:
         """Judge a patch that somebody made, you for example: does it help, and does nothing get worse.
 
         patch: a diff, the path of one, a commit, a range A..B or a branch; default: all uncommitted changes, or what is
         staged. folder: which repository, where several are open. Nothing is written.
         """
         home, named = await _in_thread(lambda: find_patch(self.folders(roots), folder, patch))
-        return short(Judged(**await work(ctx, "prove", folder=home, patch=named, staged=staged)), max_chars)
+        return short(PatchVerdict(**await work(ctx, "prove", folder=home, patch=named, staged=staged)), max_chars)
 
     async def apply(
         self, *, ctx: Context, roots: Roots, run: str, number: int = 0, max_chars: MaxChars = DEFAULT
-    ) -> Annotated[CallToolResult, Ended]:
+    ) -> Annotated[CallToolResult, RunSummary]:
         """Prove again and write the patch that a run of fix proved, or number N of those that it offered."""
         journal = await self._find(roots, run)
         top = str(journal.repository.top)
-        return short(Ended(**await work(ctx, "apply", folder=top, run=journal.run, number=number)), max_chars)
+        return short(RunSummary(**await work(ctx, "apply", folder=top, run=journal.run, number=number)), max_chars)
 
     async def alternatives(
         self, *, ctx: Context, roots: Roots, run: str = "", that: str = "", max_chars: MaxChars = PATCHES

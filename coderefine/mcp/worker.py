@@ -185,14 +185,14 @@ def offered(outcome: Outcome) -> Result:
 
 
 def _prove(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app.prove import Source, prove
+    from coderefine.app.prove import PatchSource, prove
     from coderefine.app.request import Destination, Request
     from coderefine.errors import SurroundingsError
     from coderefine.reports.proofs import proof_rows
     from coderefine.reports.terminal import plain
 
     request = Request(("mcp", "prove"), {}, Destination(diff=True), model=False, again="prove")
-    result = prove(Source(job["patch"] or None, job["staged"]), request, listen, _report_later)
+    result = prove(PatchSource(job["patch"] or None, job["staged"]), request, listen, _report_later)
     outcome, proof = result.outcome, result.outcome.proof
     if proof is None:
         raise SurroundingsError(f"the patch could not be judged ({outcome.stop.value}): {outcome.why}")

@@ -89,7 +89,7 @@ def _files(patch: Patch, evidence: Evidence, originals: Mapping[str, bytes | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TimelineEntry:
     """An attempt on the time line. `start`, `width`: thousandths of the whole time. `failing`: None without tests."""
 
     attempt: Attempt
@@ -110,13 +110,13 @@ def _seconds(attempt: Attempt) -> float:
     return attempt.cost.seconds or slowest(attempt.checks) or 0.0
 
 
-def _steps(end: Outcome, before: Mapping[str, bytes | None]) -> Iterator[Step]:
+def _steps(end: Outcome, before: Mapping[str, bytes | None]) -> Iterator[TimelineEntry]:
     whole, start = _whole(end), 0.0
     for attempt, text in steps(end.attempts, before):
         seconds = _seconds(attempt)
         failing = sum(case.status.bad for case in attempt.cases.values()) if attempt.cases else None
         places = (round(1000 * start / whole, 1), round(max(1000 * seconds / whole, 3), 1))
-        yield Step(attempt, text, _word(attempt, end), seconds, *places, failing)
+        yield TimelineEntry(attempt, text, _word(attempt, end), seconds, *places, failing)
         start += seconds
 
 

@@ -51,7 +51,7 @@ Line = Sequence[Token]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class NumberedLine:
     """A line of one of the two versions, with its number."""
 
     number: int
@@ -59,15 +59,15 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """A row: the line before and the line after (None: there is none).
 
     `ran`: what is known of the tests that ran the line after. `mistakes`: those that went unnoticed there. `skipped`:
     unchanged lines above that are not shown.
     """
 
-    before: Side | None
-    after: Side | None
+    before: NumberedLine | None
+    after: NumberedLine | None
     changed: bool = False
     ran: Executed | None = None
     mistakes: tuple[Mutation, ...] = ()
@@ -86,11 +86,11 @@ class PatchedFile:
     path: str
     added: int
     removed: int
-    rows: tuple[Row, ...] = ()
+    rows: tuple[DiffRow, ...] = ()
     note: str = ""
 
     @property
-    def parts(self) -> Iterator[tuple[Row, ...]]:
+    def parts(self) -> Iterator[tuple[DiffRow, ...]]:
         """Yield the rows in parts: a browser lays out only those that are in sight."""
         return (self.rows[start : start + PART] for start in range(0, len(self.rows), PART))
 
@@ -155,7 +155,7 @@ class _Change:
                 mistakes[mistake.line].append(mistake)
         return cls(old, new, ran, mistakes)
 
-    def rows(self, steps: Sequence[tuple[int, int, int, int]]) -> Iterator[Row]:
+    def rows(self, steps: Sequence[tuple[int, int, int, int]]) -> Iterator[DiffRow]:
         """Yield all changes with the lines around them. `steps`: places (i, j) in `old` and (k, m) in `new`."""
         shown, shift = 0, 0
         ends = [*(i for i, *_ in steps[1:]), len(self.old)]
@@ -167,15 +167,15 @@ class _Change:
             shown, shift = min(j + CONTEXT, end), m - j
             yield from (self._row(line, line + shift) for line in range(j, shown))
 
-    def _row(self, old: int | None, new: int | None, *, changed: bool = False, skipped: int = 0) -> Row:
+    def _row(self, old: int | None, new: int | None, *, changed: bool = False, skipped: int = 0) -> DiffRow:
         left, right = [] if old is None else self.old[old], [] if new is None else self.new[new]
         marks = _differences(left, right) if changed else ((), ())
-        before = None if old is None else Side(old + 1, _markup(left, marks[0]))
+        before = None if old is None else NumberedLine(old + 1, _markup(left, marks[0]))
         if new is None:
-            return Row(before, None, changed, skipped=skipped)
-        after = Side(new + 1, _markup(right, marks[1]))
+            return DiffRow(before, None, changed, skipped=skipped)
+        after = NumberedLine(new + 1, _markup(right, marks[1]))
         mistakes = tuple(self.mistakes.get(after.number, ()))
-        return Row(before, after, changed, self.ran.get(after.number), mistakes, skipped)
+        return DiffRow(before, after, changed, self.ran.get(after.number), mistakes, skipped)
 
 
 def _differences(before: Line, after: Line) -> tuple[Collection[int], Collection[int]]:

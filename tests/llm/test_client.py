@@ -13,12 +13,12 @@ from coderefine.core import Event, Limits
 from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError
 from coderefine.llm.access import configured
 from coderefine.llm.client import Backoff, Client
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from coderefine.llm.structured import record
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import LlmServer, Reply, Seen, error
 
-ASKED = Request("edit", (Message("system", "You repair."), Message("user", "Repair é this.")))
+ASKED = ModelRequest("edit", (Message("system", "You repair."), Message("user", "Repair é this.")))
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
@@ -199,7 +199,7 @@ def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: 
 
 def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
     notebook = Notebook()
-    told = Request("edit", (Message("user", "the key is sk-secret-key"),))
+    told = ModelRequest("edit", (Message("user", "the key is sk-secret-key"),))
     with line(
         [error(500, "bad sk-secret-key"), "ok sk-secret-key"],
         Config(api_key_env="MY_KEY"),
@@ -233,7 +233,7 @@ def test_a_part_the_server_does_not_know_is_left_out_from_then_on(part: str, pre
             return error(400, f"Unsupported value: {part}", param=part)
         return Reply("{}")
 
-    asked = Request("edit", (Message("user", "x"),), schema=record("thing"))
+    asked = ModelRequest("edit", (Message("user", "x"),), schema=record("thing"))
     with line(answer, config) as it:
         it.client.ask(asked)
         it.client.ask(asked)
@@ -264,7 +264,7 @@ def test_an_endless_stream_is_given_up() -> None:
 
 def test_structured_output_is_asked_for() -> None:
     with line(["{}"]) as it:
-        it.client.ask(Request("critique", (Message("user", "x"),), schema=record("thing", a={"type": "string"})))
+        it.client.ask(ModelRequest("critique", (Message("user", "x"),), schema=record("thing", a={"type": "string"})))
         sent = it.server.requests[0].body["response_format"]
     assert sent["type"] == "json_schema"
     assert sent["json_schema"]["strict"] is True
@@ -378,7 +378,7 @@ def test_models_are_listed_for_doctor() -> None:
 
 
 def test_show_sees_what_is_sent() -> None:
-    seen: list[Request] = []
+    seen: list[ModelRequest] = []
     with line(["x"], show=seen.append) as it:
         it.client.ask(ASKED)
         assert tuple((m.role, m.text) for m in seen[0].messages) == it.server.requests[0].messages

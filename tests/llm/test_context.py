@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Span, Status
-from coderefine.llm.context import Context, Repository, gather
+from coderefine.llm.context import Context, SourceTree, gather
 from coderefine.llm.selection import Trace
 
 TOP = Path("/work/shop")
@@ -53,7 +53,7 @@ def failing(
 
 def show(files: Mapping[str, str], cases: list[Case], extra: tuple[Finding, ...] = (), *, prefix: str = ".") -> Context:
     findings = tuple(Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id) for case in cases)
-    repository = Repository(
+    repository = SourceTree(
         TOP, prefix, files.get, lambda path: "test" in path, lambda path: not path.startswith("vendor/")
     )
     return gather(findings + extra, {case.id: case for case in cases}, repository)
@@ -304,7 +304,7 @@ def traced(
 ) -> Context:
     case = failing("tests/test_cart.py::test_total", frames=frames)
     finding = Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id)
-    repository = Repository(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
+    repository = SourceTree(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
     return gather((finding, *extra), {case.id: case}, repository, trace=lambda: trace)
 
 
@@ -448,7 +448,7 @@ def test_a_request_has_at_most_ten_thousand_characters() -> None:
     remarks = tuple(
         Finding("radon", "CC", "shop/cart.py", f"f{n} is complex " * 9, Span(n, n), f"f{n}") for n in range(25)
     )
-    repository = Repository(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
+    repository = SourceTree(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
     findings = tuple(Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id) for case in cases)
     ran = frozenset(range(1, code.count("\n")))
     trace = Trace(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
-from coderefine.llm.edits import Tree, apply
+from coderefine.llm.edits import EditableFiles, apply
 from coderefine.llm.reply import NothingToApplyError, parse_reply
 from coderefine.source import BOM
 
@@ -31,7 +31,7 @@ def block(search: str, new: str, path: str = "cart.py") -> str:
 
 
 def edit(reply: str, files: Mapping[str, bytes], *, refuse: str | None = None) -> Mapping[str, bytes]:
-    tree = Tree(files.get, lambda _: refuse, tuple(files))
+    tree = EditableFiles(files.get, lambda _: refuse, tuple(files))
     return apply(parse_reply(reply).blocks, tree)
 
 

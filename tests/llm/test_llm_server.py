@@ -10,11 +10,11 @@ from pathlib import Path
 
 from coderefine.config import Config
 from coderefine.llm.client import Client
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from tests.support.clients import QUICK
 
 TOP = Path(__file__).parents[2]
-ASKED = Request("edit", (Message("user", "Repair this."),))
+ASKED = ModelRequest("edit", (Message("user", "Repair this."),))
 
 
 def test_started_as_a_process(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from coderefine.core import Case as Result
 from coderefine.core import Failure, Finding, Status
-from coderefine.llm.context import Context, Repository, gather
+from coderefine.llm.context import Context, SourceTree, gather
 from tests.bench.testfirst.cases import CASES, Case
 from tests.bench.testfirst.run import uses
 
@@ -22,7 +22,7 @@ def shown(case: Case, message: str, test: str = "") -> Context:
     symbol = f"tests/test_it.py{'::' * bool(test)}{test}"
     failed = Result(symbol, Status.ERROR, 0.1, "tests/test_it.py", 1, Failure(message, message.partition(":")[0]))
     finding = Finding("pytest", "failed", "tests/test_it.py", message, symbol=symbol)
-    tree = Repository(
+    tree = SourceTree(
         Path("/x"), ".", case.files.get, lambda path: path.startswith("tests/"), lambda _: True, (), listing
     )
     return gather((finding,), {symbol: failed}, tree)

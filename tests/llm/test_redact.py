@@ -4,7 +4,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.llm.redact import Redactor
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from tests.support.clients import line
 from tests.support.llm_server import Reply, Seen
 
@@ -68,7 +68,7 @@ def test_credentials_are_known_by_their_place_and_titles_are_not() -> None:
     environ = {"DEPLOY_TOKEN": "plain-looking-token", "MY_SECRET": "cart", "HOME": "/home/somebody-else"}
     with line(["x"], config, environ=environ) as it:
         text = "shopping cart /home/somebody-else Bearer header-credential plain-looking-token"
-        it.client.ask(Request("edit", (Message("user", text),)))
+        it.client.ask(ModelRequest("edit", (Message("user", text),)))
         sent = it.server.requests[0].prompt
     assert sent.startswith("shopping cart /home/somebody-else REDACTED_SECRET_")
     assert "header-credential" not in sent
@@ -81,5 +81,5 @@ def test_what_is_sent_and_what_comes_back() -> None:
 
     code = 'password = "hunter2abcd"\n'
     with line(echo) as it:
-        assert it.client.ask(Request("edit", (Message("user", code),))).text == code
+        assert it.client.ask(ModelRequest("edit", (Message("user", code),))).text == code
         assert "hunter2abcd" not in it.server.requests[0].prompt

@@ -8,11 +8,11 @@ from coderefine.config import Config
 from coderefine.core import Cost, Limits
 from coderefine.errors import BudgetError, ReplayMissError, TooLongError
 from coderefine.llm.budget import Budget
-from coderefine.llm.request import Answer, Message, Request
+from coderefine.llm.request import Answer, Message, ModelRequest
 from tests.support.clients import Notebook, line
 from tests.support.llm_server import Reply, Seen, error
 
-ASKED = Request("edit", (Message("user", "Repair this."),), reply_tokens=1000)
+ASKED = ModelRequest("edit", (Message("user", "Repair this."),), reply_tokens=1000)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -97,5 +97,5 @@ def test_an_answer_with_others_comes_back_from_the_journal() -> None:
 
 
 def test_one_sample_has_the_key_it_always_had() -> None:
-    assert ASKED.key("m", 0) == Request("x", ASKED.messages, samples=1).key("m", 0)
-    assert ASKED.key("m", 0) != Request("x", ASKED.messages, samples=2).key("m", 0)
+    assert ASKED.key("m", 0) == ModelRequest("x", ASKED.messages, samples=1).key("m", 0)
+    assert ASKED.key("m", 0) != ModelRequest("x", ASKED.messages, samples=2).key("m", 0)

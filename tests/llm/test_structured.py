@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.errors import ReplyError
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from coderefine.llm.structured import ask_json, read, record
 from tests.support.clients import line
 
@@ -43,7 +43,7 @@ def test_violations_of_the_schema_are_reported(text: str, words: str) -> None:
 
 
 def test_asked_once_more_and_no_oftener() -> None:
-    request = Request("critique", (Message("user", "review"),), schema=SCHEMA)
+    request = ModelRequest("critique", (Message("user", "review"),), schema=SCHEMA)
     with line(["rubbish", GOOD]) as it:
         assert ask_json(it.client, request)["score"] == 3
         assert len(it.server.requests) == 2

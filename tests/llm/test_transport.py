@@ -6,7 +6,7 @@ import pytest
 
 from coderefine.errors import BudgetError
 from coderefine.llm.failures import Target
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from coderefine.llm.transport import OpenAITransport, Server
 from tests.support.llm_server import LlmServer
 
@@ -16,5 +16,5 @@ def test_time_that_is_over_before_the_request_leaves_is_no_bug_of_ours() -> None
         transport = OpenAITransport(Server(server.url, "", {}), Target("m", server.url, "KEY"), stream=False)
         transport.close()
         with pytest.raises(BudgetError, match="time limit"):
-            transport.send(Request("fix", (Message("user", "hello"),)), "m", 10, 5.0)
+            transport.send(ModelRequest("fix", (Message("user", "hello"),)), "m", 10, 5.0)
         assert server.requests == []

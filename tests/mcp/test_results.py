@@ -9,12 +9,12 @@ from coderefine.mcp.results import (
     LEAST,
     Alternatives,
     Checked,
-    Ended,
     Found,
-    Judged,
     Offered,
-    Result,
+    PatchVerdict,
+    RunSummary,
     Shown,
+    ToolResult,
     short,
 )
 
@@ -24,19 +24,19 @@ FINDINGS = [
 ]
 DIFF = "\n".join(f"-    old line {n}\n+    new line {n}" for n in range(2000))
 OFFERS = [Offered(number=n, what="shop.py:8 `<` → `>`", lines="-    if a < b:\n+    if a > b:") for n in range(1, 90)]
-LARGE: list[Result] = [
+LARGE: list[ToolResult] = [
     Checked(passed=False, summary="pytest 3000 failed", findings=FINDINGS, notes=["a note"] * 50),
-    Ended(run="r", verdict="proved", summary="all checks pass", diff=DIFF, findings=FINDINGS, why="y" * 5000),
-    Ended(run="r", verdict="offered", summary="1 finding remains", offers=OFFERS, questions=["q(1)"] * 90),
+    RunSummary(run="r", verdict="proved", summary="all checks pass", diff=DIFF, findings=FINDINGS, why="y" * 5000),
+    RunSummary(run="r", verdict="offered", summary="1 finding remains", offers=OFFERS, questions=["q(1)"] * 90),
     Alternatives(run="r", why="the plausible patches behave in 9 ways", offers=OFFERS, questions=["q(1)"] * 90),
-    Judged(run="r", proved=False, worse=True, reason="y" * 900, report=["lost x"] * 20, findings=FINDINGS),
+    PatchVerdict(run="r", proved=False, worse=True, reason="y" * 900, report=["lost x"] * 20, findings=FINDINGS),
     Shown(run="r", report=["  1      search: " + "z" * 900] * 900, diff=DIFF),
 ]
 
 
 @pytest.mark.parametrize("result", LARGE, ids=lambda one: f"{type(one).__name__}, {one.pieces}")
 @pytest.mark.parametrize("limit", [LEAST, DEFAULT, 20_000])
-def test_it_is_no_longer_than_asked_and_hardly_shorter(result: Result, limit: int) -> None:
+def test_it_is_no_longer_than_asked_and_hardly_shorter(result: ToolResult, limit: int) -> None:
     size = len(short(result, limit).model_dump_json(by_alias=True, exclude_none=True))
     assert limit // 3 < size <= limit
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from coderefine.import_graph import walk
 from coderefine.llm.folding import shown
-from coderefine.llm.modules import Definition, Project
+from coderefine.llm.modules import Definition, ModuleIndex
 from coderefine.llm.normalize import cut
 from coderefine.llm.reply import mentioned, needs
 from coderefine.proposers.model.prompt_state import Overlay
@@ -31,7 +31,7 @@ class CodeLookup:
 
     def __init__(self, tree: Overlay, prefix: str) -> None:
         self._tree = tree
-        self._project = Project(self._read, prefix, tree.listing)
+        self._project = ModuleIndex(self._read, prefix, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
         """Return the requested code that exists."""

@@ -10,7 +10,7 @@ from coderefine.core import Attempt, Patch, Situation
 from coderefine.errors import ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
-from coderefine.llm.edits import Tree, apply
+from coderefine.llm.edits import EditableFiles, apply
 from coderefine.llm.folding import MARKED
 from coderefine.llm.normalize import cut, fenced, mark
 from coderefine.llm.prompts import render, system_message
@@ -24,7 +24,7 @@ from coderefine.llm.reply import (
     parse_reply,
     refused,
 )
-from coderefine.llm.request import Answer, Message, Request
+from coderefine.llm.request import Answer, Message, ModelRequest
 from coderefine.llm.structured import ask_json, record
 from coderefine.proposers.model.code_lookup import CodeLookup
 from coderefine.proposers.model.policies import History, Move
@@ -100,7 +100,7 @@ class Conversation:
         self._recall(move, situation)
         state = choose_state(move, situation, self._builder.start, self._builder.writable, self._builder.task)
         known = [attempt.patch.files for attempt in situation.attempts]
-        faulty: list[tuple[Request, Answer, ReplyError]] = []
+        faulty: list[tuple[ModelRequest, Answer, ReplyError]] = []
         for first, reply, shown in self._answers(move, state, situation):
             request, answer = self._with_needed_code(first, reply, state)
             patch = self._read(answer, state, shown, situation)
@@ -123,7 +123,7 @@ class Conversation:
 
     def _answers(
         self, move: Move, state: PromptState, situation: Situation
-    ) -> Iterator[tuple[Request, Answer, Context]]:
+    ) -> Iterator[tuple[ModelRequest, Answer, Context]]:
         """Yield the answers with their requests; a request that is too long for the model is shortened."""
         own = self._config.samples
         while True:
@@ -146,7 +146,9 @@ class Conversation:
         single = self._client.gives_one(self._builder.model(move))
         return move.samples if single and not self._config.samples else 1
 
-    def _with_needed_code(self, request: Request, answer: Answer, state: PromptState) -> tuple[Request, Answer]:
+    def _with_needed_code(
+        self, request: ModelRequest, answer: Answer, state: PromptState
+    ) -> tuple[ModelRequest, Answer]:
         """Send the code that the model requests; return the last request and its answer."""
         lookup = CodeLookup(self._builder.tree(state.patch), self._place.prefix)
         for _ in range(0 if refused(answer.text) else NEEDS):
@@ -165,7 +167,7 @@ class Conversation:
         return request, answer
 
     def _corrected(
-        self, request: Request, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
+        self, request: ModelRequest, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
     ) -> Iterator[Patch]:
         """Tell the model once why its reply is unusable, and yield the patch in its next reply.
 
@@ -221,7 +223,7 @@ class Conversation:
                 raise ReplyError(f"there is no {', '.join(unknown)}")
             raise ReplyError(f"{', '.join(':'.join(filter(None, need)) for need in asked)} is shown above")
         reply = parse_reply(answer.text)
-        files = _applied(reply.blocks, kept, Tree(overlay.read, self._outside, shown.shown))
+        files = _applied(reply.blocks, kept, EditableFiles(overlay.read, self._outside, shown.shown))
         summary = self._client.redact(first_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = state.patch.then(files, origin=ORIGIN, summary=summary)
         for same in (attempt for attempt in attempts if attempt.patch.files == patch.files):
@@ -242,7 +244,7 @@ class Conversation:
         messages = (Message("system", render("critic")), Message("user", user))
         model = self._config.critic_model or (self._config.models[-1] if self._config.models else None)
         try:
-            found = ask_json(self._client, Request("critique", messages, 0.2, model, DIAGNOSIS, reply_tokens=2048))
+            found = ask_json(self._client, ModelRequest("critique", messages, 0.2, model, DIAGNOSIS, reply_tokens=2048))
         except (ReplyError, TooLongError):
             return ""
         return "\n".join(f"{name}: {cut(str(found[name]), 600)}" for name in ("cause", "mistake", "plan"))
@@ -261,7 +263,7 @@ class Conversation:
             )
             messages = (Message("system", system_message(self._builder.task)), Message("user", user))
             try:
-                feedback = self._client.ask(Request("feedback", messages, 0.2)).text
+                feedback = self._client.ask(ModelRequest("feedback", messages, 0.2)).text
             except TooLongError:
                 feedback = ""  # all versions together are too long for the model
             self._add_version(render("version", **fields, feedback=feedback))
@@ -277,7 +279,7 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
         yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
 
 
-def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: Tree) -> Mapping[str, bytes]:
+def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableFiles) -> Mapping[str, bytes]:
     """Apply `blocks`, and those of `kept` that they do not replace. Raises the errors of `apply`."""
     searched = {(block.path, block.splits[0][0]) for block in blocks}
     others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
@@ -289,13 +291,13 @@ def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: Tree) -> 
     return apply(blocks, tree)
 
 
-def _is_shown(code: str, request: Request) -> bool:
+def _is_shown(code: str, request: ModelRequest) -> bool:
     """Return whether all of `code` is already in the request."""
     text = "\n".join(MARKED.sub("", message.text) for message in request.messages)
     return {line.strip() for line in code.splitlines()} <= {line.strip() for line in text.splitlines()}
 
 
-def _continued(request: Request, purpose: str, reply: str, text: str) -> Request:
+def _continued(request: ModelRequest, purpose: str, reply: str, text: str) -> ModelRequest:
     """Extend the conversation by the reply of the model and `text`."""
     added = (Message("assistant", cut(reply, ECHO) or "(nothing)"), Message("user", text))
     return replace(request, purpose=purpose, messages=(*request.messages, *added))

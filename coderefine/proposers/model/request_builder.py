@@ -11,10 +11,10 @@ from pathlib import Path
 from coderefine.config import Config
 from coderefine.core import EMPTY, FIX, Attempt, Offer, Patch, Situation, Task
 from coderefine.lint import settings as lint_settings
-from coderefine.llm.context import Context, Repository, gather, given_files, text_of
+from coderefine.llm.context import Context, SourceTree, gather, given_files, text_of
 from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render, system_message
-from coderefine.llm.request import Message, Request
+from coderefine.llm.request import Message, ModelRequest
 from coderefine.llm.selection import Trace
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.policies import History, Move
@@ -111,7 +111,7 @@ class RequestBuilder:
 
     def edit(
         self, move: Move, state: PromptState, situation: Situation, past: PromptHistory, together: int = 1
-    ) -> tuple[Request, Context]:
+    ) -> tuple[ModelRequest, Context]:
         """Return the request for `move`, and its context. `together`: number of repairs in one reply."""
         context = self.context(initial_state(situation) if past.history is History.TRANSCRIPT else state)
         system = system_message(self.task)
@@ -127,13 +127,13 @@ class RequestBuilder:
         messages = (Message("system", system), Message("user", f"{context}\n{tried}{ask}{several}"))
         temperature = min(HOTTEST, round(self.config.temperature + move.warmth, 2))
         model = self.model(move)
-        return Request("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
+        return ModelRequest("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
 
     def context(self, state: PromptState) -> Context:
         overlay = self.tree(state.patch)
         always = tuple(path for pattern in self.task.files for path in self._matching(pattern))
         answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
-        repository = Repository(self.place.top, self.place.prefix, *answers, overlay.listing, self.needed)
+        repository = SourceTree(self.place.top, self.place.prefix, *answers, overlay.listing, self.needed)
         found = gather(
             state.findings, state.cases, repository, self.room, lambda: self.trace(state), wide=bool(state.patch)
         )
