@@ -250,6 +250,8 @@ def _texts(node: ast.Call) -> set[str]:
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
     """Yield the names that a statement binds (not `inside` a function), and those whose value it mutates."""
+    if isinstance(stmt, ast.AnnAssign) and stmt.value is None:
+        return
     targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
     for target in targets if isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign) else ():
         for node in ast.walk(target) if target is not None else ():

@@ -86,6 +86,13 @@ def test_data_read_by_suspicious_code_is_suspicious(module: Module) -> None:
     assert 0 < found.weights[module.by_line[1]] < found.weights[module.by_line[6]]
 
 
+def test_an_annotation_alone_is_not_suspicious() -> None:
+    """Each of jinja2's `node: Expr` stood before the faulty statement."""
+    module = module_of("class A:\n    size: int\n    other: int = 1\n\n    def f(self):\n        return self.size\n")
+    found = suspects({"m.py": module}, {"t": {"m.py": frozenset({6})}}, [case("t")], {})
+    assert 2 not in {stmt.lineno for stmt in found.weights}
+
+
 def test_waited_for_in_vain(module: Module) -> None:
     found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message="DID NOT RAISE <class 'KeyError'>")], {})
     assert "KeyError" in found.raised

@@ -54,6 +54,7 @@ RIGHT = [
     ("grouping", body("return x + y / 2"), 2, "x + y / 2", "(x + y) / 2"),
     ("by-one", body("for i in range(len(x)):", "    pass"), 2, "len(x)", "len(x) + 1"),
     ("number", body("return x[1]"), 2, "1", "0"),
+    ("number", body("return -1"), 2, "-1", "0"),
     ("truth", body("x = True", "return x"), 2, "True", "False"),
     ("text", body('return x["XXkeyXX"]'), 2, "XXkeyXX", "key"),
     ("text", body('y = x["total"]', 'return x["totals"]'), 3, "totals", "total"),
@@ -197,6 +198,13 @@ def test_an_undefined_name_is_given_a_first_value(message: str) -> None:
     assert hints.undefined == ("total",)
     text = body("for i in x:", "    total += i", "return total")
     assert text.replace("    for", "    total = 0\n    for") in made("defined", text, 2, hints=hints)
+
+
+def test_not_is_removed_rather_than_the_comparison_inverted() -> None:
+    """`not (x is not y)` compiles to the same as `x is y`, and stood before it."""
+    text = body("return not (x is y)")
+    assert not any("is not" in edited for edited in made("comparison", text, 2))
+    assert body("return x is y") in made("negation", text, 2)
 
 
 def test_no_expression_is_left_that_does_nothing() -> None:

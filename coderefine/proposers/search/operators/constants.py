@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
@@ -18,10 +19,16 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 def numbers(site: Site) -> Iterator[Edit]:
     """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
     for node in site.exprs:
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            assert isinstance(node.value, int | float)
-            for new, weight in _other_numbers(site, node, node.value):
-                yield from site.swap(node, repr(new), weight)
+        parent = site.module.parents.get(node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and type(node.value) is not bool:
+            whole, value = (parent, -node.value) if _minus(parent) else (node, node.value)
+            for new, weight in _other_numbers(site, whole, value):
+                yield from site.swap(whole, repr(new), weight)
+
+
+def _minus(node: ast.AST | None) -> TypeGuard[ast.UnaryOp]:
+    """Return whether `node` is a negation: `-1` is one number."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[float, float]]:

@@ -67,15 +67,21 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 }
 
 
+OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
+
+
 def comparisons(site: Site) -> Iterator[Edit]:
     """Replace a comparison operator by another one."""
     for node in site.exprs:
         if isinstance(node, ast.Compare):
             left: ast.expr = node.left
-            denied = isinstance(site.module.parents.get(node), ast.UnaryOp)  # `not (a != b)` is unusual
+            parent = site.module.parents.get(node)
+            denied = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)  # `not (a != b)` is unusual
             for operator, right in zip(node.ops, node.comparators, strict=True):
                 old = COMPARE[type(operator)]
                 for new, weight in COMPARE_FOR[old].items():
+                    if denied and f"{old} {new}" in OPPOSITES:  # the same bytecode as without `not`, which is plainer
+                        continue
                     if edit := emit.between(site.module, left, right, old, new, weight / (4 if denied else 1)):
                         yield edit
                 left = right
