@@ -185,9 +185,11 @@ def _changed_functions(path: str, before: bytes | None, after: bytes | None) -> 
     """Yield functions that are in both texts with different code, with their lines in the second."""
     old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
     if old is not None and new is not None:
-        was = {name: _behavior(node) for name, node in _functions(old, "")}
+        was: dict[str, list[str]] = {}  # one name may be defined twice: `if sys.version_info ...: ... else: ...`
+        for name, node in _functions(old, ""):
+            was.setdefault(name, []).append(_behavior(node))
         for name, node in _functions(new, ""):
-            if name in was and was[name] != _behavior(node):
+            if name in was and _behavior(node) not in was[name]:
                 yield name, range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 

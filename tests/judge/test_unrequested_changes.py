@@ -69,5 +69,13 @@ def test_words_and_new_functions_are_nobodys_behaviour(data: bytes) -> None:
     assert told(data) == ()
 
 
+def test_a_function_that_is_defined_twice_did_not_change() -> None:
+    twice = b"\n\nif sys.platform:\n\n    def f():\n        return 1\nelse:\n\n    def f():\n        return 2\n"
+    found = unrequested_changes(attempt(FIX + twice), START, (), {"m.py": OLD + twice})
+    assert found == ()
+    changed = unrequested_changes(attempt(FIX + twice.replace(b"2", b"3")), START, (), {"m.py": OLD + twice})
+    assert changed == ("m.py: f",)
+
+
 def test_nothing_is_claimed_without_coverage() -> None:
     assert told(FIX.replace(b"return [0]", b"return []"), ran=None) == ()

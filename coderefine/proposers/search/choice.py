@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -104,13 +105,16 @@ def _emptying(repair: Repair) -> bool:
 def plainness(repair: Repair) -> tuple[bool, int, int, float]:
     """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
-    Repairs that remove behaviour are last; then by the number of changed tokens; operators before names before
-    constants; then by score.
+    Repairs that remove behaviour are last; then by the number of changed tokens, where two that change places count
+    once; operators before names before constants; then by score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
     changed, kind = 0, OPERATOR
-    for part in parts:
+    exchanged = len(parts) == 2 and all(
+        text[one.start : one.end] == other.text for one, other in itertools.permutations(parts)
+    )
+    for part in parts[:1] if exchanged else parts:
         old, new = TOKEN.findall(text[part.start : part.end]), TOKEN.findall(part.text)
         head, tail = common_ends(old, new)
         rest = (*old[head : len(old) - tail], *new[head : len(new) - tail])

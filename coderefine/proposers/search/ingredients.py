@@ -169,6 +169,15 @@ class FunctionContext:
         return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
 
     @cached_property
+    def mentions(self) -> Mapping[str, Sequence[int]]:
+        """Return the lines, ascending, in which the function reads or binds each name, without its parameters."""
+        found: dict[str, list[int]] = {}
+        for node in ast.walk(self._outer if self.function else self.module.tree):
+            if isinstance(node, ast.Name):
+                found.setdefault(node.id, []).append(node.lineno)
+        return {name: sorted(lines) for name, lines in found.items()}
+
+    @cached_property
     def lines(self) -> frozenset[str]:
         """Return the function's lines without indentation, except short ones, which are often equal by chance."""
         if self.function is None:

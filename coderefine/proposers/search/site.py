@@ -126,15 +126,20 @@ class Site:
         return self.kinds.of(node) == "bool" or isinstance(node, ast.BoolOp)
 
     @cached_property
+    def loop_names(self) -> frozenset[str]:
+        """Return the names that the comprehensions of the statement bind, and its innermost `for` loop."""
+        loop = self.loop if isinstance(self.loop, ast.For | ast.AsyncFor) else None
+        found = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)} if loop else set()
+        return frozenset({*self._comprehended, *found})
+
+    @cached_property
+    def _comprehended(self) -> list[str]:
+        targets = (node.target for node in self.nodes if isinstance(node, ast.comprehension))
+        return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+    @cached_property
     def names(self) -> list[str]:
         """Return local names that may be read at this statement, nearest first."""
-        inside = [
-            name.id
-            for node in self.nodes
-            if isinstance(node, ast.comprehension)
-            for name in ast.walk(node.target)
-            if isinstance(name, ast.Name)
-        ]
         loops = [
             name.id
             for up in self.module.ancestors(self.stmt)
@@ -142,7 +147,9 @@ class Site:
             for name in ast.walk(up.target)
             if isinstance(name, ast.Name)
         ]
-        return list(dict.fromkeys([*inside, *loops, *self.local.names(self.stmt.end_lineno or self.stmt.lineno)]))
+        return list(
+            dict.fromkeys([*self._comprehended, *loops, *self.local.names(self.stmt.end_lineno or self.stmt.lineno)])
+        )
 
     @cached_property
     def paths(self) -> list[str]:

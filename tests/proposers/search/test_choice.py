@@ -74,6 +74,17 @@ def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, st
     assert first(better, Given(-4.5, SAME, old=plain[0], new=plain[1])) == 1
 
 
+def test_two_names_that_change_places_are_one_exchange() -> None:
+    """`f(None, module)` became `f(module, module)`, not `f(module, None)`: one changed name instead of two."""
+    one, two = (LINE.index(name) for name in ("size", "limit"))
+    swapped = Edit((Replacement(one, one + 4, "limit"), Replacement(two, two + 5, "size")))
+    repairs = [
+        Repair(Proposed(Scored(score, edit, PLAIN, cast(Site, Place())), ""), frozenset("t"), whole=True, at=0.0)
+        for score, edit in ((-4.3, swapped), (-4.6, Edit((Replacement(one, one + 4, "limit"),))))
+    ]
+    assert choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME}).repairs[0] is repairs[0]
+
+
 BEFORE = ("a", "b", "c", "d")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -93,6 +94,17 @@ def likeness(one: str, other: str) -> float:
 
 GUARDED = 4.0
 """Factor for a tested name that is used where the test holds."""
+DISTANCES = (1, 2, 4, 8, 16, 40)
+FADING = (1.55, 1.1, 1.0, 0.7, 0.5, 0.4, 0.2)
+"""Factors of a name by the number of lines since it was last mentioned: at most 1, 2, 4 ..., more than 40.
+
+These and the next three are likelihood ratios in real code: how often the variable that is read has the property, in
+relation to the other variables that could be read there (tests/bench/repair/variables.py).
+"""
+LOOPED, UNBOUND, READ_HERE = 2.3, 0.35, 0.4
+"""The variable of the innermost loop; one bound only by this statement or after it; one that the statement reads."""
+DOTTED = 0.25
+"""Factor of an attribute in place of a variable: there are many."""
 
 
 def variables(site: Site) -> Iterator[Edit]:
@@ -113,15 +125,25 @@ def _called(site: Site, node: ast.AST) -> bool:
 
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
-    near = {inner.id for inner in site.nodes if isinstance(inner, ast.Name)}
+    read = {inner.id for inner in site.nodes if isinstance(inner, ast.Name)}
     guarded = _guarded(site, node)
     for path, fit in _fitting(site, node, name):
         weight = fit * (1.0 + 2.0 * likeness(_last(name), _last(path)) + (1.0 if fit > 1.0 else 0.0))
         if path in guarded:
             weight = max(weight, 1.0) * GUARDED
-        elif path in near:
-            weight *= 0.8
-        yield path, weight * (0.6 if "." in path else 1.0)
+        elif path in read:
+            weight *= READ_HERE
+        yield path, weight * (DOTTED if "." in path else _nearness(site, path))
+
+
+def _nearness(site: Site, name: str) -> float:
+    """Return the factor of a local name by where it was bound and last mentioned before the statement."""
+    if name in site.loop_names:
+        return LOOPED
+    before = [line for line in site.local.mentions.get(name, ()) if line < site.stmt.lineno]
+    if not before:
+        return 1.0 if name in site.local.parameters else UNBOUND
+    return FADING[bisect.bisect_left(DISTANCES, site.stmt.lineno - before[-1])]
 
 
 def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
