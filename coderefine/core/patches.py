@@ -50,11 +50,15 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order."""
+    """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order.
+
+    Of a single alternative it is an input whose answer it changes. `now`: the answer of the unchanged program.
+    """
 
     call: str
     module: str
     answers: tuple[str, ...]
+    now: str = ""
 
     def text(self, first: int = 1) -> str:
         """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates'`; the alternatives are numbered from `first` on."""
@@ -62,7 +66,7 @@ class Question:
         for number, answer in enumerate(self.answers, first):
             by_answer.setdefault(answer or "unknown", []).append(str(number))
         answers = " | ".join(f"{', '.join(numbers)}: {answer}" for answer, numbers in by_answer.items())
-        return f"{self.call} → {answers}"
+        return f"{self.call} → {answers}{f' (now {self.now})' if len(self.answers) == 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,8 @@ def _offer(offer: Offer) -> dict[str, object]:
         "tests": sorted(offer.tests),
         "alternatives": [_alternative(one) for one in offer.alternatives],
         "questions": [
-            {"call": one.call, "module": one.module, "answers": list(one.answers)} for one in offer.questions
+            {"call": one.call, "module": one.module, "answers": list(one.answers), "now": one.now}
+            for one in offer.questions
         ],
     }
 

@@ -169,6 +169,18 @@ def test_calls_that_tell_programs_apart_are_shown_with_their_answers(pool: Pool)
     assert shown["median([2, 1, 3])"] == {0: "1", 1: "2", 2: "2", 3: "1"}
 
 
+def test_a_call_is_shown_as_one_would_write_it(pool: Pool) -> None:
+    """Parameters with defaults by name, the items of an iterator, and of a single candidate what it changes."""
+
+    def shown(old: str, new: str) -> dict[str, tuple[str, str]]:
+        candidate = Candidate(1, {"stats.py": MEDIAN.replace(old, new).encode()})
+        return {one.call: (one.answers[0], one.answers[1]) for one in pool.probe([candidate], pool.tests, 5.0).asked}
+
+    assert shown("n -= 1", "n -= 2")["list(ticks(4))"] == ("[4, 3, 2, 1]", "[4, 2]")
+    assert any("by=" in call for call in shown("0) + by", "0) - by"))
+    assert shown("0) + by", "0)  + by") == {}
+
+
 def test_equal_programs_answer_alike_and_others_do_not(pool: Pool) -> None:
     base, same, other, lucky = codes(
         pool,

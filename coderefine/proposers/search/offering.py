@@ -70,23 +70,31 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
     """Yield the calls that tell the alternatives apart.
 
     The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
-    leave.
+    leave. Of a single group, one call whose result it changes.
     """
     rows = [row for one in asked if (row := _row(one, groups)) is not None]
+    if len(groups) == 1 and rows:
+        yield _question(min(rows, key=lambda row: row.readable))
+        return
     together = [tuple(range(len(groups)))]
     for _ in range(MOST_QUESTIONS):
         best = min(rows, key=lambda row: (_largest(row, together), *row.readable), default=None)
         if best is None or _largest(best, together) >= _size(together):
             return
-        yield Question(best.asked.call, best.asked.module, best.answers)
+        yield _question(best)
         together = [part for members in together for part in _split(best, members)]
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
-    """Return the answers of all groups to `one`, or None if they do not differ."""
+    """Return the answers of all groups to `one`, or None if they do not differ, nor a single one from the present."""
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
-    return _Row(one, answers) if len(set(answers)) > 1 else None
+    others = (one.answers.get(0, ""),) if len(groups) == 1 else ()
+    return _Row(one, answers) if len({*answers, *others}) > 1 else None
+
+
+def _question(row: _Row) -> Question:
+    return Question(row.asked.call, row.asked.module, row.answers, row.asked.answers.get(0, ""))
 
 
 def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
@@ -114,6 +122,8 @@ def _edit(proposed: Proposed) -> str:
     module, parts = scored.site.module, scored.edit.parts
     line = module.text.count("\n", 0, parts[0].start) + 1
     pairs = [(_short(module.text[part.start : part.end]), _short(part.text)) for part in parts]
+    if len(pairs) == 2 and pairs[0] == pairs[1][::-1] and "" in pairs[0]:
+        return f"{module.path}:{line} `{''.join(pairs[0])}` moved"
     if len(pairs) == 2 and pairs[0] == pairs[1][::-1]:
         return f"{module.path}:{line} `{pairs[0][0]}` ↔ `{pairs[0][1]}`"
     shown = (f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`" for old, new in pairs)

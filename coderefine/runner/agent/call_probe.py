@@ -35,6 +35,8 @@ PATIENCE, WAITING = 0.03, 0.3
 """CPU seconds and wall seconds one call may take: on a busy machine, wall time says nothing about the call."""
 EXAMPLE = "d"
 """Kind of an example in a docstring, after the calls (docstring_examples.py)."""
+YIELDS = "yields "
+"""Prefix of the text of a result that is an iterator, before its items."""
 TIMEOUT, FAILED = "~", "!"
 """Prefixes of the codes of a call that did not end, and of one that raised an exception."""
 DEPTH, WIDTH = 5, 60
@@ -292,11 +294,13 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
         _limit(PATIENCE, WAITING)
         try:
             value = call.function(*args, **kwargs)
+            items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None
+            value = value if items is None else iter(items)
             code = _code((value, *_given(call.function, args, kwargs)))
         finally:
             _limit(0, 0)
         if describe is not None:
-            text = _described(value, describe)
+            text = describe(value) if items is None else YIELDS + describe(items)
     except _TooLongError:
         return TIMEOUT, "does not end"
     except BaseException as error:  # SystemExit included: a result like any other
@@ -304,26 +308,43 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
     return code, text
 
 
-def _described(value: Any, describe: Describer) -> str:
-    """Return a repr of the result; for an iterator only its type, because computing the code has consumed it."""
-    return "<%s>" % type(value).__name__ if hasattr(value, "__next__") else describe(value)
+def asked(call: Call, texts: "Dict[str, str]", describe: Describer) -> "Tuple[str, Dict[str, str]]":
+    """Return the call as source text, and its results `texts`; for an iterator the call is `list(...)`."""
+    source = source_of(call, describe)
+    if not any(text.startswith(YIELDS) for text in texts.values()):
+        return source, texts
+    cut = len(YIELDS)
+    return "list(%s)" % source, {key: text[cut:] if text.startswith(YIELDS) else text for key, text in texts.items()}
 
 
 def source_of(call: Call, describe: Describer) -> str:
     """Return the call as source text: `pluralize('cat')`, or `<Cart lines=[]>.shipping()` for a method."""
     args, kwargs = _given(call.function, call.args, call.kwargs)
+    args, named = _named(call.function, args)
     parts, name = [describe(value) for value in args], call.function.__name__
     owner = call.function.__qualname__.rpartition(".")[0]
     if owner and args and type(args[0]).__name__ == owner.rpartition(".")[2]:
         name = "%s.%s" % (parts.pop(0), name)
     elif owner and "<locals>" not in owner:
         name = call.function.__qualname__
-    parts += ["%s=%s" % (key, describe(value)) for key, value in kwargs.items()]
+    parts += ["%s=%s" % (key, describe(value)) for key, value in {**named, **kwargs}.items()]
     return "%s(%s)" % (name, ", ".join(parts))
 
 
+def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]":
+    """Return the required arguments, and by name those for parameters with defaults, where a call may name them."""
+    code = function.__code__
+    first = code.co_argcount - len(function.__defaults__ or ())
+    if len(args) > code.co_argcount or code.co_posonlyargcount > first:
+        return args, {}
+    return args[:first], dict(zip(code.co_varnames[first:], args[first:]))  # noqa: B905 - Python 3.9
+
+
 def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
-    """Return the indices of at most `most` calls on which candidates differ; the most even splits first."""
+    """Return the indices of at most `most` calls on which candidates differ; the most even splits first.
+
+    Where they differ on none, return calls on which they differ from the unchanged program.
+    """
     names = [name for name in codes if name]
     length = min([len(codes[name]) for name in names] or [0])
     rows = []
@@ -332,7 +353,8 @@ def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
         counts = [row.count(one) for one in set(row)]
         if len(counts) > 1:
             rows.append((max(counts), place))
-    return [place for _, place in sorted(rows)[:most]]
+    changed = [place for place in range(length) if len({row[place] for row in codes.values() if place < len(row)}) > 1]
+    return [place for _, place in sorted(rows)[:most]] or changed[-most:]
 
 
 def _code(value: Any) -> str:

@@ -360,16 +360,16 @@ def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[s
     """Return the calls on which candidates differ: "@" indices, "$" texts, "%" modules, "=N" results of candidate N."""
     places = call_probe.distinguishing({number: row.codes for number, row in answers.items()}, SHOWN)
     describe = short_repr.Describer()
-    shown = {
-        "@": [str(place) for place in places],
-        "$": [call_probe.source_of(calls[place], describe) for place in places],
-    }
+    shown: Dict[str, List[str]] = {"@": [str(place) for place in places], "$": []}
+    shown.update({"=" + number: [] for number in answers})
+    for place in places:
+        texts = {number: row.texts[place] if place < len(row.texts) else "" for number, row in answers.items()}
+        source, texts = call_probe.asked(calls[place], texts, describe)
+        shown["$"].append(source)
+        for number, text in texts.items():
+            shown["=" + number].append(text)
     shown["%"] = [calls[place].function.__module__ for place in places]
-    texts = {number: row.texts for number, row in answers.items()}
-    answered = {
-        "=" + number: [row[place] if place < len(row) else "" for place in places] for number, row in texts.items()
-    }
-    return {**shown, **answered}
+    return shown
 
 
 class CodeEdit:

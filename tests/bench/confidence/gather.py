@@ -212,7 +212,7 @@ def fewer_tests(top: Path, case: Written, dice: random.Random) -> int:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             del lines[first - 1 : node.end_lineno]
         (top / f"test_{case.name}.py").write_text("".join(lines), "utf-8")
-        if outcome(top, 10.0)[0] in {1, HANGS}:
+        if outcome(top)[0] in {1, HANGS}:
             return len(tests) - len(gone)
     (top / f"test_{case.name}.py").write_text(case.tests, "utf-8")
     return len(tests)

@@ -153,6 +153,14 @@ def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
     assert words in doubts(Group((), (), known))
 
 
+def test_a_single_alternative_is_shown_with_an_answer_that_it_changes() -> None:
+    found = made({-1: ("a",), 0: ("b",)}, "F", repair(-4.0, "2"))
+    asked = (Asked(0, "f(1)", "f", {0: "-5", 1: "-5"}), Asked(1, "f(2)", "f", {0: "-4", 1: "-3"}))
+    rivals = Rivals(frozenset({"t"}), tuple(found), asked)
+    (question,) = offer(rivals, found[0].repairs[0], Patch(), lambda patch, path: b"").questions
+    assert question.text() == "f(2) → 1: -3 (now -4)"
+
+
 def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> None:
     behaviour: Behaviour = {-1: ("a",), 0: ("b",), 1: ("c",), 2: ("d",)}
     found = made(behaviour, "F", repair(-4.0, "2"), repair(-5.0, "3"), repair(-6.0, "4"))
