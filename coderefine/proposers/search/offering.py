@@ -122,12 +122,16 @@ def _edit(proposed: Proposed) -> str:
     module, parts = scored.site.module, scored.edit.parts
     line = module.text.count("\n", 0, parts[0].start) + 1
     pairs = [(_short(module.text[part.start : part.end]), _short(part.text)) for part in parts]
-    if len(pairs) == 2 and pairs[0] == pairs[1][::-1] and "" in pairs[0]:
-        return f"{module.path}:{line} `{''.join(pairs[0])}` moved"
     if len(pairs) == 2 and pairs[0] == pairs[1][::-1]:
-        return f"{module.path}:{line} `{pairs[0][0]}` ↔ `{pairs[0][1]}`"
-    shown = (f"`{old}` → `{new}`" if old and new else f"+ `{new}`" if new else f"− `{old}`" for old, new in pairs)
-    return f"{module.path}:{line} {', '.join(shown)}"
+        one, other = pairs[0]
+        return f"{module.path}:{line} " + (f"`{one}` ↔ `{other}`" if one and other else f"`{one or other}` moved")
+    return f"{module.path}:{line} {', '.join(_replacement(old, new) for old, new in pairs)}"
+
+
+def _replacement(old: str, new: str) -> str:
+    if not old or not new:
+        return f"+ `{new}`" if new else f"− `{old}`"
+    return f"`{old}` → `{new}`"
 
 
 def _short(text: str) -> str:

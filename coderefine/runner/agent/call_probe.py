@@ -345,16 +345,10 @@ def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
 
     Where they differ on none, return calls on which they differ from the unchanged program.
     """
-    names = [name for name in codes if name]
-    length = min([len(codes[name]) for name in names] or [0])
-    rows = []
-    for place in range(length):
-        row = [codes[name][place] for name in names]
-        counts = [row.count(one) for one in set(row)]
-        if len(counts) > 1:
-            rows.append((max(counts), place))
-    changed = [place for place in range(length) if len({row[place] for row in codes.values() if place < len(row)}) > 1]
-    return [place for _, place in sorted(rows)[:most]] or changed[-most:]
+    rows = list(zip(*(codes[name] for name in codes if name)))  # noqa: B905 - Python 3.9
+    even = sorted((max(map(row.count, row)), place) for place, row in enumerate(rows) if len(set(row)) > 1)
+    changed = [place for place, before in enumerate(codes.get("", ())) if rows and rows[place][0] != before]
+    return [place for _, place in even[:most]] or changed[-most:]
 
 
 def _code(value: Any) -> str:
