@@ -64,7 +64,7 @@ def _mark(entry: os.DirEntry[str]) -> Mark | None:
 
 
 def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
-    """Return what every file imports now; read only files that have changed."""
+    """Return what every file imports now; read only files whose mark has changed."""
     return {
         path: known if (known := old.get(path)) and known[0] == mark else (mark, imported(f"{top}/{path}", path))
         for path, mark in marks.items()

@@ -1,4 +1,4 @@
-"""Temporary folders that are removed even after a crash: the owner locks its folder, later runs remove unlocked."""
+"""Temporary folders, removed even after a crash: the owner locks its folder, later runs remove unlocked ones."""
 
 from __future__ import annotations
 

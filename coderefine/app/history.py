@@ -39,7 +39,7 @@ def _repository() -> Repository:
 
 
 def undo(run: str, listen: Listen) -> str:
-    """Undo what `run` ("": the newest that wrote something) wrote; return a line about it."""
+    """Undo what `run` ("": the newest that wrote something) wrote; return a line for the user."""
     with lock(_repository()):
         repository = open_repository(listen)
         last = run or next((item.run for item in runs(repository) if item.publication), "")

@@ -33,7 +33,7 @@ FEW = 10
 
 @dataclass(frozen=True, slots=True)
 class StateCheck:
-    """The results of the gates for one state.
+    """The results of the gates for one of the `states`.
 
     `broken`: tests that fail because of the state, in code that it does not change. `repaired`: whether the loop ran
     and reported.

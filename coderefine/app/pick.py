@@ -111,7 +111,7 @@ def _merged(
 
 
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
-    """Return those of `choices` with which `expression` is true.
+    """Return the alternatives in `choices` with whose patch `expression` is true.
 
     Raises UsageError if it is no expression, or cannot be evaluated with any of them (an undefined name, say).
     """

@@ -27,7 +27,7 @@ def failures(checks: Iterable[Check]) -> str:
 
 
 def refusal(commit: str, failed: str, repair: str = "") -> str:
-    """Return the line for a refused commit: the reason, and where its `repair` is.
+    """Return the report's last line for a refused commit: the reason, and where its `repair` is.
 
     `commit`: "" for the staged tree.
     """

@@ -23,7 +23,7 @@ from coderefine.reports.rows import offer_headline
 @option("--that", "EXPRESSION", "Keep the patches for which this is true: \"plural('cat') == 'cats'\".")
 @options(DESTINATION, OUTPUT)
 def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet: bool, **given: object) -> int:
-    """Prove and write patch NUMBER of those that RUN offered, or the one that is left by what you say of it."""
+    """Prove and write patch NUMBER of those that RUN offered, or the one for which the expression of --that holds."""
     if (number is None) == (that is None):
         raise UsageError('say which: a NUMBER, or --that "EXPRESSION"')
     asked = request_of(given)

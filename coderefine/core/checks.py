@@ -95,7 +95,7 @@ class Failure:
 
     @property
     def words(self) -> str:
-        """Return the message and the assertion as one text."""
+        """Return the failure's message and assertion as one text."""
         return f"{self.message}\n{self.assertion}"
 
 

@@ -93,5 +93,5 @@ class Views(Protocol):
     def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
 
     def instead(self, why: str) -> bool:
-        """Open another kind of views from now on; return False if every kind was tried."""
+        """Use the next kind of view (a copy, say) from now on, because of `why`; return False if there is no other."""
         ...

@@ -91,7 +91,7 @@ def run(
 
 
 def complaint(result: proc.Result, where: Path) -> GitError:
-    """Return git's error as one line that says what to do."""
+    """Return the error of a git command as one line that says what to do."""
     output = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
     last = _last_line(output) or f"exit {result.returncode}"
     lock = re.search(r"'([^']+\.lock)'", output)

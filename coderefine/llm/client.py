@@ -49,7 +49,7 @@ class Backoff:
     ceiling: float = 20.0
 
     def pause(self, failed: int, asked: float | None) -> float:
-        """Return the seconds before the next try, after `failed` tries; `asked`: the server's request has priority."""
+        """Return the seconds to wait after `failed` tries: those that the server `asked` for, else a random number."""
         if asked is not None:
             return asked
         return random.uniform(0.5, 1.0) * min(self.ceiling, self.base * 2.0 ** (failed - 1))

@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
-    """Return a test module for `task.wanted[0]`, given its state in `read`; "" if the model's answer has none.
+    """Return a test module for `task.wanted[0]`, which `read` reads; "" if the model's answer has none.
 
     Raises the errors of `Client.ask`.
     """

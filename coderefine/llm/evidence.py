@@ -58,7 +58,7 @@ class Witness:
 
 
 def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: bool) -> str:
-    """Format all `findings` as text, failing tests first, with about `most` characters of full descriptions."""
+    """Format `findings`, failing tests first: in full up to about `most` characters, others briefly."""
     in_full: list[Finding] = []
     texts: list[str] = []
     for finding in leading(findings, witness, wide=wide):

@@ -27,7 +27,7 @@ TABLE = 1_000
 
 
 def shown(module: ProjectModule, numbers: Collection[int], ran: Collection[int] = ()) -> str:
-    """Return the lines `numbers` of the file as text.
+    """Return the lines `numbers` of `module` as text.
 
     Lines in `ran` are marked as executed; for each gap, the number of omitted lines is given.
     """

@@ -16,7 +16,8 @@ MOST = 30
 def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[Attempt | None]:
     """Yield for each of `pieces` its proved attempt, or None if the piece must not be applied alone.
 
-    It may be if it can be published, and if every test that the whole patch repairs also passes with the piece alone.
+    It may be applied alone if it can be published, and if every test that the whole patch repairs also passes with
+    the piece alone.
     """
     state = State(parts, attempts=[outcome.baseline], flaky=frozenset(outcome.evidence.flaky))
     for number, piece in enumerate(pieces, 1):

@@ -21,7 +21,7 @@ class Confirmation:
         self._steady: Future[frozenset[str]] | None = None
 
     def begin(self, views: Views, critic: Critic, steady: tuple[str, ...], ask: Ask) -> None:
-        """Start to rerun `steady`, tests that have failed alone once, until it is certain that they always fail."""
+        """Start to rerun the tests `steady`, which have failed twice, until it is certain that they always fail."""
         if steady:
             ask = replace(ask, seed=OTHER_SEED)
             self._steady = self._threads.submit(unsteady, views, critic, steady, ask, failed=FAILED)

@@ -20,7 +20,8 @@ def announce(state: State) -> None:
 def hindrance(state: State) -> str:
     """Return why nothing could be tried if protection is the reason, else "".
 
-    It is if every remaining finding is in a protected file, and all files that failing tests run are protected too.
+    Protection is the reason if every remaining finding is in a protected file, and all files that failing tests run
+    are protected too.
     """
     left, counts = state.left(state.best), _counts(state)
     if not left:

@@ -122,7 +122,7 @@ class State:
 
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: cost that belongs to no attempt.
     `held`: how the behaviour of an attempt was compared with the baseline's, by attempt number.
-    `freedom`: permissions of the attempts' tests, see Ask; `bears`: tests already run on the unchanged tree for it.
+    `freedom`: permissions of the attempts' tests, see Ask; `bears`: tests run on the unchanged tree to find these.
     `confirmation`: reruns of failing tests; `steady`: failing tests still to be confirmed; `absent`: failing tests
     that cannot be run by themselves.
     `trace`: lines that failing tests execute on the unchanged tree; `follow`: some are in programs that tests start.

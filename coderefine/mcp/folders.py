@@ -78,7 +78,7 @@ def _existing(folders: Sequence[Path], path: str) -> Path:
 
 
 def find_patch(folders: Sequence[Path], repository: str, patch: str) -> tuple[str, str]:
-    """Return the folder in which to judge `patch`, and the patch; if it is the path of a file, as an absolute path.
+    """Return the folder in which to judge `patch`, and `patch` itself; the path of a file is made absolute.
 
     Raises the errors of `place`.
     """

@@ -32,7 +32,7 @@ def remove_titles(schema: dict[str, Any]) -> None:
 
 
 class Typed(BaseModel):
-    """A value with a short schema."""
+    """A value whose JSON schema is short: it has no titles."""
 
     model_config = ConfigDict(json_schema_extra=remove_titles)
 
@@ -51,7 +51,7 @@ class ToolResult(Typed, ABC):
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the text."""
+        """Yield the result as lines of text."""
 
 
 def short(result: ToolResult, limit: int) -> CallToolResult:

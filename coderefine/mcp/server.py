@@ -1,6 +1,6 @@
 """The server: its tools, resources and prompts, and the two ways to reach it.
 
-Who proposes does not write: `fix` and `alternatives` leave the files alone, `apply` writes what they named, and their
+Tools that propose do not write: `fix` and `alternatives` change no file, `apply` writes what they named, and their
 annotations say so. A client that lets tools run unasked by their annotations can never change a file by them.
 """
 

@@ -8,7 +8,7 @@ from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Situatio
 
 
 class Given:
-    """Proposes the patch.
+    """Proposes one patch, which it is given.
 
     `name`: its origin. `doubt`: why tests alone do not prove it, for the report; "" if they do.
     """

@@ -105,7 +105,7 @@ class UserIndex:
             path.unlink(missing_ok=True)
 
     def replace_lock(self) -> None:
-        """Put a newer `ready` in place of the lock that we hold."""
+        """Replace index.lock, which we hold, by a newer prepared index."""
         self.ready.replace(self.lock)
 
     def commit(self) -> None:

@@ -33,19 +33,19 @@ class Child:
             os.close(end)
 
     def all(self, deadline: float) -> bytes | None:
-        """Return its complete output after it has ended; None if it failed or did not end by `deadline`."""
+        """Return the process's output after its end; None if it failed or did not end by `deadline`."""
         output = b"".join(self._chunks(deadline))
         return output if self.code(deadline) == 0 else None
 
     def tail(self, deadline: float) -> bytes:
-        """Return the end of its output."""
+        """Return the last KEPT bytes of the process's output."""
         last = b""
         for chunk in self._chunks(deadline):
             last = (last + chunk)[-KEPT:]
         return last
 
     def code(self, deadline: float) -> int | None:
-        """Return its exit code, negative for a signal; kill it and return None if it does not end by `deadline`."""
+        """Return the exit code, negative for a signal; kill the process and return None if it runs at `deadline`."""
         while self._code is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:

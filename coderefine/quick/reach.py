@@ -57,7 +57,7 @@ class FunctionDigests:
         return sorted({self._at(line) for line in lines})
 
     def digest(self, functions: Iterable[int]) -> str:
-        """Return the digest of the module level and `functions` (indices). Raises IndexError for an unknown index."""
+        """Return the digest of the module level and of `functions` (indices in `spans`). Raises IndexError."""
         return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
 
     def _at(self, line: int) -> int:

@@ -1,4 +1,4 @@
-"""The ticket: what the last full run found out about a project; it says whether this still applies."""
+"""The ticket: what the last full run of the hook found out about a project, and whether this still applies."""
 
 from __future__ import annotations
 

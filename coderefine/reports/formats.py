@@ -65,7 +65,7 @@ def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
 
 
 def judged(end: Outcome) -> Sequence[Check]:
-    """Return the checks of the tree with the patch; for a given one that is not proved, with a finding that says so."""
+    """Return the checks of the tree with the patch; if a given patch is not proved, with a finding that says so."""
     if end.proof is None or end.proof.verdict:
         return end.best.checks or end.baseline.checks
     verdict = Check(PROVE, tuple(finding for finding in end.remaining if finding.critic == PROVE))
@@ -93,13 +93,13 @@ def rule(finding: Finding) -> str:
 
 
 def words(finding: Finding) -> str:
-    """Return the message on one line; for a test preceded by its name."""
+    """Return the message of a finding on one line; for a test preceded by the test's name."""
     first = (finding.message.strip().splitlines() or [finding.rule])[0] or finding.rule
     return f"{finding.symbol.split('::', 1)[1]}: {first}" if "::" in finding.symbol else first
 
 
 def line(finding: Finding) -> int:
-    """Return the first line; 1 for a finding on the whole file."""
+    """Return the first line of a finding; 1 if it is about the whole file."""
     return finding.span.first if finding.span else 1
 
 

@@ -59,7 +59,7 @@ class ProgressState:
 
     @property
     def line(self) -> str:
-        """Return the line: `proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
+        """Return the text `proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
         parts = (self.stage, self._progress, self._attempt, self.request, self._spent)
         return " · ".join(part for part in parts if part)
 
@@ -192,7 +192,7 @@ class Live:
         status.update(self)  # drawn anew several times a second, so that the seconds run on
 
     def __rich__(self) -> Text:
-        """Return the present line; if it is too long, the time stays visible and the rest is shortened."""
+        """Return the progress line; if it is too long, the time stays visible and the rest is shortened."""
         from rich.text import Text
 
         with self._lock:
@@ -202,7 +202,7 @@ class Live:
         return line.append(f" · {spent}")
 
     def listen(self, event: Event) -> None:
-        """Update the line for an event; may be called from any thread."""
+        """Update the progress line for an event; may be called from any thread."""
         from rich.text import Text
 
         if event.kind == "note" and event.text:

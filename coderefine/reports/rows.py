@@ -237,7 +237,7 @@ def cost(spent: Cost) -> str:
 
 
 def ending(outcome: Outcome) -> str:
-    """Return the last line: clean, or the remaining findings and why the run ended."""
+    """Return the last line of a report: clean, or the remaining findings and why the run ended."""
     hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
     if not hard:
         return _clean(len(outcome.evidence.flaky)) if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"

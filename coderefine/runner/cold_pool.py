@@ -1,4 +1,4 @@
-"""A pool where nothing can be forked (Windows, tests that cannot be collected), and the choice between the two."""
+"""A pool without forks (on Windows, or if tests cannot be collected), and the choice between it and `Pool`."""
 
 from __future__ import annotations
 

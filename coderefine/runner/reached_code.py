@@ -53,7 +53,7 @@ class ReachedCode:
 
 
 def joined(packs: Iterable[Packed]) -> Packed:
-    """Merge messages into one for the servers, without the steps."""
+    """Merge the messages of several servers into one that can be sent to servers; the steps are left out."""
     table: list[Any] = []
     found: dict[str, list[Any]] = {"places": [], "tests": [], "unsure": []}
     for packed in packs:

@@ -125,7 +125,7 @@ def plain(path: str) -> tuple[str, ...]:
 
 
 def read(top: Path, host_path: Path, path: str) -> bytes | None:
-    """Return the content of a file as children at `top` see it, or None. Links are followed inside only."""
+    """Return the content of a file as children at `top` see it, or None. Links out of the tree are not followed."""
     target = _resolved(top, host_path, list(plain(path)))
     if target is None:
         return None

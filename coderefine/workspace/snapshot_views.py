@@ -1,4 +1,4 @@
-"""Views of another state of the tree than the working tree: the same files are written into each, under its patch."""
+"""Views of a tree that differs from the working tree: the same files are written into each view before its patch."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Host(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """Return the name of the pull request."""
+        """Return the name of the pull request for messages."""
 
     @property
     @abstractmethod

@@ -421,7 +421,7 @@ class LineRecorder:
         return True
 
     def end(self) -> Lines:
-        """Return the lines since `begin`."""
+        """Return the lines that were executed since `begin`."""
         rows = [row for row in collect_followed(self._folder) if self.ours(row[0])] if self._folder else []
         self.followed = bool(rows)
         self._watch.add(rows)

@@ -129,7 +129,7 @@ class StartedPytest:
 
 
 def start(job: Message, ours: Ours, judge: Judge, line: int) -> StartedPytest:
-    """Fork the server, which answers with `judge`; `line`: descriptor of the warm server, closed in the fork."""
+    """Fork a server with a started pytest; `judge` answers its messages. `line`: a descriptor that the fork closes."""
     near, far = socket.socketpair()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
