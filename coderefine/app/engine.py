@@ -21,7 +21,7 @@ from coderefine.lint import is_configured
 if TYPE_CHECKING:
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
-    from coderefine.llm.request import ModelRequest
+    from coderefine.llm.model_request import ModelRequest
     from coderefine.loop.state import Parts
     from coderefine.workspace.originals import Originals
 
@@ -115,7 +115,7 @@ def open_loop(
     `views`: views of that tree, if they are already open. `proposers`: replace the usual ones. Without a `journal`
     nothing is recorded.
     """
-    from coderefine.llm.access import check_price, configured
+    from coderefine.llm.availability import check_price, configured
     from coderefine.workspace.snapshot_views import SnapshotViews
 
     config = project.config
@@ -217,7 +217,7 @@ def _advisers(
     They are those of the task, and a review if criteria and a model are configured. `original` returns the content of a
     path when the run began. `earlier`: attempts of a recorded run, whose advice is used again.
     """
-    from coderefine.critics.recorded import with_records
+    from coderefine.critics.recorded_advice import with_records
 
     config, task = project.config, project.task
     own = tuple(with_records(critic, earlier) for critic in _task_critics(project) if not critic.gate)

@@ -17,7 +17,7 @@ from coderefine.errors import JournalError, PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.objects import merge_bytes
 from coderefine.journal import Journal
-from coderefine.proposers.given import Given
+from coderefine.proposers.single_patch import Given
 from coderefine.reports.rows import numbered_offers
 from coderefine.runner.cold import run_tests
 

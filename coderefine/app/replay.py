@@ -11,7 +11,7 @@ from coderefine.journal import Journal
 from coderefine.journal.run_list import files_at_start
 from coderefine.llm.client import Client
 from coderefine.loop.refine import refine
-from coderefine.proposers.recorded import RecordedProposer
+from coderefine.proposers.recorded_patches import RecordedProposer
 from coderefine.workspace.originals import Originals
 from coderefine.workspace.snapshot_views import SnapshotViews
 

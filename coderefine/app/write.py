@@ -15,7 +15,7 @@ from coderefine.config import Config
 from coderefine.core import Verdict
 from coderefine.critics.drafted import is_draft
 from coderefine.errors import SurroundingsError, UsageError
-from coderefine.llm.access import configured
+from coderefine.llm.availability import configured
 from coderefine.project import Place, Protection, locate
 from coderefine.project.affected_tests import affected, python_files
 

@@ -13,7 +13,7 @@ from coderefine import sandbox
 from coderefine.config import Config, load, masked
 from coderefine.errors import CoderefineError
 from coderefine.git import Repository
-from coderefine.llm.access import configured
+from coderefine.llm.availability import configured
 from coderefine.project import Place, interpreter, locate
 from coderefine.workspace import describe
 

@@ -23,7 +23,7 @@ COMMANDS = {
     "undo": ("coderefine.cli.history", "Take back what a run wrote."),
     "resume": ("coderefine.cli.fix", "Finish an interrupted run without paying for an answer twice."),
     "replay": ("coderefine.cli.history", "Repeat a recorded run from its record, offline."),
-    "mcp": ("coderefine.mcp.command", "Serve coding agents by the Model Context Protocol."),
+    "mcp": ("coderefine.mcp.command_line", "Serve coding agents by the Model Context Protocol."),
     "doctor": ("coderefine.cli.doctor", "Report what works on this system, and how to get the rest."),
     "init": ("coderefine.cli.init", "Write a commented [tool.coderefine] into pyproject.toml."),
 }

@@ -14,7 +14,7 @@ from coderefine.cli.options import OUTPUT, options
 from coderefine.cli.screen import note, prompt_text, screen
 from coderefine.core.plurals import counted
 from coderefine.journal import Journal, Summary, runs
-from coderefine.llm.request import Answer, sent
+from coderefine.llm.model_request import Answer, sent
 from coderefine.reports.formats import named
 
 RUN = click.argument("run", required=False, default="")

@@ -15,7 +15,7 @@ from coderefine.reports.terminal import colour, columns
 
 if TYPE_CHECKING:
     from coderefine.app.run import RunResult
-    from coderefine.llm.request import ModelRequest
+    from coderefine.llm.model_request import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)

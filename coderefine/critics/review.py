@@ -14,10 +14,10 @@ from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import given_files, text_of
 from coderefine.llm.criteria import expanded
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
+from coderefine.llm.opinion import HIGHEST, SCHEMA, Opinion, applies, opinion
 from coderefine.llm.prompts import render, task_text
-from coderefine.llm.request import Message, ModelRequest
-from coderefine.llm.review import HIGHEST, SCHEMA, Opinion, applies, opinion
 from coderefine.llm.structured import ask_json
 from coderefine.project import Place, Protection
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
 from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongError
-from coderefine.llm.access import configured, known_secrets
+from coderefine.llm.availability import configured, known_secrets
 from coderefine.llm.budget import OPENAI, Budget, Grant, price
 from coderefine.llm.failures import (
     LateAnswerError,
@@ -25,8 +25,8 @@ from coderefine.llm.failures import (
     UnsupportedError,
     check_filter,
 )
+from coderefine.llm.model_request import Answer, Memory, ModelRequest
 from coderefine.llm.redact import Redactor
-from coderefine.llm.request import Answer, Memory, ModelRequest
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -10,8 +10,8 @@ from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding, Task
-from coderefine.llm.evidence import MOST, Witness, describe, leading, passing_nearby
 from coderefine.llm.failing_tests import conftest_excerpts, excerpt, joined
+from coderefine.llm.findings_text import MOST, Witness, describe, leading, passing_nearby
 from coderefine.llm.folding import MARKED, RAN
 from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
 from coderefine.llm.modules import Definition, ModuleIndex, Read, dotted_names

@@ -11,10 +11,10 @@ from typing import TypeGuard
 from coderefine.core import Read, Task
 from coderefine.llm.client import Client
 from coderefine.llm.context import given_files
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.reply import THOUGHT
-from coderefine.llm.request import Message, ModelRequest
 from coderefine.source import syntax
 
 BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -10,8 +10,8 @@ from typing import Any
 
 from coderefine.errors import ReplyError
 from coderefine.llm.client import Client
+from coderefine.llm.model_request import Message, ModelRequest, Schema
 from coderefine.llm.reply import THOUGHT
-from coderefine.llm.request import Message, ModelRequest, Schema
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),

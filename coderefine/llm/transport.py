@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from coderefine.errors import BudgetError
 from coderefine.llm.budget import OPENAI
 from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
-from coderefine.llm.request import CHARS_PER_TOKEN, Answer, ModelRequest
+from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream

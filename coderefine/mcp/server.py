@@ -32,7 +32,6 @@ from coderefine.app.history import best_diff, details
 from coderefine.errors import CoderefineError
 from coderefine.journal import Journal
 from coderefine.mcp.folders import allowed, find_patch, find_run, place
-from coderefine.mcp.process import Call, work
 from coderefine.mcp.results import (
     DEFAULT,
     PATCHES,
@@ -47,6 +46,7 @@ from coderefine.mcp.results import (
     short,
 )
 from coderefine.mcp.worker import offered
+from coderefine.mcp.worker_client import Call, work
 
 INSTRUCTIONS = (
     "coderefine checks Python code (pytest, ruff, radon and the project's own gates), repairs it and proves "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from coderefine.core import Attempt, Check, Finding
-from coderefine.core.markdown import fence, span
+from coderefine.core.markdown_code import fence, span
 from coderefine.core.plurals import counted
 from coderefine.reports.formats import RunReport, blocking, found, rule, words
 from coderefine.reports.rows import evidence, steps, summary

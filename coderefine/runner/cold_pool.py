@@ -17,8 +17,8 @@ from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
 from coderefine.runner.cold import is_hung, run_tests
 from coderefine.runner.pool import Pool, open_pool
+from coderefine.runner.pool_worker import usual_workers
 from coderefine.runner.test_selection import nearest
-from coderefine.runner.worker import usual_workers
 
 ROOM, LEAST = 10.0, 20.0
 """A candidate's tests may take this many times what they usually take, and these wall seconds at least."""

@@ -21,10 +21,19 @@ from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, message
+from coderefine.runner.pool_worker import (
+    ANSWER,
+    PATIENCE,
+    START,
+    Worker,
+    WorkerProcess,
+    encoded,
+    open_server,
+    usual_workers,
+)
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
-from coderefine.runner.worker import ANSWER, PATIENCE, START, Worker, WorkerProcess, encoded, open_server, usual_workers
 from coderefine.sandbox import Bounds, steps
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coderefine.core import Status
 from coderefine.runner.candidates import Candidate
 from coderefine.runner.client_channel import Message
-from coderefine.runner.worker import encoded
+from coderefine.runner.pool_worker import encoded
 
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""

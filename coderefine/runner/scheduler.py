@@ -11,7 +11,7 @@ from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import PoolState, message
-from coderefine.runner.worker import CandidateRun, Stage, Worker
+from coderefine.runner.pool_worker import CandidateRun, Stage, Worker
 
 LONGER = 15.0
 """Factor of the time limit with which a hung candidate is tried once more."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.core import Ask, Attempt, Check, Comparer, Patch, Verdict, View
-from coderefine.critics.recorded import with_records
+from coderefine.critics.recorded_advice import with_records
 from coderefine.project import locate
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo

@@ -11,9 +11,9 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Event, Limits
 from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError
-from coderefine.llm.access import configured
+from coderefine.llm.availability import configured
 from coderefine.llm.client import Backoff, Client
-from coderefine.llm.request import Message, ModelRequest
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.structured import record
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import LlmServer, Reply, Seen, error

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coderefine.config import Config
 from coderefine.llm.client import Client
-from coderefine.llm.request import Message, ModelRequest
+from coderefine.llm.model_request import Message, ModelRequest
 from tests.support.clients import QUICK
 
 TOP = Path(__file__).parents[2]

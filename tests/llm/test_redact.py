@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from coderefine.config import Config
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.redact import Redactor
-from coderefine.llm.request import Message, ModelRequest
 from tests.support.clients import line
 from tests.support.llm_server import Reply, Seen
 

@@ -8,7 +8,7 @@ from coderefine.config import Config
 from coderefine.core import Cost, Limits
 from coderefine.errors import BudgetError, ReplayMissError, TooLongError
 from coderefine.llm.budget import Budget
-from coderefine.llm.request import Answer, Message, ModelRequest
+from coderefine.llm.model_request import Answer, Message, ModelRequest
 from tests.support.clients import Notebook, line
 from tests.support.llm_server import Reply, Seen, error
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.errors import ReplyError
-from coderefine.llm.request import Message, ModelRequest
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.structured import ask_json, read, record
 from tests.support.clients import line
 

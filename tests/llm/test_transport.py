@@ -6,7 +6,7 @@ import pytest
 
 from coderefine.errors import BudgetError
 from coderefine.llm.failures import Target
-from coderefine.llm.request import Message, ModelRequest
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.transport import OpenAITransport, Server
 from tests.support.llm_server import LlmServer
 

@@ -12,6 +12,7 @@ from coderefine.llm.client import Client
 from coderefine.llm.context import Context
 from coderefine.llm.edits import EditableFiles, apply
 from coderefine.llm.folding import MARKED
+from coderefine.llm.model_request import Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
 from coderefine.llm.prompts import render, system_message
 from coderefine.llm.reply import (
@@ -24,7 +25,6 @@ from coderefine.llm.reply import (
     parse_reply,
     refused,
 )
-from coderefine.llm.request import Answer, Message, ModelRequest
 from coderefine.llm.structured import ask_json, record
 from coderefine.proposers.model.code_lookup import CodeLookup
 from coderefine.proposers.model.policies import History, Move

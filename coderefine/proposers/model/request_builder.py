@@ -12,9 +12,9 @@ from coderefine.config import Config
 from coderefine.core import EMPTY, FIX, Attempt, Offer, Patch, Situation, Task
 from coderefine.lint import settings as lint_settings
 from coderefine.llm.context import Context, SourceTree, gather, given_files, text_of
+from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render, system_message
-from coderefine.llm.request import Message, ModelRequest
 from coderefine.llm.selection import Trace
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.policies import History, Move

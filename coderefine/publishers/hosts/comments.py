@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from coderefine.core.markdown import fence, span
+from coderefine.core.markdown_code import fence, span
 from coderefine.publishers.hosts.bundle import CONTROL, Bundle, Suggestion
 
 MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from coderefine.core.markdown import span
+from coderefine.core.markdown_code import span
 from coderefine.core.plurals import counted
 from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from coderefine.config import Criterion
+from coderefine.llm.model_request import Schema
 from coderefine.llm.modules import ProjectModule
-from coderefine.llm.request import Schema
 from coderefine.llm.structured import record
 
 LOWEST, HIGHEST = 1.0, 5.0
