@@ -250,16 +250,17 @@ def _texts(node: ast.Call) -> set[str]:
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
     """Yield the names that a statement binds (not `inside` a function), and those whose value it mutates."""
-    if isinstance(stmt, ast.AnnAssign) and stmt.value is None:
-        return
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
-    for target in targets if isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign) else ():
-        for node in ast.walk(target) if target is not None else ():
-            if isinstance(node, ast.Name) and (not inside or isinstance(target, ast.Subscript | ast.Attribute)):
-                yield node.id
+    targets: list[ast.expr] = []
     match stmt:
+        case ast.Assign():
+            targets = stmt.targets
+        case ast.AugAssign(target=bound) | ast.AnnAssign(target=bound, value=ast.expr()):
+            targets = [bound]
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
             yield name
+    for target in targets:
+        if not inside or isinstance(target, ast.Subscript | ast.Attribute):
+            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
 def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:
