@@ -181,6 +181,7 @@ class _Http(ThreadingHTTPServer):
 
 class _Wire(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # the body after the head would wait 40 ms for an acknowledgement
     server: _Http
 
     def log_message(self, format: str, *args: Any) -> None:

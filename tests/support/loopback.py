@@ -14,6 +14,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     """Knows how to read and to answer; what is answered is its subclass's."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # the body after the head would wait 40 ms for an acknowledgement
 
     def asked(self) -> dict[str, Any]:
         """The body of the request."""
