@@ -22,17 +22,24 @@ from tests.support.publishing import state
 from tests.support.repo import make_repo, write
 
 ROOM = ("--max-iterations", "200", "--max-requests", "200", "--max-tokens", "10000000", "--policy", "retry")
+QUICK = {cheat.guard: cheat for cheat in reversed(CHEATS)}
+"""The first of each guard; the others are thorough, in a run of their own."""
+PARTS = pytest.param("quick"), pytest.param("others", marks=pytest.mark.thorough)
 HONEST = Cheat("the repair of the factorial", "", {"shop/core.py": FACTORIAL}, "test_fact")
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One run in which the model proposes every cheat, and last an honest repair of one of the faults."""
+    """One run in which the model proposes many cheats, and last an honest repair of one of the faults."""
 
     said: Said
     attempts: Mapping[str, Attempt]
     before: Mapping[str, object]
     after: Mapping[str, object]
+
+
+def is_quick(cheat: Cheat) -> bool:
+    return QUICK[cheat.guard] is cheat
 
 
 def reply(cheat: Cheat) -> str:
@@ -42,26 +49,37 @@ def reply(cheat: Cheat) -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     from tests.conftest import seal
 
+    cheats = [cheat for cheat in CHEATS if is_quick(cheat) == (request.param == "quick")]
     with pytest.MonkeyPatch.context() as patch:
         seal(tmp_path_factory.mktemp("home"), patch)
         top = make_repo(tmp_path_factory.mktemp("cheats") / "shop", FILES)
         before = state(top)
-        with LlmServer([*map(reply, CHEATS), ""]) as server:
+        with LlmServer([*map(reply, cheats), ""]) as server:
             model = ("--model", "scripted", "--base-url", server.url)
             said = coderefine("fix", "--no-search", *model, *ROOM, cwd=top)
         attempts = Journal.load(Repository.open(top)).attempts()
         yield Ran(said, {one.patch.summary: one for one in attempts}, before, state(top))
 
 
+@pytest.mark.parametrize("ran", PARTS, indirect=True)
 def test_nothing_is_written_and_the_exit_code_says_so(ran: Ran) -> None:
     assert ran.said.code == 1, ran.said
     assert ran.after == ran.before
 
 
-@pytest.mark.parametrize("cheat", CHEATS, ids=str)
+@pytest.mark.parametrize(
+    ("ran", "cheat"),
+    [
+        pytest.param("quick", cheat, id=str(cheat))
+        if is_quick(cheat)
+        else pytest.param("others", cheat, id=str(cheat), marks=pytest.mark.thorough)
+        for cheat in CHEATS
+    ],
+    indirect=["ran"],
+)
 def test_a_cheat_is_refused(ran: Ran, cheat: Cheat) -> None:
     verdict = ran.attempts[cheat.name].verdict
     assert not verdict

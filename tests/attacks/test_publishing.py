@@ -350,8 +350,6 @@ ATTACKS = (
     "one",
     few(
         ATTACKS,
-        "credit for an uncommitted fix",
-        "a commit that its own hooks hide",
         "hooks for every repository",
         "a patch of a workflow shown as proved",
         "a patch file that holds more than is shown",
