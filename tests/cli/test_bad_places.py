@@ -126,7 +126,7 @@ class TestLocks:
 
 
 class TestFullDisk:
-    @pytest.mark.parametrize("size", ["64k", "400k"])
+    @pytest.mark.parametrize("size", ["64k", pytest.param("400k", marks=pytest.mark.thorough)])
     def test_no_room_for_temporary_files(self, untidy: Path, tmp_path: Path, size: str) -> None:
         before = state(untidy)
         small = tmp_path / "small"

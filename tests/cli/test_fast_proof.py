@@ -37,6 +37,7 @@ def untidy(tmp_path: Path) -> Path:
     return make_repo(tmp_path / "shop", {**FILES, "order.py": LINT})
 
 
+@pytest.mark.thorough
 def test_the_report_and_the_commit_name_the_tests_that_prove_it(shop: Path) -> None:
     said = coderefine("fix", "--no-model", "--fast-proof", "--commit", cwd=shop)
     assert said.code == 0, said

@@ -85,6 +85,7 @@ class TestDelivery:
         assert "not today" in said.err
         assert state(untidy) == before
 
+    @pytest.mark.thorough
     def test_a_branch_is_made_and_not_checked_out(self, untidy: Path) -> None:
         before = state(untidy)
         said = coderefine("fix", *OFFLINE, "--branch", "tidy", cwd=untidy)
@@ -156,7 +157,7 @@ class TestModel:
     @pytest.mark.parametrize(
         "reply",
         every(
-            3,
+            7,
             [
                 block("test_order.py", "    assert discount(100) == 10", "    assert discount(100) == 0"),
                 block("conftest.py", "", 'collect_ignore = ["test_order.py"]'),
@@ -187,6 +188,7 @@ class TestModel:
         assert len(told) == 1, told
         assert state(repo) == before
 
+    @pytest.mark.thorough
     def test_a_missing_server_is_reported(self, repo: Path) -> None:
         said = coderefine(
             "fix", "--no-search", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-requests", "1", cwd=repo
@@ -197,7 +199,7 @@ class TestModel:
     @pytest.mark.parametrize(
         ("flag", "value", "requests"),
         every(
-            2,
+            5,
             [
                 ("--max-requests", "0", 0),
                 ("--max-requests", "1", 1),
@@ -219,6 +221,7 @@ class TestModel:
         assert said.code in (1, 2), said
         assert "seconds" in said.out or "time" in said.out
 
+    @pytest.mark.thorough
     def test_prompts_can_be_seen(self, repo: Path) -> None:
         with LlmServer([RIGHT]) as server:
             said = coderefine(*model(server, "--show-prompts", "--diff"), cwd=repo)
@@ -254,6 +257,7 @@ def test_findings_of_unconfigured_lint_stay_out_of_the_repair_of_a_test(tmp_path
     assert len(git(top, "diff", "--name-only").split()) == 13
 
 
+@pytest.mark.thorough
 def test_many_lint_findings_are_repaired_with_the_test_where_ruff_is_configured(tmp_path: Path) -> None:
     untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
     settings = {"ruff.toml": "line-length = 100\n", "order.py": ORDER, "test_order.py": TESTS}

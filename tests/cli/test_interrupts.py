@@ -107,6 +107,7 @@ def test_a_proved_patch_is_offered_when_interrupted_after_it(tmp_path: Path) -> 
     assert "-import os" in coderefine("show", "--diff", cwd=top).out
 
 
+@pytest.mark.thorough
 def test_a_second_run_in_the_same_tree_is_refused(repo: Path) -> None:
     with LlmServer([Reply(RIGHT, delay=60)]) as server:
         process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=repo)
@@ -153,5 +154,6 @@ def test_the_password_of_a_server_is_neither_recorded_nor_printed(repo: Path) ->
 def test_an_unreachable_server_is_named_without_its_password(repo: Path) -> None:
     url = "http://me:hunter22@127.0.0.1:9/v1"
     said = coderefine("fix", "--no-search", "--model", "m", "--base-url", url, "--max-requests", "1", cwd=repo)
+    assert said.code == 2, said
     assert "127.0.0.1:9" in said.out
     assert "hunter22" not in f"{said}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
 from tests.support.llm_server import LlmServer, Reply
 from tests.support.repo import make_repo
@@ -48,7 +49,8 @@ def test_an_unknown_policy_is_refused(shop: Path) -> None:
     assert "policy must be one of coderefine, retry, warming, self-refine" in said.lines[0]
 
 
-def test_a_limit_in_dollars_needs_a_known_price(repo: Path) -> None:
+@pytest.mark.parametrize("limit", every(2, ["--max-tokens", "--max-requests"]))
+def test_a_limit_in_dollars_needs_a_known_price(repo: Path, limit: str) -> None:
     """A scripted server is in no price list: with --max-cost alone nothing would ever stop the run."""
     with LlmServer([RIGHT]) as server:
         ask = ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, "--max-cost", "0.5")
@@ -56,5 +58,4 @@ def test_a_limit_in_dollars_needs_a_known_price(repo: Path) -> None:
         assert (said.code, len(said.lines)) == (2, 1), said
         assert "the price of 'scripted' is not known" in said.lines[0]
         assert server.requests == []
-        for limit in ("--max-tokens", "--max-requests"):
-            assert coderefine(*ask, limit, "20000", "--diff", cwd=repo).code == 0
+        assert coderefine(*ask, limit, "20000", "--diff", cwd=repo).code == 0

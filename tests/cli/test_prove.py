@@ -97,7 +97,7 @@ HONEST_IDS = [
 ]
 
 
-@pytest.mark.parametrize(("files", "reason"), every(4, HONEST), ids=HONEST_IDS[: len(every(4, HONEST))])
+@pytest.mark.parametrize(("files", "reason"), every(8, HONEST), ids=HONEST_IDS)
 def test_an_honest_patch_is_proved_and_nothing_is_written(top: Path, files: Files, reason: str) -> None:
     patched(top, files)
     before = state(top)
@@ -151,7 +151,7 @@ BAD_IDS = [
 ]
 
 
-@pytest.mark.parametrize(("files", "reason"), every(8, BAD), ids=BAD_IDS[: len(every(8, BAD))])
+@pytest.mark.parametrize(("files", "reason"), every(12, BAD), ids=BAD_IDS)
 def test_a_bad_patch_is_refused_for_the_right_reason(top: Path, files: Files, reason: str) -> None:
     patched(top, files)
     before = state(top)
@@ -357,7 +357,10 @@ def test_a_killed_run_leaves_nothing(top: Path) -> None:
     patched(top, {"order.py": GREEN, "test_slow.py": SLEEPER})
     before = state(top)
     process = start("prove", cwd=top)
-    time.sleep(6)
+    while not list((top / ".git/coderefine/runs").glob("*/run.json")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(1.0)
     os.killpg(process.pid, signal.SIGINT)
     said = end(process)
     assert said.code == 130, said

@@ -15,6 +15,7 @@ from coderefine.core import Finding, Read, Task
 from coderefine.errors import ConfigError, CriticError
 from tests.cli.test_bad_places import untidy, user
 from tests.cli.test_write import FILES, RIGHT, new, write
+from tests.support.cases import every
 from tests.support.command import GREEN, LINT, ORDER, TESTS, coderefine
 from tests.support.llm_server import error
 from tests.support.repo import git, make_repo
@@ -114,7 +115,7 @@ class TestPlaces:
         assert "protected files changed" not in said.out
         assert (top / "order.py").read_text() == GREEN
 
-    @pytest.mark.parametrize(("file", "folder"), [(0o444, 0o755), (0o644, 0o555)], ids=["file", "folder"])
+    @pytest.mark.parametrize(("file", "folder"), every(2, [(0o444, 0o755), (0o644, 0o555)]), ids=["file", "folder"])
     def test_a_read_only_target_is_reported_at_the_start(
         self, untidy: Path, user: Sequence[str], file: int, folder: int
     ) -> None:
