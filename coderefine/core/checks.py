@@ -248,7 +248,8 @@ class Check:
     `total`: their weighted mean, None without scores. `confined`: names of the mechanisms that confined the tests.
     `followed`: lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `steps`: see
     `Ask.stepped`. `carried`: ids among `cases` that did not run, whose outcomes are copied from the baseline
-    (loop/fast_proof.py).
+    (loop/fast_proof.py). `renamed`: ids among `cases` that another run of the same tree did not collect, for instance
+    because a parameter is the time.
     """
 
     critic: str
@@ -266,6 +267,7 @@ class Check:
     followed: bool = False
     needs: Needs = field(default=Needs(), compare=False)
     carried: frozenset[str] = frozenset()
+    renamed: frozenset[str] = frozenset()
     steps: Steps = field(default_factory=dict)
 
     @property

@@ -116,6 +116,11 @@ class Attempt:
         """Return the ids among `cases` that did not run, whose outcomes are copied from the baseline."""
         return frozenset[str]().union(*(check.carried for check in self.checks))
 
+    @property
+    def renamed(self) -> frozenset[str]:
+        """Return the ids among `cases` whose names change from run to run."""
+        return frozenset[str]().union(*(check.renamed for check in self.checks))
+
 
 class Stop(str, Enum):
     """Why a run ended."""

@@ -196,7 +196,8 @@ def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
     """Return the ids of baseline tests that are no longer collected.
 
     A collection error (of a module that cannot be imported) may vanish if tests of this module have appeared.
-    Tests that an incomplete run did not reach are not reported.
+    Tests that an incomplete run did not reach are not reported, nor those that another run of the baseline did not
+    collect either (`renamed`).
     """
     check = attempt.check(TESTS)
     if check is not None and not check.complete:
@@ -205,7 +206,9 @@ def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
     return tuple(
         id
         for id, case in baseline.cases.items()
-        if id not in now and not (case.status is Status.ERROR and any(collected(test, id) for test in now))
+        if id not in now
+        and id not in baseline.renamed
+        and not (case.status is Status.ERROR and any(collected(test, id) for test in now))
     )
 
 

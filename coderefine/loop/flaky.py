@@ -135,6 +135,15 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
     return any(before and after and before.exception != after.exception for before, after in both)
 
 
+def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
+    """Return those of `ids` that another full run of the unchanged baseline does not collect.
+
+    The names of such tests change from run to run, for instance because a parameter is the time.
+    """
+    full = _run(views, critic, Patch(), replace(ask, freedom=None, changed=None, tests=None))
+    return frozenset(ids) - full.cases.keys() if full.cases and full.complete else frozenset()
+
+
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:
     """Return those of `ids` whose failure with `patch` is no evidence against it; they passed before.
 

@@ -13,7 +13,7 @@ from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
-from coderefine.loop.flaky import broken_by_chance
+from coderefine.loop.flaky import broken_by_chance, renamed
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured
@@ -231,9 +231,19 @@ def _digest(data: bytes | None) -> str:
 
 
 def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
-    """Mark lost tests of `attempt` as flaky if they fail by chance, or also at the baseline with the same hash seed."""
-    lost = judge.lost(attempt, state.baseline, state.flaky)
+    """Mark lost tests of `attempt` as flaky if they fail by chance, or also at the baseline with the same hash seed.
+
+    Tests that another run of the baseline does not collect either have names that change from run to run.
+    """
     suite = tests(state.baseline)
-    if lost and suite:
-        critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
+    if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):
+        return
+    critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
+    if gone := judge.gone(attempt, state.baseline):
+        found = renamed(state.parts.views, critic, gone, replace(ask, coverage=False))
+        checks = (replace(one, renamed=one.renamed | found) if one is suite else one for one in state.baseline.checks)
+        state.attempts[0] = replace(state.baseline, checks=tuple(checks))
+        state.flaky |= found
+        lost = judge.lost(attempt, state.baseline, state.flaky)
+    if lost:
         state.flaky |= broken_by_chance(state.parts.views, critic, lost, replace(ask, coverage=False), attempt.patch)

@@ -173,7 +173,9 @@ def _flaky(ids: Sequence[str]) -> Iterator[Row]:
     """Yield the names of tests that both failed and passed on the same tree; they prove nothing."""
     if ids:
         more = f" and {len(ids) - LEFT} more" if len(ids) > LEFT else ""
-        yield Row("flaky", f"{', '.join(ids[:LEFT])}{more}: failed, then passed on the same tree; left out")
+        yield Row(
+            "flaky", f"{', '.join(ids[:LEFT])}{more}: another outcome or name in another run of the same tree; left out"
+        )
 
 
 def headline(finding: Finding) -> str:

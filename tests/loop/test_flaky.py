@@ -115,6 +115,47 @@ def test_a_right_patch_is_not_refused_for_a_test_that_fails_by_chance_in_the_pro
         assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
 
 
+NAMED_BY_THE_CLOCK = """
+import time
+
+import pytest
+
+
+@pytest.mark.parametrize("now", [str(time.time_ns()), "noon"])
+def test_clock(now):
+    assert now
+"""
+
+
+def test_a_right_patch_is_not_refused_for_a_test_whose_name_is_the_time(tmp_path: Path) -> None:
+    """marshmallow has such tests: each patch "breaks" the test of another second."""
+    top = make_repo(tmp_path / "clock", {"shop.py": SUM, "test_shop.py": TESTS, "test_clock.py": NAMED_BY_THE_CLOCK})
+    outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
+    assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
+    assert outcome.evidence.lost == ()
+    (named,) = outcome.evidence.flaky
+    assert named.startswith("test_clock.py::test_clock[1")
+
+
+GONE = """
+import pytest
+import shop
+
+
+@pytest.mark.parametrize("name", sorted(vars(shop)))
+def test_name(name):
+    assert name
+"""
+
+
+def test_a_patch_that_makes_a_test_disappear_is_refused(tmp_path: Path) -> None:
+    more = "\n\ndef other():\n    return 1\n"
+    top = make_repo(tmp_path / "gone", {"shop.py": SUM + more, "test_shop.py": TESTS, "test_names.py": GONE})
+    outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
+    assert outcome.best.number == 0
+    assert outcome.evidence.flaky == ()
+
+
 MOODY = f"""
 import os, pathlib
 
