@@ -155,6 +155,11 @@ def apply(text: str, edits: Sequence[TextEdit]) -> str | None:
     return "".join((*done, text[reached:]))
 
 
+def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
+    """Return whether no edit of `some` touches one of `others`."""
+    return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
+
+
 def _offset(starts: Sequence[int], place: tuple[int, int]) -> int:
     row, column = place
     return starts[row - 1] + column - 1

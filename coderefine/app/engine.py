@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coderefine.llm.client import Client
     from coderefine.llm.model_request import ModelRequest
     from coderefine.loop.state import Parts
+    from coderefine.runner.equivalence import Equivalence
     from coderefine.workspace.originals import Originals
 
 Contents = Mapping[str, "bytes | None"]
@@ -155,11 +156,13 @@ def loop_parts(
     from coderefine.loop.special_cases import RecordedGuard, SpecialCases
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
+    from coderefine.runner.equivalence import Equivalence
 
     place, config, protection = project.place, project.config, project.protection
     where = (place, project.interpreter, config)
     earlier = _earlier_attempts(journal, under) if journal else ()
     behaviour, special = Behaviour(*where), SpecialCases(*where)
+    equivalence = Equivalence(*where)
 
     def original(path: str) -> bytes | None:
         return under[path] if path in under else originals[path]
@@ -172,7 +175,7 @@ def loop_parts(
     return Parts(
         views=views,
         critics=gates(project),
-        proposers=_proposers(project, client, under) if proposers is None else proposers,
+        proposers=_proposers(project, client, under, equivalence) if proposers is None else proposers,
         original=original,
         reason=protection.reason,
         helpers=protection.helpers,
@@ -182,6 +185,7 @@ def loop_parts(
         limits=config.limits,
         strength=Strength(*where),
         behaviour=(RecordedBehaviour(behaviour, earlier) if earlier else behaviour) if project.task.keeps else None,
+        equivalence=equivalence,
         special=RecordedGuard(special, earlier) if earlier else special,
         listen=project.listen,
         record=journal.attempt if journal else forget,
@@ -236,12 +240,16 @@ def _advisers(
     return (*own, Review(project.place, config, client, project.protection, task))
 
 
-def _proposers(project: Project, client: Client | None, under: Contents) -> tuple[Proposer, ...]:
-    """Return the proposers: the search for repairs of failing tests, ruff's fixes, then the model, which costs money.
+def _proposers(
+    project: Project, client: Client | None, under: Contents, equivalence: Equivalence
+) -> tuple[Proposer, ...]:
+    """Return the proposers: search, ruff's safe fixes, changes that must keep behaviour, and the model, which costs.
 
     The search is first because it costs nothing if no test fails, while judging hundreds of ruff's fixes takes minutes.
     """
+    from coderefine.proposers import rewritings
     from coderefine.proposers.autofix import Autofix
+    from coderefine.proposers.refactoring import Refactoring
 
     place, config, python = project.place, project.config, project.interpreter
     found: list[Proposer] = []
@@ -252,6 +260,7 @@ def _proposers(project: Project, client: Client | None, under: Contents) -> tupl
             Search(place, python, config, project.protection, project.listen, alone=client is None, under=under)
         )
     found.append(Autofix(place, config, python))
+    found.append(Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence))
     if client is not None:
         found.append(model_proposer(project, client, under))
     return tuple(found)

@@ -36,7 +36,7 @@ from coderefine.core.outcomes import (
     Stop,
     Verdict,
 )
-from coderefine.core.patches import EMPTY, PLAUSIBLE, Alternative, Offer, Patch, Question
+from coderefine.core.patches import EMPTY, KEEPING, PLAUSIBLE, Alternative, Offer, Patch, Question
 from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
 from coderefine.core.tasks import FIX, Look, Read, Reward, Task
 from coderefine.core.views import Entry, Finished, View, Views
@@ -45,6 +45,7 @@ __all__ = [
     "EMPTY",
     "EVENTS",
     "FIX",
+    "KEEPING",
     "PLAUSIBLE",
     "PROVE",
     "Alternative",

@@ -29,6 +29,8 @@ class Patch:
         return bool(self.files)
 
 
+KEEPING = frozenset({"rewrite", "simplify"})
+"""Origins of patches that must keep behaviour: see proposers/refactoring.py."""
 CONTEXT, LINES = 1, 14
 """Unchanged lines around a change, and lines of one diff, that are shown."""
 PLAUSIBLE = "plausible, offered"

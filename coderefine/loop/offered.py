@@ -74,5 +74,6 @@ def offer_whole(state: State, attempt: Attempt, why: str) -> None:
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
-    """Return the offers that are still of use: their tests fail in `best`."""
-    return tuple(offer for offer in state.offers if not offer.tests.isdisjoint(failing(best)))
+    """Return the offers that are still of use: their tests fail in `best`, or they repair no tests, but findings."""
+    lint = not state.clean(best)
+    return tuple(one for one in state.offers if not one.tests.isdisjoint(failing(best)) or (lint and not one.tests))

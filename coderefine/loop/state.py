@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from coderefine import judge
 from coderefine.core import (
     FIX,
+    KEEPING,
     PLAUSIBLE,
     Attempt,
     Check,
@@ -43,14 +44,15 @@ from coderefine.loop.confirmation import Confirmation
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.strength import Strength
+from coderefine.runner.equivalence import Equivalence
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
 SEED = 0
 """Hash seed of the baseline."""
 MANY = 20
 """Findings of a gate from which on it counts as one that the project does not use, unless it is configured."""
-LINTER = "autofix"
-"""Origin of patches that only fix lint and repair no test."""
+LINTERS = frozenset({"autofix", "rewrite"})
+"""Origins of patches that only fix lint and repair no test."""
 
 
 def _quiet(_event: Event) -> None:
@@ -78,6 +80,7 @@ class Parts:
     `reason` returns why a path may not be written (None: it may). `record` stores each attempt, refused ones too.
     `strength` measures how many mutants of a proved patch the tests kill (None: not measured).
     `behaviour` refuses patches that change behaviour (None: only the tests check this).
+    `equivalence` compares the functions that patches of KEEPING edit (None: such patches are not proposed).
     `special` refuses patches that special-case the tests' inputs (None: not checked).
     `outside`: whether a path leads through symbolic links out of the repository; views and patches do not contain it.
     `edited`: returns the files of the user's tree that were written since a time (`time.time_ns`).
@@ -104,6 +107,7 @@ class Parts:
     strength: Strength | None = None
     behaviour: BehaviourChecker | None = None
     special: Guard | None = None
+    equivalence: Equivalence | None = None
     listen: Listen = _quiet
     record: Callable[[Attempt], None] = forget
     outside: Callable[[str], bool] = _nowhere
@@ -250,7 +254,7 @@ class State:
     def repair(self, attempt: Attempt) -> Attempt:
         """Return the last accepted attempt up to `attempt` that is not just a lint fix; `attempt` if there is none."""
         steps = [one for one in self.attempts[1 : attempt.number] if one.verdict]
-        repairs = (one for one in (attempt, *reversed(steps)) if one.patch.origin != LINTER)
+        repairs = (one for one in (attempt, *reversed(steps)) if one.patch.origin not in LINTERS | KEEPING)
         return next(repairs, attempt)
 
     def show(self, attempt: Attempt) -> Evidence:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Cost, Patch, Verdict
+from coderefine.core import KEEPING, Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import with_advice
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
-from coderefine.loop.state import LINTER, SEED, State, advice_on, failing, tests
+from coderefine.loop.state import LINTERS, SEED, State, advice_on, failing, tests
 from coderefine.runner.suspect import KILLED
 
 LINT = "ruff"
-"""The critic whose findings the patches of LINTER fix."""
+"""The critic whose findings the patches of LINTERS fix."""
 
 
 def tried(state: State, patch: Patch) -> Attempt:
@@ -65,6 +65,8 @@ def _general(state: State, attempt: Attempt) -> Attempt:
 
 def _kept(state: State, attempt: Attempt) -> Attempt:
     """Return `attempt`, refused if it is accepted so far but changes behaviour."""
+    if attempt.patch.origin in KEEPING and attempt.verdict:
+        return _equal(state, attempt)
     behaviour = state.parts.behaviour
     if behaviour is None or not attempt.verdict:
         return attempt
@@ -72,6 +74,21 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
     verdict = behaviour.check(state.parts.views, attempt.patch, state.baseline.cases)
     state.held[attempt.number] = verdict.reason
     return attempt if verdict else replace(attempt, verdict=verdict)
+
+
+def _equal(state: State, attempt: Attempt) -> Attempt:
+    """Return `attempt`, refused if a function that it edits behaves otherwise, or is unknown and not only offered."""
+    equivalence, patch = state.parts.equivalence, attempt.patch
+    if equivalence is None:
+        return attempt
+    state.say("stage", "behaviour")
+    originals = {**state.originals(patch), **state.best.patch.files}
+    found = equivalence.compare(state.parts.views, state.best.patch, patch, state.best.cases, originals)
+    offered = any(search.proposed is patch and search.offer for search in state.searches())
+    if found.different or (found.unknown and not offered):
+        return replace(attempt, verdict=Verdict(ok=False, reason=found.reason))
+    state.held[attempt.number] = found.reason
+    return attempt
 
 
 def _ours(state: State, patch: Patch) -> Verdict:
@@ -95,7 +112,7 @@ def _refused_lint_fix(state: State, number: int, patch: Patch) -> Attempt | None
     That is so if it does not reduce the findings, or if it adds a new one: then neither the fix nor any patch based on
     it could be published.
     """
-    if patch.origin != LINTER:
+    if patch.origin not in LINTERS:
         return None
     critics = [critic for critic in state.parts.critics if critic.name == LINT]
     ask = Ask(state.parts.scope, frozenset(patch.files), timeout=state.patience)

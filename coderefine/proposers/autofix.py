@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Patch, Proposals, Situation, View, Views
-from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, apply
+from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, apart, apply
 from coderefine.proposers.tidy import tidied
 from coderefine.source import decode
 
@@ -252,15 +252,10 @@ def _edited(view: View, remarks: Sequence[Diagnostic]) -> bytes | None:
     for fix in filter(None, (remark.fix for remark in remarks)):
         # ruff writes the file's own line ends into its edits; `encode` will put them back.
         new = fix.plain.edits if source.newline else fix.edits
-        if _apart(new, edits):
+        if apart(new, edits):
             edits += new
     text = apply(source.text, edits)
     return None if text is None or text == source.text else _tidied(data, source.encode(text))
-
-
-def _apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
-    """Return whether no edit of `some` touches one of `others`."""
-    return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
 
 
 def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:

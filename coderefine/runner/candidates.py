@@ -72,6 +72,24 @@ class Nearby:
     values: Mapping[str, Codes]
 
 
+Results = Mapping[str, Mapping[str, Sequence[str]]]
+"""By unit and code of the arguments: codes of the results of these calls, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What watched functions did while tests ran. `results` and `values` have one entry for each of two runs.
+
+    `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: codes
+    of the attributes of each watched module, by path and name.
+    """
+
+    answers: Mapping[str, Codes] = field(default_factory=dict)
+    lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    results: Sequence[Results] = ()
+    values: Sequence[Mapping[str, Mapping[str, str]]] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree."""

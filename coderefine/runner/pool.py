@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import math
 import select
 import sys
@@ -18,7 +19,7 @@ from coderefine.config import Config
 from coderefine.core import Coverage, Freedom, Patch, Status, Steps, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan
+from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan, Watched
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, message
 from coderefine.runner.pool_worker import (
@@ -48,6 +49,8 @@ LINES, FUNCTIONS = 30.0, 6.0
 """How many times slower a test may be while lines, or some functions, are traced, before it is killed."""
 SLACK = 1.5
 """CPU seconds that every traced test may take in addition."""
+CALLS = 8
+"""Calls of each watched function that are repeated, and variants of each call."""
 PORTION, MOST = 0.1, 20
 """Maximum duration in seconds, and maximum number, of the tests that are observed in one process."""
 DEATHS = 8
@@ -363,6 +366,30 @@ class Pool:
         codes = self._answers((Candidate(1, {}),), tests, seconds)
         pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
         return dict(zip(codes.get("?", ()), pairs, strict=False))
+
+    def watched(
+        self, tests: Sequence[str], seconds: float, units: Sequence[tuple[Function, str]], modules: Sequence[str]
+    ) -> Watched:
+        """Record what the functions of `units` (with the names of their units) do while `tests` run, and near them.
+
+        `modules`: files whose attributes are read afterwards. Empty if the probe crashed.
+        """
+        most = CALLS * max(len(units), CALLS)
+        more = {
+            "watched": [(*function, unit) for function, unit in units],
+            "modules": list(modules),
+            "most": most,
+            "near": CALLS * most,
+        }
+        codes = self._answers((Candidate(1, {}),), tests, seconds, more)
+        pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
+        traces = [json.loads(codes[key][0]) for key in ("trace", "trace2") if key in codes]
+        return Watched(
+            dict(zip(codes.get("?", ()), pairs, strict=False)),
+            {unit: frozenset(lines) for one in traces[:1] for unit, lines in one["lines"].items()},
+            [one["results"] for one in traces],
+            [one["values"] for one in traces],
+        )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
         """Return the results for the calls of `tests` and many variants, of the program and of it with `other` files.

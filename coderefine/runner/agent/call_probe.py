@@ -75,16 +75,18 @@ class CallRecorder:
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
         edited: "FrozenSet[int]" = frozenset(),
+        most: int = CALLS,
     ) -> None:
         """Create a recorder. `find` returns the function of a code object; `from_test`: whether a file is a test file.
 
         `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
-        since hashing a code object takes longer than most calls.
+        since hashing a code object takes longer than most calls. `most`: calls of edited functions that are recorded.
         """
         self._find = find
         self._from_test = from_test
         self._failing = failing
         self._edited = edited
+        self._most = {True: most, False: CALLS}
         self._frames: List[types.FrameType] = []
         self._counts: "Dict[Tuple[types.CodeType, bool], int]" = {}
         self._kept = {True: 0, False: 0}
@@ -116,7 +118,8 @@ class CallRecorder:
     def _enough(self, code: types.CodeType, *, edited: bool) -> bool:
         """Return whether enough calls of `code` are recorded; half of the total is kept for calls by passing tests."""
         failing = self._failing()
-        if self._kept[edited] >= (CALLS // 2 if failing else CALLS) or code in self._dear:
+        most = self._most[edited]
+        if self._kept[edited] >= (most // 2 if failing else most) or code in self._dear:
             return True
         return self._counts.get((code, failing), 0) >= PER_FUNCTION
 
@@ -159,10 +162,10 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
     return args, kwargs
 
 
-def near(calls: List[Call]) -> List[Call]:
+def near(calls: List[Call], most: int = NEAR) -> List[Call]:
     """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call."""
     rows = [_around(call, random.Random(number)) for number, call in enumerate(calls)]
-    return [*calls, *_in_turn(rows)[:NEAR]]
+    return [*calls, *_in_turn(rows)[:most]]
 
 
 def _around(call: Call, dice: random.Random) -> List[Call]:
@@ -201,11 +204,11 @@ def label(call: Call) -> str:
 
     Arguments equal to their defaults are left out, so that an added parameter with a default changes no label.
     """
-    arguments = _code(_given(call.function, *copy.deepcopy((call.args, call.kwargs))))
+    arguments = _code(given(call.function, *copy.deepcopy((call.args, call.kwargs))))
     return "%s.%s %s" % (call.function.__module__, call.function.__qualname__, arguments)
 
 
-def _given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
+def given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
     """Return the arguments without those equal to their defaults."""
     defaults = function.__defaults__ or ()
     first = function.__code__.co_argcount - len(defaults)
@@ -296,7 +299,7 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
             value = call.function(*args, **kwargs)
             items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None
             value = value if items is None else iter(items)
-            code = _code((value, *_given(call.function, args, kwargs)))
+            code = _code((value, *given(call.function, args, kwargs)))
         finally:
             _limit(0, 0)
         if describe is not None:
@@ -319,7 +322,7 @@ def asked(call: Call, texts: "Dict[str, str]", describe: Describer) -> "Tuple[st
 
 def source_of(call: Call, describe: Describer) -> str:
     """Return the call as source text: `pluralize('cat')`, or `<Cart lines=[]>.shipping()` for a method."""
-    args, kwargs = _given(call.function, call.args, call.kwargs)
+    args, kwargs = given(call.function, call.args, call.kwargs)
     args, named = _named(call.function, args)
     parts, name = [describe(value) for value in args], call.function.__name__
     owner = call.function.__qualname__.rpartition(".")[0]
@@ -352,11 +355,19 @@ def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
 
 
 def _code(value: Any) -> str:
-    text = repr(_show(value, DEPTH))
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return _digest(_show(value, DEPTH))
 
 
-def _show(value: Any, depth: int) -> Any:
+def seen(value: Any) -> str:
+    """Return a code of `value`, which the program goes on to use: iterators are not consumed."""
+    return _digest(_show(value, DEPTH - 1, consume=False))
+
+
+def _digest(shown: Any) -> str:
+    return hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def _show(value: Any, depth: int, *, consume: bool = True) -> Any:
     """Convert `value` to plain data; values that a test considers equal become equal."""
     if depth == 0:
         return "..."
@@ -364,17 +375,21 @@ def _show(value: Any, depth: int) -> Any:
         return float("%.9g" % value)
     if value is None or isinstance(value, (str, bytes, int, complex, type)):
         return (type(value).__name__, value) if isinstance(value, bool) else value
-    if isinstance(value, (dict, set, frozenset, list, tuple)) or hasattr(value, "__next__"):
-        return _show_items(value, depth - 1)
+
+    def inner(item: Any) -> Any:
+        return _show(item, depth - 1, consume=consume)
+
+    if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
+        return _show_items(value, inner)
     fields = getattr(value, "__dict__", None)
-    return (type(value).__name__, _show(dict(fields), depth - 1) if fields else "")
+    return (type(value).__name__, inner(dict(fields)) if fields else "")
 
 
-def _show_items(value: Any, depth: int) -> Any:
+def _show_items(value: Any, show: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
-        rows = [(_show(key, depth), _show(item, depth)) for key, item in list(value.items())[:WIDTH]]
+        rows = [(show(key), show(item)) for key, item in list(value.items())[:WIDTH]]
         return (type(value).__name__, sorted(rows, key=repr))
     if isinstance(value, (set, frozenset)):
-        return ("set", sorted((_show(item, depth) for item in value), key=repr))
+        return ("set", sorted((show(item) for item in value), key=repr))
     name = type(value).__name__ if isinstance(value, (list, tuple)) else "iterator"
-    return (name, [_show(item, depth) for item in itertools.islice(value, WIDTH)])
+    return (name, [show(item) for item in itertools.islice(value, WIDTH)])

@@ -25,6 +25,10 @@ HAS_DOCSTRING = 0x4000000
 """Flag of Python 3.13 and later; before, the first constant of a function is its docstring or None."""
 
 
+SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe", "stack"})
+"""Functions that show local variables by name, or use them."""
+
+
 class NotHotError(Exception):
     """The edit cannot be made by swapping code objects; the message says why."""
 
@@ -244,6 +248,25 @@ def same(one: CodeType, two: CodeType) -> bool:
     if _shallow(one) != _shallow(two):
         return False
     return all(same(left, right) for left, right in zip(_nested(one), _nested(two)))  # noqa: B905
+
+
+def same_but_for_names(one: CodeType, two: CodeType) -> bool:
+    """Return whether two functions are equal except for positions and the names of local variables.
+
+    Such names have no meaning for the instructions, which refer to variables by number, unless something reads them.
+    """
+    parameters = one.co_argcount + one.co_kwonlyargcount + bool(one.co_flags & 0x04) + bool(one.co_flags & 0x08)
+    if one.co_varnames[:parameters] != two.co_varnames[:parameters] or SEES_NAMES & {*one.co_names, *two.co_names}:
+        return False
+    first, second = ((_numbered(code), _shallow(code)[5:]) for code in (one, two))
+    inner = list(zip(_nested(one), _nested(two)))  # noqa: B905
+    return first == second and all(same_but_for_names(left, right) for left, right in inner)
+
+
+def _numbered(code: CodeType) -> Tuple[Any, ...]:
+    """Return the instructions and the number of each kind of local variable, some of which may be of several kinds."""
+    kinds = [code.co_varnames.index(name) if name in code.co_varnames else -1 for name in code.co_cellvars]
+    return (code.co_code, code.co_names, len(code.co_varnames), len(code.co_freevars), kinds)
 
 
 def _nested(code: CodeType) -> List[CodeType]:

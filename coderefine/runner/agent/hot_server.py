@@ -8,7 +8,8 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Dict, FrozenSet, List, Optional, Set
+import types
+from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from . import (
     agent_channel,
@@ -19,6 +20,7 @@ from . import (
     server_plugin,
     short_repr,
     test_coverage,
+    unit_trace,
     version_comparison,
     warm_server,
 )
@@ -272,11 +274,15 @@ class HotServer:
     def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
         """Record calls while the tests run, then execute them with every candidate (in the child)."""
         failing = frozenset(message.get("failing", ()))
+        watched = self._watched(message)
+        trace = self._traced(message, watched) if "watched" in message else {}
         recorder = call_probe.CallRecorder(
             self._functions.running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
-            frozenset(id(function.__code__) for edit in edits.values() for function, _ in edit.targets),
+            frozenset(id(function.__code__) for edit in edits.values() for function, _ in edit.targets)
+            | frozenset(id(function.__code__) for function, _ in watched),
+            message.get("most", call_probe.CALLS),
         )
         recorder.start()
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
@@ -284,12 +290,12 @@ class HotServer:
         if "other" in message:
             files = {self._tree.full(path): data for path, data in decoded(message["other"]).items()}
             return json.dumps(version_comparison.compared(recorder.calls, files, message["seconds"])).encode("ascii")
-        calls = call_probe.near(recorder.calls)
+        calls = call_probe.near(recorder.calls, message.get("near", call_probe.NEAR))
         answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
         reply = {"?": [call_probe.label(call) for call in calls], "^": call_probe.kinds(calls, answers)}
         reply.update({number: row.codes for number, row in answers.items()})
         self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
-        return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
+        return json.dumps({**_shown(calls, answers), **reply, **trace}).encode("ascii")
 
     def _add_examples(self, reply: Dict[str, List[str]], edits: "Dict[str, CodeEdit]", seconds: float) -> None:
         """Add the codes of docstring examples to the results in `reply`, and their kind to the kinds of the calls."""
@@ -322,6 +328,41 @@ class HotServer:
 
     def _has_example(self, path: str) -> bool:
         return b">>>" in (self._tree.original(path).data or b"")
+
+    def _watched(self, message: Message) -> "List[Tuple[types.FunctionType, str]]":
+        """Return the functions to watch, with the names of their units."""
+        return [
+            (function, unit)
+            for path, line, name, unit in message.get("watched", ())
+            for function in self._functions.at((self._tree.full(path), line, name))
+        ]
+
+    def _traced(self, message: Message, watched: "List[Tuple[types.FunctionType, str]]") -> Dict[str, List[str]]:
+        """Run the tests twice, each in its own process, and record the `watched` functions (see unit_trace.py).
+
+        The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module.
+        """
+        found = {}
+        modules = message["modules"]
+        for name in ("trace", "trace2"):
+
+            def work(tell: child.Tell) -> None:
+                trace = unit_trace.UnitTrace(watched)
+                trace.start()
+                self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
+                trace.stop()
+                values = {
+                    path: unit_trace.module_values(vars(module), module.__name__)
+                    for path in modules
+                    for module in version_comparison.modules(self._tree.full(path))
+                }
+                lines = {unit: sorted(lines) for unit, lines in trace.lines.items()}
+                tell(json.dumps({"results": trace.results, "lines": lines, "values": values}).encode("ascii"))
+
+            ended = child.fork(work, self._limits._replace(cpu=message["limit"]))
+            if ended.ok:
+                found[name] = [ended.extra.decode("ascii")]
+        return found
 
     def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", until: float) -> Dict[str, Answers]:
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.

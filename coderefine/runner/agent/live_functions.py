@@ -98,6 +98,10 @@ class LiveFunctions:
         found = [function for function in self._by_key.get(key(code), ()) if function.__code__ is code]
         return found[0] if len(found) == 1 else None
 
+    def at(self, place: Key) -> List[types.FunctionType]:
+        """Return the live functions with this key."""
+        return self._by_key.get(place, [])
+
     def targets(self, pairs: Pairs, source: SourceFile) -> List[Target]:
         """Return (function object, new code) for all functions with an old code of `pairs`.
 

@@ -202,7 +202,7 @@ class OtherVersion:
         self.functions: Dict[types.FunctionType, Tuple[types.CodeType, types.CodeType]] = {}
         self._values: Values = []
         for path, data in files.items():
-            for module in _modules(path) if data else ():
+            for module in modules(path) if data else ():
                 self._add(module, data or b"")
 
     def _add(self, module: types.ModuleType, data: bytes) -> None:
@@ -271,7 +271,7 @@ class OtherVersion:
             function.__code__ = code
 
 
-def _modules(path: str) -> List[types.ModuleType]:
+def modules(path: str) -> List[types.ModuleType]:
     real = os.path.realpath(path)
     found = [(module, getattr(module, "__file__", None)) for module in list(sys.modules.values())]
     return [module for module, file in found if isinstance(file, str) and os.path.realpath(file) == real]

@@ -1,0 +1,280 @@
+"""Propose changes that must keep behaviour: written where that is proved, offered where nothing can be compared.
+
+A source of changes (`Find`) is all that differs between proposers of this kind; see proposers/rewritings for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Situation, View, Views
+from coderefine.lint import TextEdit, apart, apply
+from coderefine.runner.equivalence import Compared, Edit, Equivalence
+from coderefine.source import decode
+
+if TYPE_CHECKING:
+    from coderefine.core import Attempt
+
+MOST_RUNS = 4
+"""Runs of a slow suite that a proposer of this kind may take: its changes are not worth minutes of tests."""
+ROUNDS = 3
+"""Comparisons with one change for each function, where several changes together were not proved."""
+EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
+HEADER = re.compile(r"\s*(async\s+def|def|class)\b")
+Files = Mapping[str, bytes | None]
+Key = tuple[str, str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one file that should not change behaviour. `line`: 1-based; `what`: what it does, in a few words.
+
+    `edits` apply to the file's text as `decode` returns it; the edits of changes that are made together do not touch.
+    """
+
+    path: str
+    rule: str
+    line: int
+    what: str
+    edits: tuple[TextEdit, ...]
+
+    @classmethod
+    def between(cls, path: str, rule: str, line: int, what: str, texts: tuple[str, str]) -> Change:
+        """Make a change from the `texts` of the file before and after it."""
+        before, after = texts
+        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+        codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        edits = (
+            TextEdit((start + 1, 1), (end + 1, 1), "".join(new[begin:stop]))
+            for tag, start, end, begin, stop in codes
+            if tag != "equal"
+        )
+        return cls(path, rule, line, what, tuple(edits))
+
+    @property
+    def summary(self) -> str:
+        return f"{self.path}:{self.line} {self.rule} {self.what}"
+
+
+Find = Callable[[View, Situation], Iterable[Change]]
+"""Returns all changes that can be made in the tree of a view."""
+
+
+class Refactoring:
+    """Proposes the changes that `find` returns, for the tree as it is after each accepted patch.
+
+    Those that are proved to keep behaviour are proposed together, and halved where that is refused. Those that cannot
+    be compared are proposed last, to be offered (see loop/offered.py). Those that change behaviour are left out.
+    """
+
+    def __init__(self, name: str, find: Find, equivalence: Equivalence) -> None:
+        self.name = name
+        self._find = find
+        self._equivalence = equivalence
+        self._known: dict[Key, tuple[str, str]] = {}
+        """What the comparison said about a change, and why."""
+        self._refused: set[Key] = set()
+        self.proposed: Patch | None = None
+        self.offer: Offer | None = None
+        """The offer to make instead of applying `proposed`; see `core.Searcher`."""
+        self.alternatives: tuple[Patch, ...] = ()
+        self.changed: tuple[int, int] | None = None
+        self.first_candidate: float | None = None
+        self.hindrance = ""
+
+    @property
+    def spent(self) -> Cost:
+        return Cost()
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """Yield the proved changes, until there are none; then those that cannot be compared, to be offered."""
+        while True:
+            tree = self._tree(situation, views)
+            self._compare(situation, views, tree)
+            best = situation.best
+            situation = yield from self._halved(situation, tree, tree.those(EQUAL))
+            if situation.best.patch.files == best.patch.files:
+                break
+        tree = self._tree(situation, views)
+        yield from self._halved(situation, tree, tree.those(UNKNOWN), offered=True)
+
+    def _tree(self, situation: Situation, views: Views) -> _Tree:
+        """Find the changes to try, those that were not refused."""
+        with views.open(situation.best.patch) as view:
+            found = [change for change in self._find(view, situation) if change.edits]
+            read = [(path, view.read(path)) for path in dict.fromkeys(change.path for change in found)]
+        texts = {path: data for path, data in read if data and decode(data)}
+        keyed = ((_key(change, texts[change.path]), change) for change in found if change.path in texts)
+        chosen = _compatible(keyed, self._refused)
+        return _Tree(situation.best, texts, chosen, self._known, self.name)
+
+    def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
+        """Classify the changes that were not compared yet: all together, then one for each function at a time."""
+        waiting = [change for key, change in tree.changes.items() if key not in self._known]
+        for turn in range(ROUNDS + 1):
+            batch = waiting if not turn else list(tree.first_of_each_unit(waiting))
+            if not batch:
+                return
+            found = self._equivalence.compare(
+                views, situation.best.patch, tree.patch(batch), situation.best.cases, tree.texts
+            )
+            alone = tree.alone_in_unit(batch)
+            for change in batch:
+                verdict = _verdict(found, tree.units(change))
+                if verdict[0] == EQUAL or change in alone:
+                    self._known[tree.key(change)] = verdict
+                    waiting.remove(change)
+        for change in waiting:
+            self._known[tree.key(change)] = (UNKNOWN, "not compared: too many changes in one function")
+
+    def _halved(
+        self, situation: Situation, tree: _Tree, changes: Sequence[Change], *, offered: bool = False
+    ) -> Generator[Patch, Situation, Situation]:
+        """Propose `changes` on top of those accepted in this tree; halve what is refused, down to single changes."""
+        if not changes or self._used_up(situation):
+            return situation
+        patch = tree.patch((*tree.accepted, *changes), changes)
+        self.proposed, self.offer = patch, tree.offer(changes) if offered else None
+        before = len(situation.offers)
+        situation = yield patch
+        if situation.best.patch.files == patch.files:
+            tree.accepted += changes
+        elif len(changes) == 1 and len(situation.offers) == before:
+            self._refused.add(tree.key(changes[0]))
+        elif len(situation.offers) == before:
+            middle = len(changes) // 2
+            situation = yield from self._halved(situation, tree, changes[:middle], offered=offered)
+            situation = yield from self._halved(situation, tree, changes[middle:], offered=offered)
+        return situation
+
+    def _used_up(self, situation: Situation) -> bool:
+        """Return whether the tests are slow and our patches have taken all their runs of them."""
+        suite = situation.baseline.check("pytest")
+        if suite is None or not suite.slow:
+            return False
+        tried = (one.check("pytest") for one in situation.attempts if one.patch.origin == self.name)
+        return sum(check is not None and check.complete for check in tried) >= MOST_RUNS
+
+
+class _Tree:
+    """The tree of the best attempt, the changes to try in it, and what is known about these."""
+
+    def __init__(
+        self,
+        best: Attempt,
+        texts: Mapping[str, bytes],
+        changes: Mapping[Key, Change],
+        known: Mapping[Key, tuple[str, str]],
+        origin: str,
+    ) -> None:
+        self._best, self.texts, self.changes, self._known, self._origin = best, texts, changes, known, origin
+        self._keys = {id(change): key for key, change in changes.items()}
+        self._units: dict[int, frozenset[tuple[str, str]]] = {}
+        self.accepted: list[Change] = []
+
+    def key(self, change: Change) -> Key:
+        return self._keys[id(change)]
+
+    def those(self, verdict: str) -> list[Change]:
+        """Return the changes with this verdict of the comparison."""
+        return [change for key, change in self.changes.items() if self._known.get(key, ("",))[0] == verdict]
+
+    def units(self, change: Change) -> frozenset[tuple[str, str]]:
+        """Return the units that `change` edits, other than by line numbers."""
+        if id(change) not in self._units:
+            after = self._files([change])[change.path]
+            edit = Edit.between(self.texts[change.path], after)
+            self._units[id(change)] = frozenset((change.path, name) for name in edit.changed)
+        return self._units[id(change)]
+
+    def first_of_each_unit(self, changes: Iterable[Change]) -> Iterator[Change]:
+        taken: set[tuple[str, str]] = set()
+        for change in changes:
+            if taken.isdisjoint(self.units(change)):
+                taken |= self.units(change)
+                yield change
+
+    def alone_in_unit(self, changes: Sequence[Change]) -> list[Change]:
+        """Return those of `changes` that share no unit with another one."""
+        counts = Counter(unit for change in changes for unit in self.units(change))
+        return [change for change in changes if all(counts[unit] == 1 for unit in self.units(change))]
+
+    def patch(self, changes: Sequence[Change], named: Sequence[Change] = ()) -> Patch:
+        """Return the best patch with `changes`; its summary describes those of `named`."""
+        return self._best.patch.then(self._files(changes), origin=self._origin, summary=_summary(named or changes))
+
+    def offer(self, changes: Sequence[Change]) -> Offer:
+        """Return the offer of `changes`, one alternative for each file."""
+        by_path: dict[str, list[Change]] = {}
+        for change in changes:
+            by_path.setdefault(change.path, []).append(change)
+        alternatives = tuple(
+            Alternative(Patch(self._files(own), self._origin, _summary(own))) for own in by_path.values()
+        )
+        reasons = dict.fromkeys(self._known[self.key(change)][1] for change in changes)
+        why = "; ".join(list(reasons)[:REASONS])
+        more = f"; and {len(reasons) - REASONS} more reasons" if len(reasons) > REASONS else ""
+        return Offer(alternatives, why=why + more, before={path: self.texts[path] for path in by_path})
+
+    def _files(self, changes: Iterable[Change]) -> dict[str, bytes | None]:
+        by_path: dict[str, dict[TextEdit, None]] = {}
+        for change in changes:
+            by_path.setdefault(change.path, {}).update(dict.fromkeys(change.edits))
+        found: dict[str, bytes | None] = {}
+        for path, edits in by_path.items():
+            source = decode(self.texts[path])
+            text = apply(source.text, list(edits)) if source else None
+            if source and text is not None:
+                found[path] = source.encode(text)
+        return found
+
+
+REASONS = 3
+"""Number of reasons that an offer names."""
+
+
+def _compatible(changes: Iterable[tuple[Key, Change]], refused: AbstractSet[Key]) -> dict[Key, Change]:
+    """Return the changes without those `refused`, and without those that touch an earlier one.
+
+    They may share an edit, such as a new import.
+    """
+    chosen: dict[Key, Change] = {}
+    taken: dict[str, list[TextEdit]] = {}
+    for key, change in changes:
+        before = taken.setdefault(change.path, [])
+        new = [edit for edit in change.edits if edit not in before]
+        if key not in chosen.keys() | refused and apart(new, before):
+            chosen[key] = change
+            before += new
+    return chosen
+
+
+def _verdict(found: Compared, units: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    for verdict, reasons in ((DIFFERENT, found.different), (UNKNOWN, found.unknown)):
+        for unit in units:
+            if unit in reasons:
+                return verdict, reasons[unit]
+    return EQUAL, ""
+
+
+def _key(change: Change, data: bytes) -> Key:
+    """Return an identity of a change that does not depend on line numbers: the header above it, old and new lines."""
+    source = decode(data)
+    lines = source.text.splitlines() if source else []
+    above = (line for line in reversed(lines[: change.line]) if HEADER.match(line))
+    old = (line for one in change.edits for line in lines[one.start[0] - 1 : one.end[0] - (one.end[1] == 1)])
+    return change.path, change.rule, (next(above, ""), *old, *(edit.content for edit in change.edits))
+
+
+def _summary(changes: Sequence[Change]) -> str:
+    """Summarise changes: `src/cart.py:1 B904 raise from the error`, or `6 rewritings (B904 ×4, E741 ×2)`."""
+    if len(changes) == 1:
+        return changes[0].summary
+    counts = Counter(change.rule for change in changes)
+    return f"{len(changes)} rewritings ({', '.join(f'{rule} ×{count}' for rule, count in counts.most_common())})"

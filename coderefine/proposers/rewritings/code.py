@@ -1,0 +1,257 @@
+"""A parsed file, for rewritings: nodes by position, exact text of nodes, comments, names in a scope, and edits.
+
+Whatever cannot be found, or cannot be done without doubt, raises Unsure: then the finding is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import itertools
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from coderefine.lint import Diagnostic, TextEdit
+from coderefine.source import syntax
+
+Node = TypeVar("Node", bound=ast.AST)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+Edits = tuple[TextEdit, ...]
+
+
+class Unsure(Exception):  # noqa: N818 - a refusal, not an error
+    """A rewriting might change behaviour, lose a comment, or capture a name."""
+
+
+def sure(*conditions: object) -> None:
+    """Raise Unsure unless all `conditions` are true. They are all evaluated."""
+    if not all(conditions):
+        raise Unsure
+
+
+def expect(value: object, kind: type[Node]) -> Node:
+    """Return `value` as a node of `kind`. Raises Unsure if it is of another kind."""
+    if not isinstance(value, kind):
+        raise Unsure
+    return value
+
+
+@dataclass
+class Code:
+    """The text and the syntax tree of a file. Positions are offsets of characters in `text`."""
+
+    text: str
+    tree: ast.Module
+    _starts: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str) -> Code | None:
+        """Parse `text`; None if it is not Python."""
+        tree = syntax(text)
+        if tree is None:
+            return None
+        return cls(text, tree, [0, *itertools.accumulate(map(len, text.splitlines(keepends=True)))])
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines(keepends=True)
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def comments(self) -> dict[int, tuple[int, str]]:
+        """Return (offset, text) of each comment, by line."""
+        found = {}
+        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+            if token.type == tokenize.COMMENT:
+                found[token.start[0]] = (self._starts[token.start[0] - 1] + token.start[1], token.string)
+        return found
+
+    @cached_property
+    def _strings(self) -> set[int]:
+        """Return the lines that begin inside a string, where indentation is content."""
+        found: set[int] = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant | ast.JoinedStr) and isinstance(getattr(node, "value", ""), str | bytes):
+                found.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))
+        return found
+
+    def find(self, at: Diagnostic, kind: type[Node]) -> Node:
+        """Return the outermost node of `kind` that starts where the finding does."""
+        return self.at(at.first, at.column, kind)
+
+    def at(self, line: int, column: int, kind: type[Node]) -> Node:
+        """Return the outermost node of `kind` that starts at this line and column (1-based, in characters)."""
+        place = self.begin(line) + column - 1
+        for node in ast.walk(self.tree):
+            if getattr(node, "lineno", 0) == line and isinstance(node, kind) and self.start(node) == place:
+                return node
+        raise Unsure
+
+    def parent(self, node: ast.AST, kind: type[Node]) -> Node:
+        """Return the node around `node`, which must be of `kind`."""
+        return expect(self.parents.get(node), kind)
+
+    def around(self, node: ast.AST, kind: type[Node]) -> Node:
+        """Return the innermost node of `kind` around `node`."""
+        return expect(next((one for one in self.above(node) if isinstance(one, kind)), None), kind)
+
+    def start(self, node: ast.AST) -> int:
+        return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        return self.start(node), self.end(node)
+
+    def _offset(self, line: int, column: int) -> int:
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        size = column if text.isascii() else len(text.encode()[:column].decode())
+        return self._starts[line - 1] + size
+
+    def source(self, node: ast.AST) -> str:
+        """Return the exact text of `node`, without parentheses around it."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def line_of(self, offset: int) -> int:
+        """Return the line (1-based) of `offset`."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def begin(self, line: int) -> int:
+        """Return the offset of the start of `line` (1-based)."""
+        return self._starts[line - 1]
+
+    def body_line(self, header: int, end: int) -> int:
+        """Return the line after a header that starts at `header` and whose last expression ends at `end`.
+
+        Raises Unsure if a comment is in the header, or if the body begins on its line.
+        """
+        colon = self.text.find(":", end)
+        after = self.begin(self.line_of(colon) + 1)
+        between, rest = self.text[end:colon].strip(" \t\n),\\"), self.text[colon + 1 : after].strip()
+        sure(not between, not rest, not self.commented(header, after))
+        return self.line_of(colon) + 1
+
+    def indent(self, node: ast.stmt | ast.excepthandler) -> str:
+        """Return the white space before a statement; nothing else may be there."""
+        before = self.text[self.begin(node.lineno) : self.start(node)]
+        sure(not before.strip())
+        return before
+
+    def alone(self, node: ast.stmt) -> bool:
+        """Return whether a statement has its lines for itself, apart from a comment."""
+        before = self.text[self.begin(node.lineno) : self.start(node)].strip()
+        rest = self.text[self.end(node) : self.begin((node.end_lineno or 0) + 1)].strip()
+        return not before and (not rest or rest.startswith("#"))
+
+    def commented(self, start: int, end: int) -> bool:
+        """Return whether there is a comment between two offsets: replacing the text would lose it."""
+        return any(start <= place < end for place, _ in self.comments.values())
+
+    def edit(self, start: int, end: int, content: str) -> TextEdit:
+        """Replace the text between two offsets."""
+        return TextEdit(self._position(start), self._position(end), content)
+
+    def replace(self, node: ast.AST, content: str) -> Edits:
+        """Replace the text of `node`, in which there must be no comment."""
+        sure(not self.commented(self.start(node), self.end(node)))
+        return (self.edit(self.start(node), self.end(node), content),)
+
+    def replace_lines(self, first: int, last: int, content: str) -> Edits:
+        """Replace whole lines (1-based, inclusive); `content` ends with a line break, or is empty."""
+        return (self.edit(self.begin(first), self.begin(last + 1), content),)
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        line = self.line_of(offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def shifted(self, first: int, last: int, old: str, new: str) -> str:
+        """Return whole lines with indentation `new` in place of `old`; no string may go on over them."""
+        found = []
+        for number in range(first, last + 1):
+            line = self.lines[number - 1]
+            if line.strip():
+                sure(number not in self._strings, line.startswith(old))
+                line = new + line[len(old) :]
+            found.append(line)
+        return "".join(found)
+
+    def scope(self, node: ast.AST) -> Scope:
+        """Return the innermost function, class or module around `node`."""
+        found = self.parents[node]
+        while not isinstance(found, Scope):
+            found = self.parents[found]
+        return found
+
+    def function(self, node: ast.AST) -> Function:
+        """Return the innermost function around `node`; there must be no class or lambda between."""
+        found = self.scope(node)
+        if not isinstance(found, Function):
+            raise Unsure
+        return found
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the nodes around `node`, innermost first."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def siblings(self, node: ast.stmt) -> list[ast.stmt]:
+        """Return the statements of the block that `node` is in."""
+        blocks = (value for _, value in ast.iter_fields(self.parents[node]) if isinstance(value, list))
+        return next((block for block in blocks if node in block), [node])
+
+
+def names(node: ast.AST) -> set[str]:
+    """Return all names in `node`, of whatever scope, also those of parameters, imports, handlers and patterns."""
+    return {name for one in ast.walk(node) for name in bindings(one)}
+
+
+def bindings(node: ast.AST) -> Iterator[str]:
+    """Yield the names in `node` itself, without those in the nodes below it."""
+    if isinstance(node, ast.alias):
+        yield (node.asname or node.name).partition(".")[0]
+    elif isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names
+    else:
+        found = (getattr(node, field, None) for field in ("id", "arg", "name", "rest"))
+        yield from (name for name in found if isinstance(name, str))
+
+
+def uses(node: ast.AST, name: str) -> list[ast.Name]:
+    """Return the occurrences of `name` in `node`."""
+    return [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == name]
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """Return `name`, or the first of `name_2`, `name_3`, … that is not taken."""
+    return next(
+        one for one in itertools.chain((name,), (f"{name}_{n}" for n in itertools.count(2))) if one not in taken
+    )
+
+
+def plain(node: ast.expr) -> bool:
+    """Return whether evaluating `node` has no effect: names and constants, and comparisons and tuples of them."""
+    kinds = (ast.Name, ast.Constant, ast.Tuple, ast.expr_context, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop)
+    return all(isinstance(one, (*kinds, ast.UnaryOp, ast.unaryop)) for one in ast.walk(node))
+
+
+LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Starred, ast.Tuple)
+"""Expressions that bind less tightly than `not`, `and`, `or` and comparisons."""
+
+
+def operand(code: Code, node: ast.expr, *, inside: type[ast.boolop] | None = None) -> str:
+    """Return the text of `node` as an operand: in parentheses where it needs them."""
+    text = code.source(node)
+    if isinstance(node, ast.Tuple) and text.startswith("("):
+        return text
+    if isinstance(node, ast.BoolOp) and inside is not None and isinstance(node.op, inside):
+        return text
+    return f"({text})" if isinstance(node, LOOSE) else text

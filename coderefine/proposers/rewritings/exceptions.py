@@ -1,0 +1,41 @@
+"""Rewritings about exceptions: raising and catching them."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from coderefine.lint import Diagnostic
+from coderefine.proposers.rewritings.code import Code, Edits, fresh, names, sure, uses
+
+
+def chain(code: Code, at: Diagnostic) -> Edits:
+    """B904: `raise A()` in `except B:` → `except B as error:` … `raise A() from error`."""
+    found = code.find(at, ast.Raise)
+    handler = code.around(found, ast.ExceptHandler)
+    sure(found.exc, code.scope(found) is code.scope(handler))
+    end = code.end(found)
+    if handler.name is None:
+        named, name = _named(code, handler)
+        return (*named, code.edit(end, end, f" from {name}"))
+    sure(all(isinstance(one.ctx, ast.Load) for one in uses(handler, handler.name)))  # else it may be another value
+    return (code.edit(end, end, f" from {handler.name}"),)
+
+
+def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
+    """Give the exception of `handler` the name that handlers of the file usually use."""
+    sure(handler.type)
+    end = code.end(handler.type or handler)
+    colon = code.text.find(":", end)
+    sure(not code.text[end:colon].strip(" )"))
+    usual = Counter(one.name for one in ast.walk(code.tree) if isinstance(one, ast.ExceptHandler) and one.name)
+    name = fresh(next((name for name, _ in usual.most_common(1)), "error"), names(code.scope(handler)))
+    return (code.edit(colon, colon, f" as {name}"),), name
+
+
+def catch_all(code: Code, at: Diagnostic) -> Edits:
+    """E722: `except:` → `except BaseException:`, which catches the same."""
+    handler = code.find(at, ast.ExceptHandler)
+    sure(handler.type is None, all(isinstance(one.ctx, ast.Load) for one in uses(code.tree, "BaseException")))
+    place = code.start(handler) + len("except")
+    return (code.edit(place, place, " BaseException"),)

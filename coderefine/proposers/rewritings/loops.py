@@ -1,0 +1,88 @@
+"""Rewritings of loops: those that only fill a list, and functions made in a loop."""
+
+from __future__ import annotations
+
+import ast
+
+from coderefine.lint import Diagnostic
+from coderefine.proposers.rewritings.code import Code, Edits, expect, names, operand, sure, uses
+
+WIDTH = 88
+SUSPENDED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+Target = ast.Name | ast.Tuple | ast.expr_context
+
+
+def comprehend(code: Code, at: Diagnostic) -> Edits:
+    """PERF401, PERF402: a loop that appends → a comprehension, `list(…)` or `extend`."""
+    call = code.find(at, ast.Call)
+    loop = code.around(call, ast.For)
+    only: ast.stmt = loop.body[0]
+    test: ast.expr | None = None
+    if isinstance(only, ast.If):
+        sure(not only.orelse, len(only.body) == 1)
+        test, only = only.test, only.body[0]
+    sure(not loop.orelse, len(loop.body) == 1, expect(only, ast.Expr).value is call)
+    target = _appended_to(call)
+    _check_moveable(code, loop, target)
+    element, source = code.source(call.args[0]), operand(code, loop.iter)
+    if test is None and element == code.source(loop.target):
+        return _filled(code, loop, target, source, ("list(", ")"))
+    condition = f" if {operand(code, test)}" if test is not None else ""
+    return _filled(code, loop, target, f"{element} for {code.source(loop.target)} in {source}{condition}", ("[", "]"))
+
+
+def _appended_to(call: ast.Call) -> str:
+    """Return the name in a call `name.append(…)`."""
+    function = expect(call.func, ast.Attribute)
+    sure(function.attr == "append", len(call.args) == 1, not call.keywords)
+    sure(not isinstance(call.args[0], ast.Starred | ast.GeneratorExp))
+    return expect(function.value, ast.Name).id
+
+
+def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
+    """Raise Unsure if the loop's variables are used elsewhere, or if something in it sees the list, or waits."""
+    function = code.function(loop)
+    inside = set(ast.walk(loop))
+    outside = {one for name in names(loop.target) for one in uses(function, name)} - inside
+    sure(not outside, len(uses(loop, target)) == 1, code.alone(loop), not code.commented(*code.span(loop)))
+    sure(all(isinstance(node, Target) for node in ast.walk(loop.target)))
+    sure(not any(isinstance(node, SUSPENDED) for node in inside))
+    sure(not any(isinstance(node, ast.Global | ast.Nonlocal) for node in ast.walk(function)))
+
+
+def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str, str]) -> Edits:
+    """Replace the loop, and the statement that makes the empty list where it is just before it."""
+    margin, block = code.indent(loop), code.siblings(loop)
+    before = block[max(0, block.index(loop) - 1)]
+    first, header = loop.lineno, f"{margin}{target}.extend("
+    head = _empty_list(code, before, target)
+    if head and not code.text[code.end(before) : code.begin(loop.lineno)].strip():
+        first, header = before.lineno, f"{margin}{head} = {signs[0]}"
+    closed = ")" if first == loop.lineno else signs[1]
+    line = f"{header}{made}{closed}\n"
+    if len(line) > WIDTH + 1:
+        sure("\n" not in made)
+        line = f"{header}\n{margin}    {made}\n{margin}{closed}\n"
+    return code.replace_lines(first, loop.end_lineno or loop.lineno, line)
+
+
+def _empty_list(code: Code, statement: ast.stmt, name: str) -> str:
+    """Return the target, with its annotation, of a statement that makes `name` an empty list; "" if it does not."""
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or value is None or not code.alone(statement):
+        return ""
+    head = code.text[code.start(statement) : code.start(value)].rstrip(" =")
+    empty = code.source(value) in ("[]", "list()") and head.partition(":")[0].strip() == name
+    return head if empty else ""
+
+
+def bind_loop_variable(code: Code, at: Diagnostic) -> Edits:
+    """B023: `lambda: f(x)` in a loop over `x` → `lambda x=x: f(x)`."""
+    found = code.find(at, ast.Name)
+    made = expect(next(one for one in code.above(found) if hasattr(one, "args") and hasattr(one, "body")), ast.Lambda)
+    args = made.args
+    sure(not args.vararg, not args.kwarg, not args.kwonlyargs, found.id not in names(args))
+    start = code.start(made) + len("lambda")
+    colon = code.text.rfind(":", start, code.start(made.body))
+    text = code.text[start:colon].strip()
+    return (code.edit(start, colon, f" {text}, {found.id}={found.id}" if text else f" {found.id}={found.id}"),)

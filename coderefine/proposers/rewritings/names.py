@@ -1,0 +1,84 @@
+"""Rewritings that rename a local variable. Names that other code may see are never renamed."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+
+from coderefine.lint import Diagnostic
+from coderefine.proposers.rewritings.code import Code, Edits, Unsure, bindings, fresh, names, sure, uses
+
+SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
+"""Functions that show or use local variables by name."""
+BY_VALUE = (("len(", "length"), ("[", "items"), ("list(", "items"), ("sorted(", "items"), ("sum(", "total"))
+"""Beginnings of values, and names for them."""
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+Binder = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | Comprehension
+Place = ast.FunctionDef | ast.AsyncFunctionDef | Comprehension
+
+
+def rename_ambiguous(code: Code, at: Diagnostic) -> Edits:
+    """E741: `l`, `O`, `I` → a name that tells what it is: `for l in lines` → `for line in lines`."""
+    found = code.find(at, ast.Name)
+    return renamed(code, _binding_place(code, found), found.id, _telling_name(code, found))
+
+
+def lower_name(code: Code, at: Diagnostic) -> Edits:
+    """N806: `MaxItems` → `max_items`, a local variable."""
+    found = code.find(at, ast.Name)
+    parted = re.sub(r"([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])", r"\1\3_\2\4", found.id)
+    return renamed(code, code.function(found), found.id, parted.lower())
+
+
+def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
+    """A001: `id` → `id_`, a local variable."""
+    found = code.find(at, ast.Name)
+    return renamed(code, code.function(found), found.id, f"{found.id}_")
+
+
+def _binding_place(code: Code, name: ast.Name) -> Place:
+    """Return the comprehension that binds `name` as a target, else the function around it."""
+    found = next((node for node in code.above(name) if isinstance(node, Binder)), None)
+    if not isinstance(found, Place):
+        raise Unsure
+    return found
+
+
+def _telling_name(code: Code, name: ast.Name) -> str:
+    """Return a name for a variable from what it is set to."""
+    parent = code.parents[name]
+    source = getattr(parent, "iter", None)
+    if source is not None:
+        many = code.source(source).rpartition(".")[2]
+        return many[:-1] if re.fullmatch(r"[a-z_]{2,}[a-rt-z]s", many) else "item"
+    value = code.source(getattr(parent, "value", None) or name)
+    return next((known for begin, known in BY_VALUE if value.startswith(begin)), "value")
+
+
+def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
+    """Rename the variable `old` of a function or comprehension. Raises Unsure if others may see it, or bind it too."""
+    taken = names(code.tree)
+    new = fresh(f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new, taken)
+    sure(new.isidentifier(), not SEES_NAMES & names(place))
+    _check_bound_here(place, old)
+    places = sorted({code.start(one) for one in uses(place, old)})
+    # In an f-string, Python before 3.12 may not know the positions; f"{name=}" shows the name.
+    sure(len(places) == len(uses(place, old)), all(code.text.startswith(old, at) for at in places))
+    sure(not re.search(rf"\{{\s*{re.escape(old)}\s*=\s*[:!}}]", code.source(place)))
+    return tuple(code.edit(at, at + len(old), new) for at in places)
+
+
+def _check_bound_here(place: Place, name: str) -> None:
+    """Raise Unsure if `name` is bound in a scope inside `place`, or other than by an assignment or a loop."""
+    sure(not any(_binds(node, name) for node in ast.walk(place)))
+    inner = (node for node in ast.walk(place) if isinstance(node, Binder) and node is not place)
+    sure(all(isinstance(one.ctx, ast.Load) for node in inner for one in uses(node, name)))
+    if isinstance(place, Comprehension):
+        sure(not uses(place.generators[0].iter, name))
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Return whether `node` binds `name` other than by an assignment, or says in which scope it is."""
+    return not isinstance(node, ast.Name | ast.keyword | ast.Attribute) and name in bindings(node)

@@ -1,0 +1,56 @@
+"""The registry: rule of ruff → rewriting. To add one, see CONTRIBUTING.md.
+
+A rewriting gets the parsed file and the finding. It returns the edits that clear the finding and keep behaviour, and
+raises Unsure where they might not (a name would be captured, a comment lost, a scope crossed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from coderefine.lint import Diagnostic
+from coderefine.proposers.rewritings import (
+    classes,
+    comments,
+    conditions,
+    exceptions,
+    log_calls,
+    loops,
+    names,
+    statements,
+)
+from coderefine.proposers.rewritings.code import Code, Edits
+
+Rewriting = Callable[[Code, Diagnostic], Edits]
+
+RULES: Mapping[str, Rewriting] = {
+    "A001": names.unshadow_builtin,
+    "B023": loops.bind_loop_variable,
+    "B904": exceptions.chain,
+    "E501": comments.wrap,
+    "E701": statements.split_header,
+    "E702": statements.split_statements,
+    "E721": conditions.compare_types,
+    "E722": exceptions.catch_all,
+    "E741": names.rename_ambiguous,
+    "G001": log_calls.split_format,
+    "G002": log_calls.split_percent,
+    "G004": log_calls.split_f_string,
+    "N806": names.lower_name,
+    "PERF401": loops.comprehend,
+    "PERF402": loops.comprehend,
+    "RUF012": classes.annotate_class_variable,
+    "SIM102": conditions.merge_nested_if,
+    "SIM117": statements.merge_with,
+    "TD004": comments.add_colon,
+    "TD007": comments.add_space,
+    "TRY203": statements.remove_useless_try,
+    "TRY300": statements.move_return_to_else,
+    "W505": comments.wrap,
+}
+
+WITHOUT_UNSAFE_FIX: Mapping[str, str] = {
+    "TRY400": "writes tracebacks into the log",
+    "F401": "removes an import that others may use by this module's name",
+}
+"""Rules whose unsafe fix is not tried, and why: a change of meaning is their point."""

@@ -1,0 +1,117 @@
+"""Record what chosen functions return while the tests run, and which of their lines run.
+
+Two versions of a program are compared by these records: equal arguments must give equal results. Unlike the calls that
+are repeated (call_probe.py), these need no copies of the arguments, so that coroutines, methods of objects that cannot
+be copied, and functions with side effects are compared too.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import types
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+
+from .call_probe import FAILED, SLOW, bound, given, seen
+
+MOST = 200
+"""Maximum number of recorded calls of one function."""
+UNKNOWN = "?"
+"""Code of a value that cannot be encoded."""
+RESUMED = 0x20 | 0x80 | 0x200
+"""Code flags of generators, coroutines and asynchronous generators, whose frames are entered more than once."""
+
+Call = Tuple[str, List[Any], Dict[str, Any]]
+"""The code of the arguments at the start of a call, and the arguments."""
+
+
+class UnitTrace:
+    """Traces the functions given to it; functions inside them count for their lines only."""
+
+    def __init__(self, units: Iterable[Tuple[types.FunctionType, str]]) -> None:
+        """Create a trace. `units`: functions with the names of their units."""
+        self._units: Dict[int, str] = {}
+        self._outer: Dict[int, types.FunctionType] = {}
+        self._codes: List[types.CodeType] = []
+        self._frames: Dict[types.FrameType, Call] = {}
+        self._raised: Dict[types.FrameType, str] = {}
+        self._counts: Dict[str, int] = {}
+        self.lines: Dict[str, Set[int]] = {}
+        self.results: Dict[str, Dict[str, List[str]]] = {}
+        for function, unit in units:
+            self._outer[id(function.__code__)] = function
+            self._add(function.__code__, unit)
+
+    def _add(self, code: types.CodeType, unit: str) -> None:
+        self._codes.append(code)  # keeps the id from being used again
+        self._units[id(code)] = unit
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                self._add(inner, unit)
+
+    def start(self) -> None:
+        threading.settrace(self._called)
+        sys.settrace(self._called)
+
+    def stop(self) -> None:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type,unused-ignore]
+
+    def _called(self, frame: types.FrameType, _event: str, _arg: object) -> Any:
+        unit = self._units.get(id(frame.f_code))
+        if unit is None:
+            return None
+        if id(frame.f_code) in self._outer and frame not in self._frames and self._counts.get(unit, 0) < MOST:
+            self._counts[unit] = self._counts.get(unit, 0) + 1
+            began = time.monotonic()
+            args, kwargs = given(self._outer[id(frame.f_code)], *bound(frame.f_code, frame.f_locals))
+            self._frames[frame] = (_code((args, kwargs)), args, kwargs)
+            if time.monotonic() - began > SLOW:
+                self._counts[unit] = MOST
+        return self._stepped
+
+    def _stepped(self, frame: types.FrameType, event: str, arg: Any) -> Any:
+        if event == "line":
+            self.lines.setdefault(self._units[id(frame.f_code)], set()).add(frame.f_lineno)
+            self._raised.pop(frame, None)
+        elif event == "exception":
+            self._raised[frame] = FAILED + arg[0].__name__
+        elif event == "return":
+            self._returned(frame, arg)
+        return self._stepped
+
+    def _returned(self, frame: types.FrameType, value: Any) -> None:
+        raised: Optional[str] = self._raised.pop(frame, None)
+        resumed = frame.f_code.co_flags & RESUMED
+        call = self._frames.get(frame) if resumed else self._frames.pop(frame, None)
+        if call is not None:
+            before, args, kwargs = call
+            found = raised if raised and value is None else _code((value, args, kwargs))
+            rows = self.results.setdefault(self._units[id(frame.f_code)], {})
+            rows.setdefault(before, []).append(found)
+
+
+def _code(value: Any) -> str:
+    try:
+        return seen(value)
+    except Exception:  # whatever an object of theirs raises when its attributes are read
+        return UNKNOWN
+
+
+def module_values(names: Dict[str, Any], module: str) -> Dict[str, str]:
+    """Return the codes of a module's attributes, and of those of its classes, other than functions and modules."""
+    found = {}
+    for name, value in list(names.items()):
+        if name.startswith("__") and name != "__all__":
+            continue
+        if isinstance(value, type):
+            if value.__module__ == module:
+                inner = module_values(dict(vars(value)), module)
+                found.update({"%s.%s" % (name, one): code for one, code in inner.items()})
+                found[name] = "class of " + " ".join(base.__name__ for base in value.__mro__)
+        elif isinstance(value, (types.FunctionType, staticmethod, classmethod, property)):
+            found[name] = type(value).__name__
+        elif not isinstance(value, types.ModuleType):
+            found[name] = _code(value)
+    return found

@@ -1,0 +1,110 @@
+"""Changes that must keep behaviour: written where that is proved, offered where no test shows it, else left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import seal
+from tests.support.command import coderefine
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="behaviour is compared in forks")
+
+LINT = '''"""Numbers from texts."""
+
+
+def number(text):
+    """Whole numbers; KeyError for others."""
+    try:
+        return int(text)
+    except ValueError:
+        raise KeyError(text)
+
+
+def unproved(text):
+    """No test runs the last line."""
+    try:
+        return int(text)
+    except ValueError:
+        raise KeyError(text)
+
+
+def small(one, other):
+    """No test runs it, and it compiles to the same."""
+    if one < 2:
+        if other < 2:
+            print(one)
+
+
+def missing(value):
+    """A class of its own may be equal to None."""
+    return value == None
+'''
+TESTS = """import pytest
+
+from lint import missing, number, unproved
+
+
+class Null:
+    def __eq__(self, other):
+        return other is None
+
+
+def test_number():
+    assert number("7") == 7
+    with pytest.raises(KeyError):
+        number("seven")
+    assert unproved("8") == 8
+
+
+def test_missing():
+    assert missing(Null()) in (True, False)
+"""
+RULES = '[tool.ruff.lint]\nselect = ["B", "E", "SIM"]\n'
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """The text of the module after `coderefine fix`, and its report."""
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        files = {"lint.py": LINT, "test_lint.py": TESTS, "pyproject.toml": RULES}
+        top = make_repo(tmp_path_factory.mktemp("lint") / "repo", files)
+        said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    assert said.code == 1, said
+    return (top / "lint.py").read_text(), json.loads(said.out)
+
+
+def test_what_is_proved_is_written(fixed: tuple[str, dict[str, Any]]) -> None:
+    text, report = fixed
+    assert "    except ValueError as error:\n        raise KeyError(text) from error\n\n\ndef unproved" in text
+    assert "    if one < 2 and other < 2:\n        print(one)\n" in text
+    assert any(one["summary"] == "2 rewritings (B904 ×1, SIM102 ×1)" for one in report["attempts"]), report["attempts"]
+
+
+def test_what_no_test_runs_is_offered(fixed: tuple[str, dict[str, Any]]) -> None:
+    text, report = fixed
+    assert "    except ValueError:\n        raise KeyError(text)\n\n\ndef small" in text
+    (offer,) = report["offers"]
+    assert offer["why"] == "unproved: no test executes line 16"
+    assert len(offer["alternatives"]) == 1
+
+
+def test_what_changes_a_result_is_left_out(fixed: tuple[str, dict[str, Any]]) -> None:
+    text, report = fixed
+    assert "return value == None" in text
+    assert not any("E711" in one["summary"] for one in report["attempts"])
+
+
+def test_an_offer_can_be_picked(tmp_path: Path) -> None:
+    files = {"lint.py": LINT, "test_lint.py": TESTS, "pyproject.toml": '[tool.ruff.lint]\nselect = ["B"]\n'}
+    top = make_repo(tmp_path / "repo", files)
+    said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    picked = coderefine("pick", json.loads(said.out)["run"], "1", cwd=top)
+    assert picked.code == 0, picked
+    assert (top / "lint.py").read_text().count(" from error\n") == 2

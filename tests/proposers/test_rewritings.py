@@ -1,0 +1,253 @@
+"""Each rewriting of the registry: what it makes of code that ruff remarks on, and where it refuses."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.lint import Diagnostic, Linter, apply
+from coderefine.project import locate
+from coderefine.proposers.rewritings.code import Code, Unsure
+from coderefine.proposers.rewritings.registry import RULES, WITHOUT_UNSAFE_FIX
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+Table = dict[str, list[tuple[str, "str | None"]]]
+
+LONG = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen end"
+
+CASES: Table = {
+    "A001": [
+        ("def f(x):\n    id = x.id\n    return id\n", "def f(x):\n    id_ = x.id\n    return id_\n"),
+        ("id = 1\n", None),
+        ("def f():\n    global id\n    id = 1\n", None),
+        ("def f():\n    id = 1\n    return locals()\n", None),
+    ],
+    "B023": [
+        (
+            "def f(xs):\n    for x in xs:\n        yield lambda: x\n",
+            "def f(xs):\n    for x in xs:\n        yield lambda x=x: x\n",
+        ),
+        (
+            "def f(xs):\n    for x in xs:\n        yield lambda y: x + y\n",
+            "def f(xs):\n    for x in xs:\n        yield lambda y, x=x: x + y\n",
+        ),
+        ("def f(xs):\n    for x in xs:\n        yield lambda *y: x + y\n", None),
+        ("def f(xs):\n    for x in xs:\n        def g():\n            return x\n        yield g\n", None),
+    ],
+    "B904": [
+        (
+            "try:\n    f()\nexcept (A, B):  # why\n    raise C(\n        1  # one\n    )\n",
+            "try:\n    f()\nexcept (A, B) as error:  # why\n    raise C(\n        1  # one\n    ) from error\n",
+        ),
+        (
+            "def f():\n    try:\n        f()\n    except A as e:\n        raise B\n",
+            "def f():\n    try:\n        f()\n    except A as e:\n        raise B from e\n",
+        ),
+        (
+            "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B:\n    raise C\n",
+            "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B as exc_2:\n    raise C from exc_2\n",
+        ),
+        ("try:\n    f()\nexcept:\n    raise A\n", None),
+        ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
+    ],
+    "E501": [
+        (
+            f"    # - {LONG}\nx = 1\n",
+            "    # - one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
+            "    #   fifteen end\nx = 1\n",
+        ),
+        (f"x = 1  # {LONG}\n", None),
+        (f"# {'x' * 90} b\n", None),
+    ],
+    "E701": [
+        ("if a: b = 1\n", "if a:\n    b = 1\n"),
+        ("class A: pass\n", "class A:\n    pass\n"),
+        ("if a:\n\tif b: c()  # d\n", "if a:\n\tif b:\n\t\tc()  # d\n"),
+        ("try: f()\nexcept A:\n    g()\n", "try:\n    f()\nexcept A:\n    g()\n"),
+        ("if a:\n    b()\nelif c: d()\n", "if a:\n    b()\nelif c:\n    d()\n"),
+    ],
+    "E702": [
+        ("if a:\n    b = 1; c = 2\n", "if a:\n    b = 1\n    c = 2\n"),
+        ("a = ';'; b = 2  # c\n", "a = ';'\nb = 2  # c\n"),
+        ("if a: b = 1; c = 2\n", None),
+    ],
+    "E721": [
+        ("x = type(a) == type(b)\n", "x = type(a) is type(b)\n"),
+        ("x = (type(a)) != (int)\n", "x = (type(a)) is not (int)\n"),
+    ],
+    "E722": [
+        ("try:\n    f()\nexcept:\n    g()\n", "try:\n    f()\nexcept BaseException:\n    g()\n"),
+        ("BaseException = 1\ntry:\n    f()\nexcept:\n    g()\n", None),
+    ],
+    "E741": [
+        (
+            "def f(lines):\n    for l in lines:\n        g(l)\n",
+            "def f(lines):\n    for line in lines:\n        g(line)\n",
+        ),
+        ("x = [l for l in rows if l]\n", "x = [row for row in rows if row]\n"),
+        ("def f(x):\n    l = len(x)\n    return l\n", "def f(x):\n    length = len(x)\n    return length\n"),
+        ("def f(x):\n    I = g(x)\n    return h(I=I)\n", "def f(x):\n    value = g(x)\n    return h(I=value)\n"),
+        ("l = 1\n", None),
+        ("def f(x):\n    l = x\n    return lambda l: l\n", None),
+        ('def f(x):\n    l = x\n    return f"{l=}"\n', None),
+        ("def f(l):\n    for l in l:\n        g(l)\n", None),
+    ],
+    "G001": [
+        ('import logging\nlogging.info("a {}%".format(b))\n', 'import logging\nlogging.info("a %s%%", b)\n'),
+        ('import logging\nlogging.info("a {0}".format(b))\n', None),
+        ('import logging\nlogging.info("a {x}".format(x=b))\n', None),
+    ],
+    "G002": [
+        ('import logging\nlogging.info("a %s" % (b,))\n', 'import logging\nlogging.info("a %s", b)\n'),
+        ('import logging\nlogging.info("a %s" % b)\n', None),
+    ],
+    "G004": [
+        (
+            'import logging\nlogging.info(f"a {b!r} {c.d}% {e[0]}")\n',
+            'import logging\nlogging.info("a %r %s%% %s", b, c.d, e[0])\n',
+        ),
+        ('import logging\nlogging.info(f"a {b:>8}")\n', None),
+        ('import logging\nlogging.info(f"a {b}", c)\n', None),
+    ],
+    "N806": [
+        (
+            "def f(x):\n    MaxItems = 3\n    return [MaxItems for _ in x]\n",
+            "def f(x):\n    max_items = 3\n    return [max_items for _ in x]\n",
+        ),
+        ("def f(x):\n    Max = 3\n    return Max\n", "def f(x):\n    max_ = 3\n    return max_\n"),
+        ("def f(n):\n    N = 3\n    return N + n\n", "def f(n):\n    n_2 = 3\n    return n_2 + n\n"),
+        ("def f(x):\n    Max = 3\n    def g():\n        nonlocal Max\n        Max = 4\n", None),
+    ],
+    "PERF401": [
+        (
+            "def f(xs):\n    ys = []\n    for x in xs:\n        if x or not xs:\n"
+            "            ys.append(x + 1)\n    return ys\n",
+            "def f(xs):\n    ys = [x + 1 for x in xs if (x or not xs)]\n    return ys\n",
+        ),
+        (
+            "def f(xs):\n    ys = []\n    g(ys)\n    for a in xs:\n        ys.append(a + 1)\n    return ys\n",
+            "def f(xs):\n    ys = []\n    g(ys)\n    ys.extend(a + 1 for a in xs)\n    return ys\n",
+        ),
+        ("def f(xs):\n    ys = []\n    for x in xs:\n        # why\n        ys.append(x + 1)\n", None),
+        ("ys = []\nfor x in xs:\n    ys.append(x + 1)\n", None),
+    ],
+    "PERF402": [
+        (
+            "def f(xs):\n    ys = []\n    for x in xs:\n        ys.append(x)\n    return ys\n",
+            "def f(xs):\n    ys = list(xs)\n    return ys\n",
+        ),
+    ],
+    "RUF012": [
+        (
+            "import os\n\n\nclass A:\n    b = {}\n    c = []\n",
+            "import os\nfrom typing import ClassVar\n\n\nclass A:\n    b: ClassVar[dict] = {}\n    c = []\n",
+        ),
+        (
+            "from typing import Any\n\n\nclass A:\n    b: list[Any] = []\n",
+            "from typing import Any, ClassVar\n\n\nclass A:\n    b: ClassVar[list[Any]] = []\n",
+        ),
+        (
+            '"""Doc."""\n\n\nclass A:\n    b = {1}\n',
+            '"""Doc."""\nfrom typing import ClassVar\n\n\nclass A:\n    b: ClassVar[set] = {1}\n',
+        ),
+        (
+            "class A:\n    list = []\n",
+            "from typing import ClassVar\nclass A:\n    list: ClassVar = []\n",
+        ),
+        ("ClassVar = 1\n\n\nclass A:\n    b = []\n", None),
+    ],
+    "SIM102": [
+        (
+            "if a or b:\n    if c:\n        # why\n        d()\n\n        e()\n",
+            "if (a or b) and c:\n    # why\n    d()\n\n    e()\n",
+        ),
+        ("if x:\n    y()\nelif a:\n    if b:\n        d()\n", "if x:\n    y()\nelif a and b:\n    d()\n"),
+        ("if a:\n    # why\n    if b:\n        d()\n", None),
+        ('if a:\n    if b:\n        d("""\n  x""")\n', None),
+    ],
+    "SIM117": [
+        (
+            "with a() as b:\n    with c(b), d as e:\n        f()\n    # end\n",
+            "with a() as b, c(b), d as e:\n    f()\n    # end\n",
+        ),
+        ("with a():\n    # why\n    with b():\n        f()\n", None),
+    ],
+    "TD004": [
+        ("# TODO(me) fix it\n", "# TODO(me): fix it\n"),
+        ("x = 1  # FIXME fix it\n", "x = 1  # FIXME: fix it\n"),
+    ],
+    "TD007": [("# TODO:fix it\n", "# TODO: fix it\n")],
+    "TRY203": [
+        (
+            "def f():\n    try:\n        # why\n        return g()\n    except A:\n        raise\n",
+            "def f():\n    # why\n    return g()\n",
+        ),
+        ("def f():\n    try:\n        return g()\n    except A:\n        # why\n        raise\n", None),
+    ],
+    "TRY300": [
+        (
+            "def f():\n    try:\n        x = g()\n        return x  # it\n    except A:\n"
+            "        return 1\n    finally:\n        h()\n",
+            "def f():\n    try:\n        x = g()\n    except A:\n        return 1\n"
+            "    else:\n        return x  # it\n    finally:\n        h()\n",
+        ),
+        (
+            "def f():\n    try:\n        x = g()\n        # why\n        return x\n    except A:\n        return 1\n",
+            None,
+        ),
+    ],
+    "W505": [
+        (
+            f"# {LONG}\n",
+            "# one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n# fifteen end\n",
+        )
+    ],
+}
+ALL = [(rule, number) for rule, cases in CASES.items() for number in range(len(cases))]
+
+
+@pytest.fixture(scope="module")
+def remarks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Diagnostic]]:
+    """What ruff says about the texts, by path: `RULE/NUMBER.py`."""
+    files = {f"{rule}/{number}.py": CASES[rule][number][0] for rule, number in ALL}
+    settings = '[tool.ruff]\nline-length = 88\nlint.pycodestyle.max-doc-length = 84\nlint.select = ["ALL"]\n'
+    top = make_repo(tmp_path_factory.mktemp("rules") / "repo", {"pyproject.toml": settings, **files})
+    place = locate([top], top)
+    found: dict[str, list[Diagnostic]] = {path: [] for path in files}
+    with open_views(place, kind="copy") as views, views.open() as view:
+        for one in Linter.of(place, None, Config()).remarks(view):
+            found[one.path].append(one)
+    return found
+
+
+@pytest.mark.parametrize(("rule", "number"), ALL, ids=[f"{rule}-{number}" for rule, number in ALL])
+def test_rewriting(remarks: dict[str, list[Diagnostic]], rule: str, number: int) -> None:
+    before, after = CASES[rule][number]
+    code = Code.of(before)
+    assert code is not None
+    asked = [one for one in remarks[f"{rule}/{number}.py"] if one.rule == rule]
+    assert asked, "ruff has no such finding here"
+    if after is None:
+        with pytest.raises(Unsure):
+            RULES[rule](code, asked[0])
+    else:
+        assert apply(before, RULES[rule](code, asked[0])) == after
+
+
+def test_every_rule_has_a_table_and_a_reason() -> None:
+    assert list(RULES) == sorted(RULES)
+    assert set(CASES) == set(RULES)
+    assert all(any(after for _, after in cases) for cases in CASES.values())
+    assert all(WITHOUT_UNSAFE_FIX.values())
+
+
+def test_tables_keep_their_words() -> None:
+    """A rewriting loses no comment."""
+    for cases in CASES.values():
+        for before, after in cases:
+            for line in before.splitlines():
+                comment = re.split(r"\W", line.partition("#")[2].strip())[0]
+                assert after is None or comment in after
