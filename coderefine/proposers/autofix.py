@@ -27,7 +27,7 @@ MOST_RUNS = 4
 
 
 class Autofix:
-    """Proposes ruff's safe fixes, at no cost; unsafe ones are not used, because they may change the meaning."""
+    """Proposes ruff's safe fixes, at no cost; see proposers/rewritings for the unsafe ones."""
 
     name = "autofix"
 

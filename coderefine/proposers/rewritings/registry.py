@@ -50,7 +50,14 @@ RULES: Mapping[str, Rewriting] = {
 }
 
 WITHOUT_UNSAFE_FIX: Mapping[str, str] = {
+    "B028": "attributes warnings to another file",
+    "F401": "removes a name that other code may import from here",
+    "PLW1514": "reads and writes files in another encoding",
+    "T201": "prints no more",
+    "T203": "prints no more",
+    "TC001": "removes a name at run time that annotations may be evaluated with",
+    "TC002": "removes a name at run time that annotations may be evaluated with",
+    "TC003": "removes a name at run time that annotations may be evaluated with",
     "TRY400": "writes tracebacks into the log",
-    "F401": "removes an import that others may use by this module's name",
 }
 """Rules whose unsafe fix is not tried, and why: a change of meaning is their point."""
