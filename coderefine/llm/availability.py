@@ -26,7 +26,7 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
         return Verdict(
             ok=False, reason=f"base-url must be set to an http:// or https:// address, not {masked(config.base_url)!r}"
         )
-    if environ.get(config.api_key_env) or _authorised(config.extra_headers) or _near(config.base_url):
+    if environ.get(config.api_key_env) or any(map(_is_credential, config.extra_headers)) or _near(config.base_url):
         return Verdict(ok=True)
     where = f"{config.api_key_env} in the environment"
     return Verdict(ok=False, reason=f"model {config.model!r} needs a key: set {where}, or base-url to a local server")
@@ -52,10 +52,6 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]
     named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
     logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
     return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *named, *logins)))
-
-
-def _authorised(headers: Mapping[str, str]) -> bool:
-    return any(map(_is_credential, headers))
 
 
 def _is_credential(header: str) -> bool:

@@ -142,7 +142,7 @@ def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 def _with_used(tests: Sequence[ast.stmt], members: Mapping[str, ast.stmt]) -> list[ast.stmt]:
     chosen = list(tests)
     for _ in range(2):
-        used = SET_UP | _attributes(chosen)
+        used = SET_UP | {item.attr for node in chosen for item in ast.walk(node) if isinstance(item, ast.Attribute)}
         chosen += [item for name, item in members.items() if name in used and item not in chosen]
     return chosen
 
@@ -154,10 +154,6 @@ def _members(owner: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> dict[s
         bases = (classes.get(base.id) for base in node.bases if isinstance(base, ast.Name))
         lineage += [base for base in bases if base and base not in lineage]
     return {name: item for base in reversed(lineage) for item in base.body for name in _defines(item)}
-
-
-def _attributes(nodes: Iterable[ast.stmt]) -> set[str]:
-    return {item.attr for node in nodes for item in ast.walk(node) if isinstance(item, ast.Attribute)}
 
 
 def _support(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

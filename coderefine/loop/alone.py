@@ -31,7 +31,7 @@ def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[A
 
 def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
     best = outcome.best
-    if _same(piece, best.patch):
+    if dict(piece.files) == dict(best.patch.files):
         return best
     if not admitted(state, piece):
         return None
@@ -51,7 +51,3 @@ def admitted(state: State, piece: Patch) -> Verdict:
         roots=state.roots,
         helpers=state.parts.helpers,
     )
-
-
-def _same(piece: Patch, whole: Patch) -> bool:
-    return dict(piece.files) == dict(whole.files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 
 from coderefine import proc
@@ -39,7 +39,7 @@ def critique(
     pool = ThreadPoolExecutor(max_workers=max(1, len(groups)))
     futures = [pool.submit(_group, views, group, patch, ask, look) for group in groups]
     try:
-        checks = {check.critic: check for check in _results(futures)}
+        checks = {check.critic: check for future in as_completed(futures) for check in future.result()}
     except KeyboardInterrupt:
         with proc.stopped():
             pool.shutdown(cancel_futures=True)
@@ -70,10 +70,6 @@ def _in_view(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look
         checks = [critic.check(view, ask) for critic in group]
         look(view, checks)
     return checks
-
-
-def _results(futures: Sequence[Future[list[Check]]]) -> list[Check]:
-    return [check for future in as_completed(futures) for check in future.result()]
 
 
 def _whole(check: Check, before: Check | None, ask: Ask) -> Check:

@@ -1,16 +1,18 @@
 """Rerun failing and broken tests to find flaky ones, and to record what the failing ones execute.
 
 A flaky test is neither fixed nor broken by any patch. The number of reruns is chosen such that a test that fails one
-time in four is distinguished from one that always fails, or always passes, with a probability of at least 99 %.
+time in four is distinguished from one that always fails, or always passes, with a probability of at least 99 %. A
+Confirmation goes on with the reruns in parallel with the first proof.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from coderefine import proc
 from coderefine.core import Ask, Check, Coverage, Critic, Freedom, Needs, Patch, Views
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
@@ -24,6 +26,8 @@ FAILED_AGAIN = 4
 PASSED_AGAIN = 17
 """Consecutive passes after which a test counts as always passing; one that fails 1 in 4 times: 0.8 % of cases."""
 SIDE_BY_SIDE = 4
+FAILED = 1
+"""Number of times that each test has already failed alone before a Confirmation begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +229,31 @@ def _missing(seen: Counter[tuple[str, bool]], id_: str) -> int:
 
 def _passing(ids: Sequence[str], again: Check) -> frozenset[str]:
     return frozenset(id_ for id_ in ids if id_ in again.cases and not again.cases[id_].status.bad)
+
+
+class Confirmation:
+    """Reruns failing tests in a background thread; does nothing until `begin` is called."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(1)
+        self._steady: Future[frozenset[str]] | None = None
+
+    def begin(self, views: Views, critic: Critic, steady: tuple[str, ...], ask: Ask) -> None:
+        """Start to rerun the tests `steady`, which failed alone once, until it is certain that they always fail."""
+        if steady:
+            ask = replace(ask, seed=OTHER_SEED)
+            self._steady = self._threads.submit(unsteady, views, critic, steady, ask, failed=FAILED)
+
+    def flaky(self) -> frozenset[str]:
+        """Wait for the reruns and return the tests that passed in some of them; empty from the second call on."""
+        if self._steady is None:
+            return frozenset()
+        found, self._steady = self._steady.result(), None
+        return found
+
+    def close(self) -> None:
+        """Stop the reruns that are still running."""
+        if self._steady is not None and not self._steady.done():
+            with proc.stopped():
+                self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown()

@@ -84,7 +84,8 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
     state.say("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
     state.looked = time.time_ns()
     try:
-        checks = critique(state.parts.views, state.parts.critics, Patch(), _baseline_ask(state))
+        ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
+        checks = critique(state.parts.views, state.parts.critics, Patch(), ask)
     except CriticError as error:
         return replace(attempt, verdict=Verdict(ok=False, reason=f"the tree changed meanwhile: {error}"))
     state.attempts[0] = replace(state.baseline, checks=(*checks, *advice_on(state.baseline)))
@@ -93,10 +94,6 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
     if proved.verdict and (more := state.parts.edited(state.looked)):
         return replace(proved, verdict=Verdict(ok=False, reason=f"{judge.listed(more)} keeps changing: run again"))
     return proved
-
-
-def _baseline_ask(state: State) -> Ask:
-    return Ask(state.parts.scope, seed=SEED, timeout=state.patience)
 
 
 def _strength(state: State, attempt: Attempt, found: Evidence) -> Measured:

@@ -40,8 +40,8 @@ from coderefine.core import (
 )
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import BehaviourChecker
-from coderefine.loop.confirmation import Confirmation
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
+from coderefine.loop.flaky import Confirmation
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.strength import Strength
 from coderefine.runner.equivalence import Equivalence

@@ -12,8 +12,7 @@ from typing import cast
 import pytest
 
 from coderefine.core import Ask, Case, Check, Patch, Status, View, Views
-from coderefine.loop.confirmation import FAILED
-from coderefine.loop.flaky import broken_by_chance, rerun_failing, unsteady
+from coderefine.loop.flaky import FAILED, broken_by_chance, rerun_failing, unsteady
 from tests.loop.test_refine import RIGHT, SUM, TESTS
 from tests.support.loop import Script, run
 from tests.support.repo import make_repo
