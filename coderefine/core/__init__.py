@@ -37,7 +37,17 @@ from coderefine.core.outcomes import (
     Verdict,
 )
 from coderefine.core.patches import EMPTY, KEEPING, PLAUSIBLE, Alternative, Offer, Patch, Question
-from coderefine.core.plugins import Comparer, Critic, Proposals, Proposer, Publisher, Searcher, Situation, TestRunner
+from coderefine.core.plugins import (
+    Comparer,
+    Critic,
+    Proposals,
+    Proposer,
+    Publisher,
+    Searcher,
+    Situation,
+    TestRunner,
+    WrappedTests,
+)
 from coderefine.core.tasks import FIX, Look, Read, Reward, Task
 from coderefine.core.views import Entry, Finished, View, Views
 
@@ -96,6 +106,7 @@ __all__ = [
     "Verdict",
     "View",
     "Views",
+    "WrappedTests",
     "identities",
     "unmatched",
 ]

@@ -134,6 +134,25 @@ class TestRunner(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class WrappedTests:
+    """Base of critics that change the input or the result of `critic`, which runs the project's tests."""
+
+    critic: Critic
+
+    @property
+    def name(self) -> str:
+        return self.critic.name
+
+    @property
+    def gate(self) -> bool:
+        return self.critic.gate
+
+    @property
+    def spent(self) -> float:
+        return self.critic.spent if isinstance(self.critic, TestRunner) else 0.0
+
+
 class Publisher(Protocol):
     """Writes a proved outcome to its destination; returns one line about it."""
 

@@ -6,11 +6,11 @@ import ast
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from coderefine.core import Ask, Check, Critic, Finding, Look, Read, Severity, Span, Task, TestRunner, View
+from coderefine.core import Ask, Check, Finding, Look, Read, Severity, Span, Task, View, WrappedTests
 from coderefine.critics.source_files import inside, weighed
 from coderefine.critics.symbols import Definition, definitions, last_line, without_docstrings
 from coderefine.errors import CriticError
@@ -91,27 +91,19 @@ def _is_empty(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-class AcceptanceTests:
+@dataclass(frozen=True)
+class AcceptanceTests(WrappedTests):
     """Makes the findings of tests other than `task.judged` soft: they may fail, but not get worse."""
 
-    gate = True
-
-    def __init__(self, critic: Critic, task: Task) -> None:
-        self._critic = critic
-        self._judged = task.judged
-        self.name = critic.name
-
-    @property
-    def spent(self) -> float:
-        return self._critic.spent if isinstance(self._critic, TestRunner) else 0.0
+    task: Task
 
     def check(self, view: View, ask: Ask) -> Check:
         """Run the critic and make findings soft. Raises the errors of the critic."""
-        check = self._critic.check(view, ask)
+        check = self.critic.check(view, ask)
         return replace(check, findings=tuple(map(self._weighed, check.findings)))
 
     def _weighed(self, finding: Finding) -> Finding:
-        return finding if inside(finding.path, self._judged) else replace(finding, severity=Severity.SOFT)
+        return finding if inside(finding.path, self.task.judged) else replace(finding, severity=Severity.SOFT)
 
 
 class FunctionGate:

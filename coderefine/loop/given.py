@@ -20,7 +20,6 @@ from coderefine.core import (
     Attempt,
     Case,
     Check,
-    Critic,
     Evidence,
     Finding,
     Freedom,
@@ -32,6 +31,7 @@ from coderefine.core import (
     TestRunner,
     Verdict,
     View,
+    WrappedTests,
     unmatched,
 )
 from coderefine.core.plurals import counted
@@ -128,24 +128,11 @@ def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
     return replace(attempt, patch=replace(attempt.patch, files=files))
 
 
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A critic that runs the patch's tests with no more permissions than the user's own tests need."""
+@dataclass(frozen=True)
+class _Bound(WrappedTests):
+    """Runs the patch's tests with no more permissions than the user's own tests need."""
 
-    critic: Critic
     freedom: Freedom
-
-    @property
-    def name(self) -> str:
-        return self.critic.name
-
-    @property
-    def gate(self) -> bool:
-        return self.critic.gate
-
-    @property
-    def spent(self) -> float:
-        return self.critic.spent if isinstance(self.critic, TestRunner) else 0.0
 
     def check(self, view: View, ask: Ask) -> Check:
         return self.critic.check(view, replace(ask, freedom=self.freedom, record=False))
