@@ -129,9 +129,6 @@ CASES: dict[str, tuple[Stage, int]] = {
         CASES,
         "documented otherwise",
         "broken",
-        "an unused import",
-        "odd names of what is wrong",
-        "broken, and right in the tree",
         "deleted from the index alone",
         "nothing",
     ),
@@ -179,6 +176,7 @@ def test_two_commits_at_once_in_one_tree(tmp_path: Path) -> None:
     assert len(git(top, "log", "--oneline").splitlines()) == 2, said
 
 
+@pytest.mark.thorough
 def test_two_clean_commits_at_once_in_two_worktrees(tmp_path: Path) -> None:
     """Each has a ticket and a map of its own; both have been there before, so both are quick."""
     top, other = make_repo(tmp_path / "one", FILES), tmp_path / "two"

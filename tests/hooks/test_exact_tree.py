@@ -139,6 +139,7 @@ def push(top: Path, *what: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(("git", "push", "-q", "origin", *what), cwd=top, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 def test_a_branch_that_is_not_checked_out_is_judged_when_it_is_pushed(pushed: Path) -> None:
     done = push(pushed, "feature")

@@ -107,6 +107,7 @@ def test_a_clean_commit_passes_and_a_broken_one_is_refused_and_repaired(repo: Pa
     assert run(repo, "git", "commit", "--allow-empty", "-m", "repaired").returncode == 0
 
 
+@pytest.mark.thorough
 def test_the_second_clean_commit_takes_the_quick_way_and_judges_all_the_same(repo: Path) -> None:
     staged(repo, {"pkg/a.py": EDITED})
     assert run(repo, "git", "commit", "-m", "one").returncode == 0
@@ -117,6 +118,7 @@ def test_the_second_clean_commit_takes_the_quick_way_and_judges_all_the_same(rep
         assert done.returncode == code, done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 def test_unstaged_edits_are_put_aside_and_come_back(repo: Path) -> None:
     """Where the repair overlaps them, pre-commit rolls it back: nothing is lost, the refusal stays."""

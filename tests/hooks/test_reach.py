@@ -95,7 +95,7 @@ def test_a_function_that_is_only_documented_otherwise_in_a_file_that_another_imp
 @pytest.mark.parametrize(
     "files",
     every(
-        4,
+        8,
         [
             BROKEN,
             {"pkg/a.py": SOURCE.replace("RATE = 3", "RATE = 4")},
