@@ -165,11 +165,14 @@ def remote(pull: Fake, tmp_path: Path) -> Path:
 
 
 def test_a_pull_request_is_opened_once(pull: Fake, remote: Path) -> None:
-    said = suggest(pull, "--pull-request", "--no-post")
+    write(pull.top, {"order.py": LINT})
+    git(pull.top, "commit", "-qam", "style")
+    git(pull.top, "push", "-q", "origin", "topic")
+    said = suggest(pull, "--pull-request", "--no-post", "--style")
     assert "opened #2 against topic" in said.err
     assert pull.opened[0]["head"] == "coderefine/topic"
     ours = git(remote, "rev-parse", "coderefine/topic")
-    again = suggest(pull, "--pull-request", "--no-post").err
+    again = suggest(pull, "--pull-request", "--no-post", "--style").err
     assert "holds this repair already" in again
     assert "is open already" in again
     assert git(remote, "rev-parse", "coderefine/topic") == ours
