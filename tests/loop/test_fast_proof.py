@@ -90,6 +90,7 @@ def test_a_module_that_could_not_be_collected_is_proved_by_its_tests(tmp_path: P
     assert (outcome.evidence.flipped, outcome.evidence.ran) == (("tests/test_a.py",), (3, 4))
 
 
+@pytest.mark.thorough
 def test_a_conftest_that_imports_what_is_patched_makes_all_tests_run(tmp_path: Path) -> None:
     outcome = prove(tmp_path, RIGHT, {**FILES, "tests/conftest.py": "import pkg.b\n"}).outcome
     assert (outcome.best.carried, outcome.evidence.ran) == (frozenset(), None)
@@ -171,6 +172,7 @@ def test_the_price_of_a_proof_is_named_where_it_is_high(fast: bool) -> None:
     assert announcement(59.9, fast=fast) == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("seconds", "times"), every(2, [(240.0, 1), (59.0, 0)]))
 def test_the_price_is_named_once_before_anything_is_tried(seconds: float, times: int, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", FILES)

@@ -136,6 +136,7 @@ def test_on_a_slow_suite_the_second_step_is_not_refused_for_what_the_first_repai
     assert ran.outcome.stop is Stop.CLEAN
 
 
+@pytest.mark.thorough
 def test_on_a_slow_suite_a_module_becomes_collectable(tmp_path: Path) -> None:
     """Its tests have no names before: those that still fail cannot be run first."""
     top = make_repo(tmp_path / "shop", {"shop.py": "SIZE = 1\n", "test_shop.py": TESTS})
@@ -248,6 +249,7 @@ def test_the_situation_tells_what_happened(shop: Path) -> None:
     assert situation.attempts[1].cases["test_shop.py::test_all"].status.bad
 
 
+@pytest.mark.thorough
 def test_the_copy_backend_gives_the_same_verdicts(shop: Path) -> None:
     ran = run(shop, Script([{"shop.py": WRONG}, {"shop.py": RIGHT}]), view="copy").outcome
     assert (ran.stop, ran.best.number) == (Stop.CLEAN, 2)
@@ -293,6 +295,7 @@ def test_what_the_user_repairs_meanwhile_is_not_the_patchs_merit(tmp_path: Path)
     assert outcome.evidence.flipped == ("test_shop.py::test_all",)
 
 
+@pytest.mark.thorough
 def test_a_patch_that_is_no_use_any_more_is_dropped(shop: Path) -> None:
     """The user found another repair in the meantime: all is green without the patch."""
     write(shop, {"add.py": "def add(items):\n    return sum(items[1:])\n", "shop.py": "from add import add as total\n"})

@@ -99,7 +99,7 @@ def test_1_every_prompt_can_be_filled_in_and_a_missing_field_is_not_hidden(name:
             render(name)
 
 
-@pytest.mark.parametrize("policy", every(3, ["coderefine", "retry", "warming", "self-refine"]))
+@pytest.mark.parametrize("policy", every(4, ["coderefine", "retry", "warming", "self-refine"]))
 def test_2_success_ends_the_run_and_is_what_is_returned(policy: str, tmp_path: Path) -> None:
     with laid(tmp_path / "shop", [edit(RIGHT), wrong(1)], policy=policy) as table:
         outcome = table.refined()
@@ -156,6 +156,7 @@ def test_6_a_reply_that_cannot_be_read_repeats_one_call_and_not_the_run(tmp_path
         assert outcome.best.cost.requests == 2
 
 
+@pytest.mark.thorough
 def test_7_a_refused_key_is_not_tried_again_while_an_overload_is(tmp_path: Path) -> None:
     with laid(tmp_path / "one", [error(401)]) as table:
         outcome = table.refined()
@@ -193,7 +194,7 @@ def test_9_a_run_is_a_value_that_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "limits", "stop"),
     every(
-        2,
+        4,
         [
             (["I cannot help with that."], Limits(), Stop.NO_PROGRESS),
             ([wrong(1)], Limits(), Stop.NO_PROGRESS),

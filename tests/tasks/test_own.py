@@ -75,6 +75,7 @@ def test_such_a_run_is_replayed_from_its_record(story: Path) -> None:
     assert "the same patch as run" in said.out
 
 
+@pytest.mark.thorough
 def test_the_task_can_be_a_key_of_the_configuration(tmp_path: Path) -> None:
     files = {
         "order.py": ORDER,

@@ -245,6 +245,7 @@ PROGRAM = {
 }
 
 
+@pytest.mark.thorough
 def test_a_fault_in_a_program_that_the_test_starts(repair: Repair) -> None:
     (patch, *_), search, _ = repair(PROGRAM)
     assert set(patch.files) <= {"pkg/calc.py", "pkg/__main__.py"}, "-total(...) where it is printed is right, too"
