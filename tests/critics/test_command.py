@@ -33,6 +33,7 @@ def says(text: str, code: int = 1, **more: object) -> Command:
     return Command("tool", ("sh", "-c", script), **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_mypy_is_a_gate(tmp_path: Path) -> None:
     code = "class A:\n    def f(self) -> int:\n        return 'x'\n"
     top = make_repo(tmp_path / "repo", {"pkg/a.py": code, "b.py": "x: int = 1\n"})

@@ -9,6 +9,7 @@ from coderefine.core import Cost, Limits
 from coderefine.errors import BudgetError, ReplayMissError, TooLongError
 from coderefine.llm.budget import Budget
 from coderefine.llm.model_request import Answer, Message, ModelRequest
+from tests.support.cases import every
 from tests.support.clients import Notebook, line
 from tests.support.llm_server import Reply, Seen, error
 
@@ -24,7 +25,7 @@ def test_one_request_brings_all_answers_and_the_prompt_is_paid_once(stream: bool
         assert it.client.spent.requests == 1
 
 
-@pytest.mark.parametrize("refuses", [True, False])
+@pytest.mark.parametrize("refuses", every(2, [True, False]))
 def test_a_server_that_gives_one_at_a_time_is_asked_side_by_side_and_remembered(refuses: bool) -> None:
     asked: list[float] = []
     first = 2 if refuses else 1

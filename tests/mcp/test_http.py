@@ -17,6 +17,7 @@ from tests.cli.test_pick import SHOP
 from tests.cli.test_pick import TESTS as SHOP_TESTS
 from tests.conftest import seal
 from tests.mcp.test_stdio import ASLEEP, FAULTY, text, until
+from tests.support.cases import every
 from tests.support.command import GREEN, TESTS, descendants
 from tests.support.mcp_clients import SERVER, http, http_server
 from tests.support.publishing import state
@@ -66,7 +67,7 @@ def test_only_who_has_the_token_is_heard(served: tuple[str, str], headers: dict[
     assert httpx2.post(address, headers=sent, content="{not json").status_code == status
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", every(2, ["auto", "legacy"]))
 def test_two_clients_work_at_once_and_one_may_be_cancelled(served: tuple[str, str], folder: Path, mode: str) -> None:
     asleep = folder / "asleep"
     before = state(asleep)

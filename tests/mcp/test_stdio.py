@@ -19,6 +19,7 @@ from mcp import MCPError
 
 from coderefine.mcp.results import LEAST
 from tests.conftest import seal
+from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, TESTS, descendants
 from tests.support.mcp_clients import SERVER, Agent, stdio
 from tests.support.publishing import state
@@ -169,7 +170,7 @@ def test_a_wrong_call_is_told_what_is_wrong(
     assert "Traceback" not in text(answer)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", every(2, ["auto", "legacy"]))
 def test_roots_limit_what_is_touched(folder: Path, order: Path, mode: str) -> None:
     with stdio(folder, mode=mode, roots=[folder / "asleep"]) as other:
         assert "outside of what may be touched" in text(other.call("check", paths=[str(order)]))
@@ -241,7 +242,7 @@ def test_a_malformed_request_is_an_error_and_the_server_goes_on(order: Path) -> 
     assert answers[3]["result"] == {}
 
 
-@pytest.mark.parametrize("way", ["closes", "is killed with the server"])
+@pytest.mark.parametrize("way", every(2, ["closes", "is killed with the server"]))
 def test_of_a_client_that_vanishes_nothing_is_left(folder: Path, way: str) -> None:
     asleep = folder / "asleep"
     before = state(asleep)

@@ -89,7 +89,7 @@ FILES: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("path", every(2, FILES))
+@pytest.mark.parametrize("path", every(4, FILES))
 @pytest.mark.parametrize("how", ["edit", "add", "delete"])
 def test_git_am_takes_the_mail(tmp_path: Path, path: str, how: str) -> None:
     data = FILES[path]

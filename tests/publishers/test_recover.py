@@ -16,6 +16,7 @@ from coderefine.errors import PublishError
 from coderefine.git import Repository
 from coderefine.journal import Journal
 from coderefine.publishers import recover, undo
+from tests.support.cases import every
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
@@ -123,7 +124,7 @@ def test_killed_at_random_instants(tmp_path: Path, how: str, longest: float, tim
         assert git(top, "status", "--porcelain") == status
 
 
-@pytest.mark.parametrize("how", ["files", "commit"])
+@pytest.mark.parametrize("how", every(2, ["commit", "files"]))
 def test_interrupted_from_the_keyboard_nothing_is_left_to_mend(tmp_path: Path, how: str) -> None:
     top = prepared_repo(tmp_path)
     repository = Repository.open(top)
@@ -236,7 +237,7 @@ Commit(prepared.snapshot).publish(prepared.outcome) if prepared else recover(Rep
 """
 
 
-@pytest.mark.parametrize("where", ["replace_lock", "commit", "tidy", "settle", "published", "clean"])
+@pytest.mark.parametrize("where", every(3, ["replace_lock", "commit", "tidy", "settle", "published", "clean"]))
 def test_killed_after_a_commit_whose_hook_formats_it_is_complete(tmp_path: Path, where: str) -> None:
     top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n"})
     hook = top / ".git/hooks/pre-commit"

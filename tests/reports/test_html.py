@@ -326,6 +326,7 @@ def test_what_the_gates_found_is_a_page(checks: tuple[Check, ...]) -> None:
     assert text.count("<li>") == 5
 
 
+@pytest.mark.thorough
 def test_a_page_of_a_real_run_and_of_its_record(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     done = coderefine("fix", "--no-model", "--format", "html", cwd=top)

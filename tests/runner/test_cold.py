@@ -331,7 +331,7 @@ def compute(seconds):
 """A module whose `compute` takes so many CPU seconds."""
 
 
-@pytest.mark.parametrize("others", [[], [1.2]], ids=["alone", "another stands where it stands"])
+@pytest.mark.parametrize("others", every(2, [[], [1.2]]), ids=["alone", "another stands where it stands"])
 def test_a_test_that_only_computes_for_long_has_its_own_result_and_each_test_runs_to_its_end_once(
     cold: Cold, tmp_path: Path, others: list[float]
 ) -> None:

@@ -168,6 +168,7 @@ def test_tests_too_slow_to_be_watched_line_by_line_do_not_cost_the_others_their_
         assert {name.split("::")[1] for name in coverage} == {"test_a", "test_b"}
 
 
+@pytest.mark.thorough
 def test_a_baseline_that_hangs_is_given_up_on_test_by_test(tmp_path: Path) -> None:
     files = {
         "m.py": "def f(n):\n    while n:\n        pass\n    return 1\n",

@@ -100,8 +100,6 @@ INSTALLS = (
 FEW = few(
     INSTALLS,
     "import line that puts a path first",
-    "PYTHONPATH",
-    "relative path in conftest.py",
     "setuptools, finder",
 )
 """Those whose mechanism another has are thorough: pip takes a second for each."""

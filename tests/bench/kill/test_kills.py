@@ -15,7 +15,7 @@ from tests.support.cases import every
 @pytest.mark.parametrize(
     "kill",
     every(
-        4,
+        7,
         [
             Kill(0.1),
             Kill(1.5),
