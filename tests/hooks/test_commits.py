@@ -86,16 +86,16 @@ def test_what_is_staged_counts_not_what_lies_in_the_tree(repo: Path) -> None:
     assert shown(repo, "HEAD:pkg/a.py") == EDITED
 
 
-@pytest.mark.usefixtures("searching")
 def test_a_repair_that_overlaps_unstaged_edits_is_kept_as_a_patch_and_named(repo: Path) -> None:
-    mine = WRONG + "\n\n# thinking about it\n"
-    write(repo, {"pkg/a.py": WRONG})
+    untidy = FILES["pkg/a.py"].replace("\n\n", "\n\nimport os\n\n", 1)
+    mine = untidy + "\n\n# thinking about it\n"
+    write(repo, {"pkg/a.py": untidy})
     git(repo, "add", "pkg/a.py")
     write(repo, {"pkg/a.py": mine})
     done = commit(repo)
     assert done.returncode == 1
     assert (repo / "pkg/a.py").read_text() == mine
-    assert shown(repo, ":pkg/a.py") == WRONG
+    assert shown(repo, ":pkg/a.py") == untidy
     said = next(line for line in (done.stdout + done.stderr).splitlines() if "git apply --cached" in line)
     git(repo, "apply", "--cached", said.rsplit(" ", 1)[1])
     assert shown(repo, ":pkg/a.py") == FILES["pkg/a.py"]
