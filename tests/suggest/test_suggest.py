@@ -64,6 +64,7 @@ def green(top: Path) -> bool:
     )
 
 
+@pytest.mark.thorough
 def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake) -> None:
     said = suggest(pull)
     assert said.code == 0, said.err
@@ -127,6 +128,16 @@ def test_the_artifact_of_one_run_is_posted_by_another(proved: Path, pull: Fake, 
     assert "its author controls" in pull.notes[0]["body"]
     git(pull.top, "am", "-q", str(out / "coderefine.patch"))
     assert green(pull.top)
+
+
+def test_what_is_posted_already_is_not_posted_again(proved: Path, pull: Fake, tmp_path: Path) -> None:
+    env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
+    post = ("suggest", "--from", str(proved / "out"), "--repo", "o/r", "--pull", "1")
+    assert coderefine(*post, cwd=tmp_path, env=env).code == 0
+    before = len(pull.writes)
+    assert before
+    assert coderefine(*post, cwd=tmp_path, env=env).code == 0
+    assert len(pull.writes) == before, pull.writes[before:]
 
 
 def test_posting_without_a_token_is_a_failure(proved: Path, tmp_path: Path) -> None:
