@@ -189,6 +189,7 @@ class TestInit:
 
 
 class TestDemo:
+    @pytest.mark.thorough
     def test_it_ends_with_a_commit(self, tmp_path: Path) -> None:
         said = coderefine("demo", "made", "--no-model", cwd=tmp_path)
         assert "Traceback" not in said.err
@@ -204,7 +205,6 @@ class TestDemo:
         assert said.code == 2
         assert "not empty" in said.lines[0]
 
-    @pytest.mark.thorough
     def test_the_model_is_asked_and_its_failure_is_reported(self, tmp_path: Path) -> None:
         with LlmServer([error(401)]) as server:
             said = coderefine(

@@ -58,6 +58,7 @@ def test_the_json_has_both_counts(untidy: Path) -> None:
     assert report["best"]["tests"] == {"passed": 2}
 
 
+@pytest.mark.thorough
 def test_the_coverage_map_of_the_hook_narrows_it_further(tmp_path: Path) -> None:
     """test_tax.py imports order.py, and ran nothing of the functions that change."""
     code = GREEN + '\n\ndef tax(total):\n    """Tax."""\n    return total / 5\n'

@@ -42,7 +42,6 @@ def gone(mark: str) -> bool:
     few(
         (f"{name}, {view}" for name in ("SIGINT", "SIGTERM", "SIGHUP") for view in ("overlay", "copy")),
         "SIGINT, overlay",
-        "SIGTERM, copy",
     ),
 )
 def test_a_sleeping_baseline_is_interrupted_at_once(tmp_path: Path, case: str) -> None:

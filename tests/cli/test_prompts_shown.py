@@ -32,6 +32,7 @@ def test_without_a_model_the_first_request_is_shown_and_nothing_is_sent(shop: Pa
     assert {name for name, value in state(shop).items() if before.get(name) != value} <= {"refs"}
 
 
+@pytest.mark.thorough
 def test_what_was_sent_is_shown_before_and_afterwards(shop: Path) -> None:
     with LlmServer([RIGHT]) as server:
         model = ("--model", "scripted", "--base-url", server.url)

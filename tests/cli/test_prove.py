@@ -151,7 +151,7 @@ BAD_IDS = [
 ]
 
 
-@pytest.mark.parametrize(("files", "reason"), every(12, BAD), ids=BAD_IDS)
+@pytest.mark.parametrize(("files", "reason"), every(24, BAD), ids=BAD_IDS)
 def test_a_bad_patch_is_refused_for_the_right_reason(top: Path, files: Files, reason: str) -> None:
     patched(top, files)
     before = state(top)
@@ -345,7 +345,8 @@ def test_the_loop_goes_on_from_a_patch_that_is_not_proved(top: Path) -> None:
     assert said.out.splitlines()[-1] == "plausible: 1 test repaired"
 
 
-@pytest.mark.parametrize("format_", every(6, ["sarif", "rdjson", "gitlab", "junit", "github", "patch"]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("format_", ["sarif", "rdjson", "gitlab", "junit", "github", "patch"])
 def test_every_format_has_the_verdict(top: Path, format_: str) -> None:
     patched(top, {"order.py": WORSE})
     said = coderefine("prove", "--format", format_, cwd=top)
@@ -384,6 +385,7 @@ def test_escape():
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not landlock_abi(), reason="this system has no Landlock")
 def test_tests_of_the_patch_run_confined(top: Path, sealed: Path) -> None:
     patched(top, {"order.py": GREEN, "test_escape.py": ESCAPE})

@@ -69,6 +69,7 @@ def test_not_promised_a_test_that_computes_the_name_of_what_it_imports_is_not_ru
     assert "tests/test_b.py::test_first" in outcome.best.carried
 
 
+@pytest.mark.thorough
 def test_all_tests_notice_what_is_not_promised(tmp_path: Path) -> None:
     outcome = prove(tmp_path, BREAKS, FILES_BY_NAME, fast=False).outcome
     assert "breaks tests/test_b.py::test_first" in outcome.attempts[1].verdict.reason

@@ -168,6 +168,7 @@ def test_7_a_refused_key_is_not_tried_again_while_an_overload_is(tmp_path: Path)
         assert outcome.cost.requests == 1
 
 
+@pytest.mark.thorough
 def test_8_what_changes_besides_what_was_asked_is_pointed_out(tmp_path: Path) -> None:
     """The Instructor recipe's own example turns fibonacci(-1) from [0] into []: green, and not the same."""
     both = edit(RIGHT) + edit("        return []", "        return [0]")

@@ -238,7 +238,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
 MAIN = ("wrong value", "right value", "exception", "skip", "sys.exit", "warning", "failing finalizer", "failing thread")
 
 
-@pytest.mark.parametrize("name", few(BODIES, *MAIN, "closed stdout", "log handlers", "filters", "state left"))
+@pytest.mark.parametrize("name", few(BODIES, *MAIN, "state left"))
 def test_a_pytest_that_has_started_and_direct_calls_speak_as_a_cold_one(around: Around, name: str) -> None:
     cold, hot, warm = around.cold(BODIES[name]), around.judged(BODIES[name]), around.judged(BODIES[name], "warm")
     assert dict(hot.statuses) == dict(cold)

@@ -12,6 +12,7 @@ from tests.bench.kill.run import instants
 from tests.support.cases import every
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "kill",
     every(
