@@ -74,6 +74,7 @@ class TestDelivery:
         assert "Coderefine-Checks: pytest 0 -> 0, ruff 1 -> 0" in trailers
         assert git(untidy, "status", "--porcelain").split("\n") == ["A  notes.txt", " M test_order.py"]
 
+    @pytest.mark.thorough
     def test_a_hook_that_refuses_leaves_everything_as_it_was(self, untidy: Path) -> None:
         hook = untidy / ".git/hooks/pre-commit"
         hook.parent.mkdir(exist_ok=True)

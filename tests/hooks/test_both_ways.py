@@ -195,6 +195,7 @@ def test_two_clean_commits_at_once_in_two_worktrees(tmp_path: Path) -> None:
     assert {git(tree, "status", "--porcelain") for tree in (top, other)} == {""}
 
 
+@pytest.mark.thorough
 def test_a_merge_with_a_conflict(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "merge", FILES)
     subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
