@@ -102,15 +102,16 @@ def _emptying(repair: Repair) -> bool:
     return bool(repair.proposed.scored.operator.shortcut)
 
 
-def plainness(repair: Repair) -> tuple[bool, int, int, float]:
+def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
     """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
     Repairs that remove behaviour are last; then by the number of changed tokens, where two that change places count
-    once; operators before names before constants; then by score.
+    once; operators before names before constants; then the shorter result (`a != b` rather than `not a == b`); then by
+    score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
-    changed, kind = 0, OPERATOR
+    changed, kind, longer = 0, OPERATOR, 0
     exchanged = len(parts) == 2 and all(
         text[one.start : one.end] == other.text for one, other in itertools.permutations(parts)
     )
@@ -119,8 +120,9 @@ def plainness(repair: Repair) -> tuple[bool, int, int, float]:
         head, tail = common_ends(old, new)
         rest = (*old[head : len(old) - tail], *new[head : len(new) - tail])
         changed += max(len(old), len(new)) - head - tail
+        longer += len(new) - len(old)
         kind = max([kind, *map(_kind, rest)])
-    return _emptying(repair), changed, kind, -worth(repair)
+    return _emptying(repair), changed, kind, longer, -worth(repair)
 
 
 def _kind(token: str) -> int:

@@ -39,8 +39,6 @@ DEAR = 2.0
 """Penalty of edits to code that runs at import: judging one costs ten times as much as judging others."""
 UNUSED = 1.5
 """Bonus of edits that read a name which is not read so far."""
-ECHO = 1.5
-"""Penalty of edits that repeat a line of the function."""
 RUNNING = 1.0
 """Bonus of edits within the expression that raised."""
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -74,7 +72,7 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
     total = sum(edit.weight for edit in edits)
     if total <= 0:
         return []
-    start, model = base(site, operator), site.world.trigrams
+    start, model = base(site, operator), site.trigrams
     found = [
         Scored(
             start
@@ -82,7 +80,6 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
             + math.log(edit.weight / total)
             + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
             + _use(site, edit)
-            + _echo(site, edit)
             + _running(site, edit),
             edit,
             operator,
@@ -103,16 +100,6 @@ def _use(site: Site, edit: Edit) -> float:
 def _running(site: Site, edit: Edit) -> float:
     first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
     return RUNNING if any(start <= first and last <= end for start, end in site.running) else 0.0
-
-
-def _echo(site: Site, edit: Edit) -> float:
-    """Return the penalty of an edit that makes a line equal to another line of the function."""
-    if len(edit.parts) != 1 or "\n" in (part := edit.parts[0]).text:
-        return 0.0
-    text = site.module.text
-    start, end = text.rfind("\n", 0, part.start) + 1, text.find("\n", part.end)
-    line = text[start : part.start] + part.text + text[part.end : end if end >= 0 else len(text)]
-    return -ECHO if line.strip() in site.local.lines else 0.0
 
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:

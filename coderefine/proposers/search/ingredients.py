@@ -33,7 +33,7 @@ class ProjectContext:
         budget = MOST_STATEMENTS
         for module in self.modules.values():
             for stmt in module.statements[:budget]:
-                model.learn(_words(module, stmt))
+                model.learn(own_words(module, stmt))
             budget -= len(module.statements)
             if budget <= 0:
                 break
@@ -81,7 +81,8 @@ class ProjectContext:
         return found
 
 
-def _words(module: Module, stmt: ast.stmt) -> Sequence[str]:
+def own_words(module: Module, stmt: ast.stmt) -> Sequence[str]:
+    """Return the tokens of a statement, of a compound one only those of its header; none of a docstring."""
     from coderefine.proposers.search.naturalness import tokens
 
     body = getattr(stmt, "body", None)
@@ -176,14 +177,6 @@ class FunctionContext:
             if isinstance(node, ast.Name):
                 found.setdefault(node.id, []).append(node.lineno)
         return {name: sorted(lines) for name, lines in found.items()}
-
-    @cached_property
-    def lines(self) -> frozenset[str]:
-        """Return the function's lines without indentation, except short ones, which are often equal by chance."""
-        if self.function is None:
-            return frozenset()
-        rows = self.module.code(self.function).splitlines()
-        return frozenset(row.strip() for row in rows if len(row.strip()) > 12)
 
     @cached_property
     def unused(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 TOKEN = re.compile(
@@ -34,6 +34,15 @@ def _bare(line: str) -> str:
     return line[:at] if at >= 0 and line.count('"', 0, at) % 2 == 0 and line.count("'", 0, at) % 2 == 0 else line
 
 
+class _Counts:
+    """The counts of one statement, which a model leaves out: of n-grams, of contexts, and n-grams only it has."""
+
+    def __init__(self) -> None:
+        self.grams: Counter[tuple[str, ...]] = Counter()
+        self.totals: Counter[tuple[str, ...]] = Counter()
+        self.kinds: Counter[tuple[str, ...]] = Counter()
+
+
 class Trigrams:
     """Trigram model with Witten-Bell interpolation, trained statement by statement."""
 
@@ -41,6 +50,7 @@ class Trigrams:
         self._counts: Counter[tuple[str, ...]] = Counter()
         self._totals: Counter[tuple[str, ...]] = Counter()
         self._kinds: Counter[tuple[str, ...]] = Counter()
+        self._own = _Counts()
         self._memo: dict[tuple[str, str, str], float] = {}
 
     @property
@@ -50,14 +60,22 @@ class Trigrams:
 
     def learn(self, words: Sequence[str]) -> None:
         """Count the tokens of one statement."""
-        chain = (*START, *words, "\n")
-        for at in range(2, len(chain)):
-            for size in (0, 1, 2):
-                context, gram = chain[at - size : at], chain[at - size : at + 1]
-                if gram not in self._counts:
-                    self._kinds[context] += 1
-                self._counts[gram] += 1
-                self._totals[context] += 1
+        for context, gram in _grams(words):
+            if gram not in self._counts:
+                self._kinds[context] += 1
+            self._counts[gram] += 1
+            self._totals[context] += 1
+
+    def without(self, words: Sequence[str]) -> Trigrams:
+        """Return the model without a statement that it has learnt: a faulty one must not speak for itself."""
+        rest = Trigrams()
+        rest._counts, rest._totals, rest._kinds = self._counts, self._totals, self._kinds
+        for context, gram in _grams(words):
+            if rest._own.grams[gram] < self._counts[gram]:
+                rest._own.grams[gram] += 1
+                rest._own.totals[context] += 1
+                rest._own.kinds[context] += rest._own.grams[gram] == self._counts[gram]
+        return rest
 
     def logp(self, first: str, second: str, third: str) -> float:
         """Return the log probability of the third token after the first two."""
@@ -73,8 +91,17 @@ class Trigrams:
         return self._blend(gram, gram[:2], double)
 
     def _blend(self, gram: tuple[str, ...], context: tuple[str, ...], lower: float) -> float:
-        total, kinds = self._totals[context], self._kinds[context]
-        return (self._counts[gram] + kinds * lower) / (total + kinds) if total else lower
+        own = self._own
+        total, kinds = self._totals[context] - own.totals[context], self._kinds[context] - own.kinds[context]
+        return (self._counts[gram] - own.grams[gram] + kinds * lower) / (total + kinds) if total else lower
+
+
+def _grams(words: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the context and the whole of each n-gram of a statement, n = 1 to 3."""
+    chain = (*START, *words, "\n")
+    for at in range(2, len(chain)):
+        for size in (0, 1, 2):
+            yield chain[at - size : at], chain[at - size : at + 1]
 
 
 def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:

@@ -10,7 +10,8 @@ from functools import cached_property
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext
+from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, own_words
+from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
 from coderefine.proposers.search.value_kinds import Kinds
 
@@ -46,6 +47,11 @@ class Site:
     @property
     def kinds(self) -> Kinds:
         return self.local.kinds
+
+    @cached_property
+    def trigrams(self) -> Trigrams:
+        """Return the project's model of its code, without this statement."""
+        return self.world.trigrams.without(own_words(self.module, self.stmt))
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:

@@ -18,7 +18,7 @@ PLAIN = next(operator for operator in TABLE if not operator.shortcut)
 EMPTYING = next(operator for operator in TABLE if operator.shortcut)
 
 
-LINE = "if size < limit + 1 - 7:"
+LINE = "if not size < limit + 1 - 7:"
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,14 @@ class Given:
         (("<", "<="), ("size", "size - 1")),
         (("size", "limit"), ("1", "0")),
         (("<", "<="), ("7", "8")),
+        (("not ", ""), ("<", ">=")),
     ],
     ids=[
         "an operator before a number",
         "fewer tokens before more",
         "a name before a number",
         "an operator before a large number",
+        "without `not` before a second negation",
     ],
 )
 def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, str], other: tuple[str, str]) -> None:

@@ -6,7 +6,8 @@ import itertools
 import time
 
 from coderefine.proposers.search.enumeration import Enumeration
-from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext, own_words
+from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 
@@ -47,3 +48,17 @@ def test_a_large_function_costs_little_to_begin() -> None:
     found = list(itertools.islice(Enumeration(sites(text, weights)), 20))
     assert len(found) == 20
     assert time.process_time() - began < 5.0
+
+
+def test_a_faulty_line_does_not_speak_for_itself() -> None:
+    """A model that has learnt the faulty statement finds it natural: `>` stood before the right `>=` in wtforms."""
+    text = "def f(length, least):\n    if length > least:\n        return 1\n    return 0\n"
+    (site,) = (one for one in sites(text, {2: 1.0}) if one.stmt.lineno == 2)
+    all_of_it, without = site.world.trigrams, site.trigrams
+    assert without.logp("if", "length", ">") < all_of_it.logp("if", "length", ">")
+    assert without.logp("if", "length", ">") == without.logp("if", "length", "<")
+    other = Trigrams()
+    other.learn(own_words(site.module, site.module.by_line[1]))
+    other.learn(own_words(site.module, site.module.by_line[3]))
+    other.learn(own_words(site.module, site.module.by_line[4]))
+    assert without.logp("", "", "return") == other.logp("", "", "return")
