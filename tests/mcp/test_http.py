@@ -15,10 +15,9 @@ import pytest
 
 from tests.cli.test_pick import SHOP
 from tests.cli.test_pick import TESTS as SHOP_TESTS
-from tests.conftest import seal
-from tests.mcp.test_stdio import ASLEEP, FAULTY, text, until
+from tests.mcp.test_stdio import text, until
 from tests.support.cases import every
-from tests.support.command import GREEN, TESTS, descendants
+from tests.support.command import descendants
 from tests.support.mcp_clients import SERVER, http, http_server
 from tests.support.publishing import state
 from tests.support.repo import make_repo
@@ -30,15 +29,10 @@ CONFIGURED = '[tool.coderefine]\ngates = ["pytest"]\nsearch-time = 90\n'
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Three repositories under a sealed HOME."""
-    with pytest.MonkeyPatch.context() as patch:
-        seal(tmp_path_factory.mktemp("home"), patch)
-        every = tmp_path_factory.mktemp("served").resolve()
-        make_repo(every / "order", {"order.py": FAULTY, "test_order.py": TESTS})
-        make_repo(every / "asleep", {"order.py": GREEN, "test_order.py": ASLEEP})
-        make_repo(every / "shop", {"shop.py": SHOP, "test_shop.py": SHOP_TESTS, "pyproject.toml": CONFIGURED})
-        yield every
+def folder(folder: Path) -> Path:
+    """Return the folder with a third repository, where several patches are plausible."""
+    make_repo(folder / "shop", {"shop.py": SHOP, "test_shop.py": SHOP_TESTS, "pyproject.toml": CONFIGURED})
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -18,27 +18,14 @@ import pytest
 from mcp import MCPError
 
 from coderefine.mcp.results import LEAST
-from tests.conftest import seal
+from tests.mcp.conftest import FAULTY
 from tests.support.cases import every
-from tests.support.command import GREEN, ORDER, TESTS, descendants
+from tests.support.command import GREEN, descendants
 from tests.support.mcp_clients import SERVER, Agent, stdio
 from tests.support.publishing import state
-from tests.support.repo import git, make_repo
+from tests.support.repo import git
 
-FAULTY = f"import os\n\n{ORDER}"
-ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import time\n\n    time.sleep(60)\n"
 MARK = f"mark-mcp-{os.getpid()}"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Two repositories: one to repair, one whose tests take a minute. All under a sealed HOME."""
-    with pytest.MonkeyPatch.context() as patch:
-        seal(tmp_path_factory.mktemp("home"), patch)
-        both = tmp_path_factory.mktemp("open").resolve()
-        make_repo(both / "order", {"order.py": FAULTY, "test_order.py": TESTS})
-        make_repo(both / "asleep", {"order.py": GREEN, "test_order.py": ASLEEP})
-        yield both
 
 
 @pytest.fixture(scope="module")
