@@ -66,7 +66,7 @@ def prove(
     style: bool,
     show: Show | None,
 ) -> tuple[RunResult, Bundle]:
-    """Run the loop on `paths` as they are committed; return its result, and `empty` filled with that.
+    """Run the loop on `paths` as they are committed; return its result, and the bundle `empty` filled from it.
 
     Untracked files, left by earlier steps of the CI job, are not used. `style`: suggest repairs of style findings too.
     """

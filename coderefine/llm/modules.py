@@ -122,7 +122,7 @@ class Import:
 
 @dataclass
 class ModuleIndex:
-    """The modules of a project, read at first use. `prefix`: the project's folder ("." for the top).
+    """The modules of a project, each read at its first use. `prefix`: the project's folder ("." for the top).
 
     `listing` returns the files in a folder.
     """

@@ -79,7 +79,7 @@ class Trace:
 
 
 class Tree(Protocol):
-    """The attributes of context.SourceTree that are needed here."""
+    """The part of context.SourceTree that a Selection uses."""
 
     @property
     def always(self) -> tuple[str, ...]: ...

@@ -258,7 +258,7 @@ class State:
         return next(repairs, attempt)
 
     def show(self, attempt: Attempt) -> Evidence:
-        """Return the evidence of `attempt`."""
+        """Return the evidence for the patch of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))
         steps = [one.number for one in self.attempts[: attempt.number + 1] if one.verdict]
         doubts = tuple(self.doubts[number] for number in steps if number in self.doubts)

@@ -49,7 +49,7 @@ def conftests_of(found: Iterable[str]) -> dict[PurePosixPath, str]:
 
 
 def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
-    """Return the first of `conftests` in the folder of `path` or above, whose fixtures it may use; "" if none."""
+    """Return the nearest of `conftests`, in the folder of `path` or above; its fixtures may be used. "" if none."""
     return next((conftests[home] for home in PurePosixPath(path).parents if home in conftests), "")
 
 

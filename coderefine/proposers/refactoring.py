@@ -93,7 +93,7 @@ class Refactoring:
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Yield the proved changes, until there are none; then those that cannot be compared, to be offered."""
+        """Yield the changes that are proved to keep behaviour; then those that cannot be compared, to be offered."""
         while True:
             tree = self._tree(situation, views)
             self._compare(situation, views, tree)

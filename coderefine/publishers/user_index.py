@@ -132,7 +132,7 @@ class UserIndex:
         return bool(sha256) and digest(self.ready) == sha256
 
     def holds(self, sha256: str | None) -> bool:
-        """Return whether the lock is ours.
+        """Return whether index.lock is ours.
 
         `sha256`: digest of the last announced index, which is in the lock or still prepared.
         """

@@ -86,7 +86,7 @@ def entries(
     texts: Mapping[str, str],
     marks: Mapping[str, Mark],
 ) -> Entries:
-    """Return the entries for a run of all `tests` (files). `coverage`: test id ("" for imports) -> path -> lines.
+    """Return the map's entries for a run of all `tests` (files). `coverage`: test id ("" for imports) -> path -> lines.
 
     `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """

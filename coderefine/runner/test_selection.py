@@ -17,7 +17,7 @@ UNKNOWN = 0.02
 
 
 def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
-    """Order the other `tests`: same function, then same class, same file, files with similar names."""
+    """Return the other `tests`, nearest first: same function, same class, same file, files with similar names."""
     names = set(failing)
     functions = {name.split("[")[0] for name in failing}
     classes = {function.rpartition("::")[0] for function in functions}

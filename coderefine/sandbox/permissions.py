@@ -30,8 +30,8 @@ class Bounds:
     """What confined processes may do, besides reading files and writing to the view and its temporary folders.
 
     `write`: files and folders. `read`: secret files. `home`: write to HOME, but not to secrets. `secrets`: read and
-    write all secrets. `sockets`: create Unix sockets; existing ones outside stay hidden, except `reach`. `memory`:
-    bytes of data per process. `name`: what was loosened, for the evidence; "" for nothing.
+    write all secrets. `sockets`: create Unix sockets; existing ones outside stay hidden, except those in `reach`.
+    `memory`: bytes of data per process. `name`: what was loosened, for the evidence; "" for nothing.
     """
 
     name: str = ""

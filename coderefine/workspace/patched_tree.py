@@ -117,7 +117,7 @@ def _parent(host_path: Path, path: str, *, make: bool) -> Iterator[tuple[int, st
 
 
 def plain(path: str) -> tuple[str, ...]:
-    """Return the steps of a repo-relative path. Raises WorkspaceError for anything that could leave the tree."""
+    """Return the parts of a repo-relative path. Raises WorkspaceError for anything that could leave the tree."""
     steps = PurePosixPath(path).parts
     if not steps or path.startswith("/") or "\0" in path or any(step == ".." for step in steps):
         raise WorkspaceError(f"{path!r} is no path inside the repository")

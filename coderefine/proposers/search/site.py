@@ -133,7 +133,7 @@ class Site:
 
     @cached_property
     def loop_names(self) -> frozenset[str]:
-        """Return the names that the comprehensions of the statement bind, and its innermost `for` loop."""
+        """Return the names bound by the statement's comprehensions and by the innermost `for` loop around it."""
         loop = self.loop if isinstance(self.loop, ast.For | ast.AsyncFor) else None
         found = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)} if loop else set()
         return frozenset({*self._comprehended, *found})

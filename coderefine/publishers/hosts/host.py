@@ -245,7 +245,7 @@ class Host(ABC):
 
 
 def regions(patch: str) -> tuple[Region, ...]:
-    """Return, for each hunk of a file's diff, the text by new line number.
+    """Return, for each hunk of a file's diff, its lines in the new file, by line number.
 
     A malformed diff gives fewer hunks, not an error.
     """
