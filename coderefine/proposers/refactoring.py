@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Situation, View, Views
 from coderefine.lint import TextEdit, apart, apply
-from coderefine.runner.equivalence import Compared, Edit, Equivalence
+from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Key = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CodeChange:
     """One change of one file that should not change behaviour. `line`: 1-based; `what`: what it does, in a few words.
 
     `edits` apply to the file's text as `decode` returns it; the edits of changes that are made together do not touch.
@@ -45,7 +45,7 @@ class Change:
     edits: tuple[TextEdit, ...]
 
     @classmethod
-    def between(cls, path: str, rule: str, line: int, what: str, texts: tuple[str, str]) -> Change:
+    def between(cls, path: str, rule: str, line: int, what: str, texts: tuple[str, str]) -> CodeChange:
         """Make a change from the `texts` of the file before and after it."""
         before, after = texts
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -62,7 +62,7 @@ class Change:
         return f"{self.path}:{self.line} {self.rule} {self.what}"
 
 
-Find = Callable[[View, Situation], Iterable[Change]]
+Find = Callable[[View, Situation], Iterable[CodeChange]]
 """Returns all changes that can be made in the tree of a view."""
 
 
@@ -134,7 +134,7 @@ class Refactoring:
             self._known[tree.key(change)] = (UNKNOWN, "not compared: too many changes in one function")
 
     def _halved(
-        self, situation: Situation, tree: _Tree, changes: Sequence[Change], *, offered: bool = False
+        self, situation: Situation, tree: _Tree, changes: Sequence[CodeChange], *, offered: bool = False
     ) -> Generator[Patch, Situation, Situation]:
         """Propose `changes` on top of those accepted in this tree; halve what is refused, down to single changes."""
         if not changes or self._used_up(situation):
@@ -169,49 +169,49 @@ class _Tree:
         self,
         best: Attempt,
         texts: Mapping[str, bytes],
-        changes: Mapping[Key, Change],
+        changes: Mapping[Key, CodeChange],
         known: Mapping[Key, tuple[str, str]],
         origin: str,
     ) -> None:
         self._best, self.texts, self.changes, self._known, self._origin = best, texts, changes, known, origin
         self._keys = {id(change): key for key, change in changes.items()}
         self._units: dict[int, frozenset[tuple[str, str]]] = {}
-        self.accepted: list[Change] = []
+        self.accepted: list[CodeChange] = []
 
-    def key(self, change: Change) -> Key:
+    def key(self, change: CodeChange) -> Key:
         return self._keys[id(change)]
 
-    def those(self, verdict: str) -> list[Change]:
+    def those(self, verdict: str) -> list[CodeChange]:
         """Return the changes with this verdict of the comparison."""
         return [change for key, change in self.changes.items() if self._known.get(key, ("",))[0] == verdict]
 
-    def units(self, change: Change) -> frozenset[tuple[str, str]]:
+    def units(self, change: CodeChange) -> frozenset[tuple[str, str]]:
         """Return the units that `change` edits, other than by line numbers."""
         if id(change) not in self._units:
             after = self._files([change])[change.path]
-            edit = Edit.between(self.texts[change.path], after)
+            edit = FileEdit.between(self.texts[change.path], after)
             self._units[id(change)] = frozenset((change.path, name) for name in edit.changed)
         return self._units[id(change)]
 
-    def first_of_each_unit(self, changes: Iterable[Change]) -> Iterator[Change]:
+    def first_of_each_unit(self, changes: Iterable[CodeChange]) -> Iterator[CodeChange]:
         taken: set[tuple[str, str]] = set()
         for change in changes:
             if taken.isdisjoint(self.units(change)):
                 taken |= self.units(change)
                 yield change
 
-    def alone_in_unit(self, changes: Sequence[Change]) -> list[Change]:
+    def alone_in_unit(self, changes: Sequence[CodeChange]) -> list[CodeChange]:
         """Return those of `changes` that share no unit with another one."""
         counts = Counter(unit for change in changes for unit in self.units(change))
         return [change for change in changes if all(counts[unit] == 1 for unit in self.units(change))]
 
-    def patch(self, changes: Sequence[Change], named: Sequence[Change] = ()) -> Patch:
+    def patch(self, changes: Sequence[CodeChange], named: Sequence[CodeChange] = ()) -> Patch:
         """Return the best patch with `changes`; its summary describes those of `named`."""
         return self._best.patch.then(self._files(changes), origin=self._origin, summary=_summary(named or changes))
 
-    def offer(self, changes: Sequence[Change]) -> Offer:
+    def offer(self, changes: Sequence[CodeChange]) -> Offer:
         """Return the offer of `changes`, one alternative for each file."""
-        by_path: dict[str, list[Change]] = {}
+        by_path: dict[str, list[CodeChange]] = {}
         for change in changes:
             by_path.setdefault(change.path, []).append(change)
         alternatives = tuple(
@@ -222,7 +222,7 @@ class _Tree:
         more = f"; and {len(reasons) - REASONS} more reasons" if len(reasons) > REASONS else ""
         return Offer(alternatives, why=why + more, before={path: self.texts[path] for path in by_path})
 
-    def _files(self, changes: Iterable[Change]) -> dict[str, bytes | None]:
+    def _files(self, changes: Iterable[CodeChange]) -> dict[str, bytes | None]:
         by_path: dict[str, dict[TextEdit, None]] = {}
         for change in changes:
             by_path.setdefault(change.path, {}).update(dict.fromkeys(change.edits))
@@ -239,12 +239,12 @@ REASONS = 3
 """Number of reasons that an offer names."""
 
 
-def _compatible(changes: Iterable[tuple[Key, Change]], refused: AbstractSet[Key]) -> dict[Key, Change]:
+def _compatible(changes: Iterable[tuple[Key, CodeChange]], refused: AbstractSet[Key]) -> dict[Key, CodeChange]:
     """Return the changes without those `refused`, and without those that touch an earlier one.
 
     They may share an edit, such as a new import.
     """
-    chosen: dict[Key, Change] = {}
+    chosen: dict[Key, CodeChange] = {}
     taken: dict[str, list[TextEdit]] = {}
     for key, change in changes:
         before = taken.setdefault(change.path, [])
@@ -263,7 +263,7 @@ def _verdict(found: Compared, units: Iterable[tuple[str, str]]) -> tuple[str, st
     return EQUAL, ""
 
 
-def _key(change: Change, data: bytes) -> Key:
+def _key(change: CodeChange, data: bytes) -> Key:
     """Return an identity of a change that does not depend on line numbers: the header above it, old and new lines."""
     source = decode(data)
     lines = source.text.splitlines() if source else []
@@ -272,7 +272,7 @@ def _key(change: Change, data: bytes) -> Key:
     return change.path, change.rule, (next(above, ""), *old, *(edit.content for edit in change.edits))
 
 
-def _summary(changes: Sequence[Change]) -> str:
+def _summary(changes: Sequence[CodeChange]) -> str:
     """Summarise changes: `src/cart.py:1 B904 raise from the error`, or `6 rewritings (B904 ×4, E741 ×2)`."""
     if len(changes) == 1:
         return changes[0].summary

@@ -82,13 +82,13 @@ class Equivalence:
         for path, data in after.files.items():
             was = before.files[path] if path in before.files else originals.get(path)
             if was != data:
-                edits[path] = Edit.between(was, data)
+                edits[path] = FileEdit.between(was, data)
         found = self._compared(views, before, after, cases, edits)
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
 
     def _compared(
-        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], edits: Mapping[str, Edit]
+        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
     ) -> Compared:
         changed = sorted((path, unit) for path, edit in edits.items() for unit in edit.changed)
         equal = {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
@@ -106,7 +106,7 @@ class Equivalence:
         return Compared(equal, different, unknown)
 
     def _watched(
-        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], edits: Mapping[str, Edit]
+        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
     ) -> tuple[Watched, Watched]:
         """Watch both versions. Raises _NotComparedError if there is nothing to watch, or not in reasonable time."""
         usual = sum(case.seconds for case in cases.values())
@@ -138,7 +138,7 @@ class Equivalence:
             return pool.watched(names, PATIENCE, functions, modules)
 
 
-def _functions_in(edits: Mapping[str, Edit], *, new: bool) -> list[tuple[Function, str]]:
+def _functions_in(edits: Mapping[str, FileEdit], *, new: bool) -> list[tuple[Function, str]]:
     """Return the edited functions of a version, with the names of their units."""
     found = []
     for path, edit in edits.items():
@@ -153,7 +153,7 @@ class _NotComparedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class UnitCode:
     """The code of a unit: its first line (with decorators) and name, as in its code object, and the last line."""
 
     line: int
@@ -162,15 +162,15 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class FileEdit:
     """Two versions of one file: their units by name, and which lines differ, other than by indentation.
 
     `lines`: changed lines of the new text; `removed`: of the old one. `changed` and `same`: names of units that differ,
     and of those whose text changed but not their code. "": the module's own code, class bodies included.
     """
 
-    old: Mapping[str, Code]
-    new: Mapping[str, Code]
+    old: Mapping[str, UnitCode]
+    new: Mapping[str, UnitCode]
     changed: frozenset[str]
     same: frozenset[str]
     lines: frozenset[int]
@@ -179,7 +179,7 @@ class Edit:
     """Whether every changed line of the module's own code certainly runs when it is imported."""
 
     @classmethod
-    def between(cls, before: Text, after: Text) -> Edit:
+    def between(cls, before: Text, after: Text) -> FileEdit:
         """Compare two texts; one that cannot be compiled here is a change of the module's own code."""
         old, new = _text(before), _text(after)
         try:
@@ -203,14 +203,14 @@ def _text(data: Text) -> str:
     return source.text if source else ""
 
 
-def _units(text: str) -> Iterator[tuple[str, Code]]:
+def _units(text: str) -> Iterator[tuple[str, UnitCode]]:
     """Yield the module's own code, and all outermost functions and methods; of several with one name, the last."""
     module = compile(text, "unit", "exec", dont_inherit=True)
-    yield "", Code(1, "<module>", module)
+    yield "", UnitCode(1, "<module>", module)
     yield from _functions(module, "")
 
 
-def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, Code]]:
+def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, UnitCode]]:
     for inner in code.co_consts:
         if not isinstance(inner, types.CodeType):
             continue
@@ -218,7 +218,7 @@ def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, Code]]:
         if _is_class(inner):
             yield from _functions(inner, f"{name}.")
         elif not inner.co_name.startswith("<"):
-            yield name, Code(inner.co_firstlineno, inner.co_name, inner)
+            yield name, UnitCode(inner.co_firstlineno, inner.co_name, inner)
 
 
 def _is_class(code: types.CodeType) -> bool:
@@ -268,7 +268,7 @@ def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
     return frozenset(removed), frozenset(added)
 
 
-def _judged(path: str, name: str, edit: Edit, old: Watched, new: Watched) -> tuple[bool | None, str]:
+def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
     """Return True for a unit that behaves as before, False for one that does not, None if unknown; and the reason."""
     if name not in edit.old or name not in edit.new:
         # What is new or gone shows in the results of the functions that call it.
@@ -276,7 +276,7 @@ def _judged(path: str, name: str, edit: Edit, old: Watched, new: Watched) -> tup
     return _judged_function(path, name, edit, old, new) if name else _judged_module(path, edit, old, new)
 
 
-def _judged_module(path: str, edit: Edit, old: Watched, new: Watched) -> tuple[bool | None, str]:
+def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
     loaded = [one[path] for found in (old, new) for one in found.values if path in one]
     if len(loaded) < len(RUNS):
         return None, "no test imports it"
@@ -296,7 +296,7 @@ def _other_values(
     return steady, steady - {name for name, _ in first & after}
 
 
-def _judged_function(path: str, name: str, edit: Edit, old: Watched, new: Watched) -> tuple[bool | None, str]:
+def _judged_function(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
     unit = f"{path}::{name}"
     runs = [one.get(unit, {}) for found in (old, new) for one in found.results]
     if len(runs) < len(RUNS):
@@ -333,9 +333,9 @@ def _nearby(end: str, old: Mapping[str, Codes], new: Mapping[str, Codes]) -> Ite
             yield pair[0][0], pair[1][0]
 
 
-def _executable(code: Code) -> frozenset[int]:
+def _executable(code: UnitCode) -> frozenset[int]:
     """Return the lines of a function that a trace reports, also those of functions in it; not its first line."""
     found = {line for _, _, line in code.code.co_lines() if line is not None}
     inner = (value for value in code.code.co_consts if isinstance(value, types.CodeType))
-    below = (_executable(Code(0, "", one)) for one in inner)
+    below = (_executable(UnitCode(0, "", one)) for one in inner)
     return frozenset(found).union(*below) - frozenset(range(code.code.co_firstlineno, code.code.co_firstlineno + 1))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.core import Situation, View
 from coderefine.lint import Diagnostic, Linter, TextEdit
-from coderefine.proposers.refactoring import Change
+from coderefine.proposers.refactoring import CodeChange
 from coderefine.source import Source, decode
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class LintChanges:
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
 
-    def __call__(self, view: View, situation: Situation) -> Iterator[Change]:
+    def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails."""
         found = {finding.path for finding in situation.findings if finding.critic == "ruff"}
         paths = sorted(path for path in found if self._protection.reason(path) is None)
@@ -42,7 +42,7 @@ class LintChanges:
                 files[remark.path] = _parsed(view.read(remark.path))
             file = files[remark.path]
             if file is not None and (edits := _edits(*file, remark)):
-                yield Change(remark.path, remark.rule, remark.first, _deed(remark), edits)
+                yield CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
 
 
 def _parsed(data: bytes | None) -> tuple[Source, Code] | None:
