@@ -93,5 +93,5 @@ class Offer:
         for path, data in alternative.patch.files.items():
             old, new = ((one or b"").decode("utf-8", "replace").splitlines() for one in (self.before.get(path), data))
             rows = difflib.unified_diff(old, new, lineterm="", n=CONTEXT)
-            found += [line for line in rows if not line.startswith(("---", "+++", "@@"))]
+            found += [line for line in rows if line.strip() and not line.startswith(("---", "+++", "@@"))]
         return found if len(found) <= LINES else [*found[: LINES - 1], "…"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from coderefine.core import Patch
+from coderefine.core.plurals import counted
 from coderefine.judge import mutants
 from coderefine.proposers.search.choice import (
     EMPTY,
@@ -108,8 +109,12 @@ def _sides(text: str) -> list[int]:
 
 MOST_COMPARED, MOST_SETS = 16, 3
 """Maximum number of compared repairs per set of repaired tests, and of such sets."""
-BAR = 0.6
-"""Minimum confidence of a repair that is applied."""
+BAR = 0.75
+"""Minimum confidence of a repair that is applied.
+
+Being right counts more than being applied: a lower bar applies more right ones, and more wrong ones (the option --curve
+of learn.py in tests/bench/confidence prints both).
+"""
 WEIGHTS: Mapping[str, float] = {
     "always": -0.6,
     "tests": 1.0,
@@ -140,6 +145,8 @@ INTENT = 1.5
 """Bonus of repairs whose comparison agrees with the docstring, and penalty of those that contradict it."""
 EXAMPLES = 6.0
 """Bonus of repairs with which the examples in docstrings hold that did not, and penalty of those that break some."""
+FEW = 4
+"""Number of tests that reach a repair below which their number is named as evidence against it."""
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
@@ -249,6 +256,7 @@ def doubts(group: Group) -> str:
     known = group.features
     reasons = (
         (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
+        (known.tests + known.reached < FEW, f"it is reached by only {counted(known.tests + known.reached, 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
         (known.crashes > 0, "it fails on calls that gave an answer before"),

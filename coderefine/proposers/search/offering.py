@@ -70,11 +70,11 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
     """Yield the calls that tell the alternatives apart.
 
     The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
-    leave. Of a single group, one call whose result it changes.
+    leave. Of a single group, calls whose results it changes in different ways.
     """
     rows = [row for one in asked if (row := _row(one, groups)) is not None]
-    if len(groups) == 1 and rows:
-        yield _question(min(rows, key=lambda row: row.readable))
+    if len(groups) == 1:
+        yield from _changes(rows)
         return
     together = [tuple(range(len(groups)))]
     for _ in range(MOST_QUESTIONS):
@@ -91,6 +91,14 @@ def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
     answers = tuple(one.answers.get(number, "") for number in numbers)
     others = (one.answers.get(0, ""),) if len(groups) == 1 else ()
     return _Row(one, answers) if len({*answers, *others}) > 1 else None
+
+
+def _changes(rows: Sequence[_Row]) -> list[Question]:
+    """Return calls whose results a single alternative changes, each in another way."""
+    found: dict[tuple[str, ...], _Row] = {}
+    for row in sorted(rows, key=lambda row: row.readable):
+        found.setdefault((*row.answers, row.asked.answers.get(0, "")), row)
+    return [_question(row) for row in list(found.values())[:MOST_QUESTIONS]]
 
 
 def _question(row: _Row) -> Question:

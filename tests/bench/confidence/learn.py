@@ -2,6 +2,7 @@
 
     python -m tests.bench.confidence.learn              # learn on the development half, print weights and figures
     python -m tests.bench.confidence.learn --shipped    # figures of the weights in proposers/search/confidence.py
+    python -m tests.bench.confidence.learn --shipped --curve    # the same for other bars
 
 The rows are those of gather.py. Only the first group of each trial counts: is it right? Weights are those of a logistic
 regression with an L2 penalty, whose prior are the weights that are shipped: few rows move them little. The bar is the
@@ -21,6 +22,7 @@ from tests.bench.confidence.gather import Row, half, rows
 
 PENALTY, STEP, ROUNDS = 0.3, 0.05, 4000
 GOAL = 0.95
+CURVE = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 Sample = tuple[dict[str, float], bool, Row]
 
 
@@ -84,7 +86,9 @@ def share(part: int, whole: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shipped", action="store_true")
-    shipped = parser.parse_args().shipped
+    parser.add_argument("--curve", action="store_true", help="figures of all rows of a half for a range of bars")
+    args = parser.parse_args()
+    shipped = args.shipped
     every = samples(rows())
     development = [one for one in every if half(one[2].name) == "development"]
     aside = [one for one in every if half(one[2].name) == "aside"]
@@ -99,6 +103,8 @@ def main() -> None:
             print(f"{source:9}", figures(title, chosen, weights, level))
     for title, part in (("development", development), ("aside", aside)):
         print(f"{'all':9}", figures(title, part, weights, level))
+        for tried in CURVE if args.curve else ():
+            print(f"bar {tried:5}", figures(title, part, weights, tried))
 
 
 if __name__ == "__main__":

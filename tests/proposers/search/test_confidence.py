@@ -22,7 +22,7 @@ from coderefine.runner.candidates import BROKEN, KEPT, Asked, Comparison
 
 SOURCE = b"def f(n):\n    return n + 1 - 7\n"
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
-SURE = Features(seen=True, near=0.3, noticed=3, wrong=3)
+SURE = Features(seen=True, near=0.3, noticed=3, wrong=3, tests=2, reached=2)
 
 
 class Place:
@@ -140,25 +140,28 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
     ("known", "words"),
     [
         (replace(SURE, ways=4, share=0.4), "behave in 4 ways"),
+        (replace(SURE, ways=4, share=0.4, reached=0), "reached by only 2 tests"),
+        (replace(SURE, tests=1, reached=0), "reached by only 1 test"),
         (replace(SURE, ways=4, share=0.6, intent=-1), "behave in 4 ways"),
         (replace(SURE, examples=-1), "contradicts an example in a docstring"),
         (replace(SURE, removes=True), "removes behaviour"),
         (replace(SURE, crashes=0.2), "fails on calls"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
     ],
-    ids=["rivals", "contradicted", "an example", "a guard is gone", "crashes", "weak tests"],
+    ids=["rivals", "few tests", "one test", "contradicted", "an example", "a guard is gone", "crashes", "weak tests"],
 )
 def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
     assert confidence(known) < BAR
     assert words in doubts(Group((), (), known))
 
 
-def test_a_single_alternative_is_shown_with_an_answer_that_it_changes() -> None:
+def test_a_single_alternative_is_shown_with_answers_that_it_changes() -> None:
     found = made({-1: ("a",), 0: ("b",)}, "F", repair(-4.0, "2"))
-    asked = (Asked(0, "f(1)", "f", {0: "-5", 1: "-5"}), Asked(1, "f(2)", "f", {0: "-4", 1: "-3"}))
+    given = {"f(1)": ("-5", "-5"), "f(200)": ("-4", "-3"), "f(2)": ("-4", "-3"), "f(3)": ("-3", "-2")}
+    asked = tuple(Asked(at, call, "f", {0: now, 1: new}) for at, (call, (now, new)) in enumerate(given.items()))
     rivals = Rivals(frozenset({"t"}), tuple(found), asked)
-    (question,) = offer(rivals, found[0].repairs[0], Patch(), lambda patch, path: b"").questions
-    assert question.text() == "f(2) → 1: -3 (now -4)"
+    questions = offer(rivals, found[0].repairs[0], Patch(), lambda patch, path: b"").questions
+    assert [question.text() for question in questions] == ["f(2) → 1: -3 (now -4)", "f(3) → 1: -2 (now -3)"]
 
 
 def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> None:
