@@ -95,6 +95,13 @@ class Linter:
             argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
             _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
 
+    def formatted(self, view: View, path: str, data: bytes) -> bytes | None:
+        """Return `data` as ruff formats the file `path`; None if it cannot."""
+        name = os.path.relpath(path, self.root)
+        argv = (str(self.binary), "format", "--no-cache", "--quiet", "--stdin-filename", name, "-")
+        done = view.run(argv, cwd=self.root, stdin=data)
+        return done.stdout if done.returncode == 0 and not done.timed_out else None
+
     @property
     def argv(self) -> tuple[str, ...]:
         """Return ruff's command line without output options and paths."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 4
 """Runs of a slow suite that a proposer of this kind may take: its changes are not worth minutes of tests."""
-ROUNDS = 3
+ROUNDS = 2
 """Comparisons with one change for each function, where several changes together were not proved."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
 HEADER = re.compile(r"\s*(async\s+def|def|class)\b")
@@ -118,7 +118,7 @@ class Refactoring:
         """Classify the changes that were not compared yet: all together, then one for each function at a time."""
         waiting = [change for key, change in tree.changes.items() if key not in self._known]
         for turn in range(ROUNDS + 1):
-            batch = waiting if not turn else list(tree.first_of_each_unit(waiting))
+            batch = [*waiting] if not turn else list(tree.first_of_each_unit(waiting))
             if not batch:
                 return
             found = self._equivalence.compare(

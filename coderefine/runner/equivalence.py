@@ -2,7 +2,7 @@
 
 The proof of a *unit* (an outermost function or method, or a module's own code) is one of these:
 
-1. Both versions compile to the same code, except for line numbers.
+1. Both versions compile to the same code, except for line numbers, names of local variables, and docstrings.
 2. The tests execute every changed line of it, and all results are equal: those of the tests' calls, recorded in place
    (arguments → result or exception, and the arguments afterwards), and those of calls near them, which are repeated.
    For a module's own code: its attributes, and those of its classes, have equal values.
@@ -13,6 +13,7 @@ Whatever is neither proved nor refuted is *unknown*. A patch with it may be offe
 from __future__ import annotations
 
 import ast
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,11 +33,12 @@ from coderefine.source import decode
 
 SUITE = 10.0
 """Duration of the tests, in seconds, above which nothing is run to compare: each version runs them several times."""
-PATIENCE = 8.0
+PATIENCE = 5.0
 """Seconds for the tests, and for the repeated calls, of one version."""
 UNKNOWN, ENDLESS = "?", "~"
 """Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
 RUNS = ("old", "old again", "new", "new again")
+READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|doctest|yacc|click|typer|fire|>>>")
 Text = bytes | None
 Unit = tuple[str, str]
 """Path, and qualified name of an outermost function or method; "" for the module's own code."""
@@ -66,7 +68,8 @@ class Equivalence:
     interpreter: Interpreter
     config: Config
     _known: list[tuple[Mapping[str, Text], Mapping[str, Text], Compared]] = field(default_factory=list, init=False)
-    _first: tuple[object, Watched] | None = field(default=None, init=False)
+    _before: tuple[Mapping[str, Text], frozenset[Unit], Watched] | None = field(default=None, init=False)
+    """The last watched tree, the units that were watched, and what they did."""
 
     def compare(
         self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], originals: Mapping[str, Text]
@@ -114,10 +117,12 @@ class Equivalence:
             raise _NotComparedError("no test passes, so there are no calls to compare")
         if usual > SUITE:
             raise _NotComparedError(f"the tests take {usual:.0f} s, and {SUITE:g} s are the most it is done for")
-        key = (dict(before.files), {path: edit.changed for path, edit in edits.items()})
-        if self._first is None or self._first[0] != key:
-            self._first = (key, self._run(views, before, cases, _functions_in(edits, new=False), list(edits)))
-        return self._first[1], self._run(views, after, cases, _functions_in(edits, new=True), list(edits))
+        units = frozenset((path, name) for path, edit in edits.items() for name in edit.changed)
+        known = self._before
+        if known is None or known[0] != before.files or not units <= known[1]:
+            old = self._run(views, before, cases, _functions_in(edits, new=False), list(edits))
+            self._before = known = (before.files, units, old)
+        return known[2], self._run(views, after, cases, _functions_in(edits, new=True), list(edits))
 
     def _run(
         self,
@@ -134,7 +139,6 @@ class Equivalence:
             if not isinstance(pool, Pool):
                 raise _NotComparedError("nothing can be forked here")
             names = [name for name in pool.tests if name in statuses and not statuses[name].bad]
-            pool.observe((), names)
             return pool.watched(names, PATIENCE, functions, modules)
 
 
@@ -204,10 +208,24 @@ def _text(data: Text) -> str:
 
 
 def _units(text: str) -> Iterator[tuple[str, UnitCode]]:
-    """Yield the module's own code, and all outermost functions and methods; of several with one name, the last."""
-    module = compile(text, "unit", "exec", dont_inherit=True)
+    """Yield the module's own code, and all outermost functions and methods; of several with one name, the last.
+
+    Docstrings are left out, unless something in the file may read them: then they are like other constants.
+    """
+    tree = ast.parse(text)
+    if not READS_DOCSTRINGS.search(text):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                _clear_docstring(node)
+    module = compile(tree, "unit", "exec", dont_inherit=True)
     yield "", UnitCode(1, "<module>", module)
     yield from _functions(module, "")
+
+
+def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    decorated = getattr(node, "decorator_list", ())
+    if ast.get_docstring(node, clean=False) is not None and not decorated:
+        node.body[0].value = ast.Constant("", lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
 
 
 def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, UnitCode]]:

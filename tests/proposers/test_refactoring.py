@@ -41,6 +41,16 @@ def small(one, other):
             print(one)
 
 
+def chosen(
+    first,
+    second,
+):
+    """A long condition."""
+    if first.one.two.three.four.five.six.seven.eight.nine.ten:
+        if second.one.two.three.four.five.six.seven.eight.nine.ten:
+            print(first)
+
+
 def missing(value):
     """A class of its own may be equal to None."""
     return value == None
@@ -84,7 +94,8 @@ def test_what_is_proved_is_written(fixed: tuple[str, dict[str, Any]]) -> None:
     text, report = fixed
     assert "    except ValueError as error:\n        raise KeyError(text) from error\n\n\ndef unproved" in text
     assert "    if one < 2 and other < 2:\n        print(one)\n" in text
-    assert any(one["summary"] == "2 rewritings (B904 ×1, SIM102 ×1)" for one in report["attempts"]), report["attempts"]
+    assert "        first.one.two.three.four.five.six.seven.eight.nine.ten\n        and second.one" in text, "formatted"
+    assert any(one["summary"] == "3 rewritings (SIM102 ×2, B904 ×1)" for one in report["attempts"]), report["attempts"]
 
 
 def test_what_no_test_runs_is_offered(fixed: tuple[str, dict[str, Any]]) -> None:

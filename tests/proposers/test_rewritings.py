@@ -53,6 +53,14 @@ CASES: Table = {
         ("try:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
+    "D401": [
+        (
+            'def f():\n    """Returns one."""\n    return 1\n',
+            'def f():\n    """Return one."""\n    return 1\n',
+        ),
+        ("def f():\n    r'''Tries it.'''\n", "def f():\n    r'''Try it.'''\n"),
+        ('def f():\n    """Removing it."""\n', None),
+    ],
     "E501": [
         (
             f"    # - {LONG}\nx = 1\n",
@@ -139,6 +147,27 @@ CASES: Table = {
             "def f(xs):\n    ys = []\n    for x in xs:\n        ys.append(x)\n    return ys\n",
             "def f(xs):\n    ys = list(xs)\n    return ys\n",
         ),
+    ],
+    "PLC0206": [
+        (
+            "def f(d: dict):\n    for k in d:\n        g(k, d[k])\n",
+            "def f(d: dict):\n    for k, value in d.items():\n        g(k, value)\n",
+        ),
+        (
+            "d = {}\nfor k in d.keys():\n    g(d[k])\n",
+            "d = {}\nfor k, value in d.items():\n    g(value)\n",
+        ),
+        ("def f(d: dict):\n    for k in d:\n        g(d[k])\n        d.pop(k)\n", None),
+    ],
+    "PLW2901": [
+        (
+            "def f(xs):\n    for x in xs:\n        x = x.strip()  # why\n        if x:\n            g(x)\n",
+            "def f(xs):\n    for x in xs:\n        stripped_x = x.strip()  # why\n        if stripped_x:\n"
+            "            g(stripped_x)\n",
+        ),
+        ("def f(xs):\n    for x in xs:\n        if x:\n            x = 1\n", None),
+        ("def f(xs):\n    for x in xs:\n        x = x.strip()\n    return x\n", None),
+        ("def f(xs):\n    for x in xs:\n        x = x.strip()\n        yield lambda: x\n", None),
     ],
     "RUF012": [
         (

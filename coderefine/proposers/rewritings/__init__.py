@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coderefine.core import Situation, View
-from coderefine.lint import Diagnostic, Linter, TextEdit
+from coderefine.lint import Diagnostic, Linter, TextEdit, apply
 from coderefine.proposers.refactoring import CodeChange
 from coderefine.source import Source, decode
 
@@ -33,38 +34,65 @@ class LintChanges:
         self._protection = Protection.of(place, config)
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
-        """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails."""
+        """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails.
+
+        Files that are formatted as ruff does it stay so.
+        """
+        remarks = self._remarks(view, situation)
+        files = {path: self._parsed(view, path) for path in dict.fromkeys(remark.path for remark in remarks)}
+        for remark in remarks:
+            file = files[remark.path]
+            if file is not None and (edits := _edits(file, remark)):
+                change = CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
+                yield self._formatted(view, change, file.source) if file.clean else change
+
+    def _remarks(self, view: View, situation: Situation) -> list[Diagnostic]:
+        """Return the diagnostics in writable files with findings that are to be repaired."""
         found = {finding.path for finding in situation.findings if finding.critic == "ruff"}
         paths = sorted(path for path in found if self._protection.reason(path) is None)
-        files: dict[str, tuple[Source, Code] | None] = {}
-        for remark in self._linter.remarks(view, paths) if paths else ():
-            if remark.path not in files:
-                files[remark.path] = _parsed(view.read(remark.path))
-            file = files[remark.path]
-            if file is not None and (edits := _edits(*file, remark)):
-                yield CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
+        return self._linter.remarks(view, paths) if paths else []
+
+    def _parsed(self, view: View, path: str) -> _File | None:
+        from coderefine.proposers.rewritings.code import Code
+
+        data = view.read(path)
+        source = decode(data) if data is not None else None
+        code = Code.of(source.text) if source else None
+        if data is None or source is None or code is None:
+            return None
+        return _File(source, code, self._linter.formatted(view, path, data) == data)
+
+    def _formatted(self, view: View, change: CodeChange, source: Source) -> CodeChange:
+        """Return `change` with the layout that ruff gives the file with it; the change itself if that differs not."""
+        text = apply(source.text, change.edits)
+        made = self._linter.formatted(view, change.path, source.encode(text)) if text is not None else None
+        after = decode(made) if made else None
+        if after is None or after.text == text:
+            return change
+        return CodeChange.between(change.path, change.rule, change.line, change.what, (source.text, after.text))
 
 
-def _parsed(data: bytes | None) -> tuple[Source, Code] | None:
-    from coderefine.proposers.rewritings.code import Code
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file with findings. `clean`: it is formatted as ruff does it."""
 
-    source = decode(data) if data is not None else None
-    code = Code.of(source.text) if source else None
-    return (source, code) if source and code else None
+    source: Source
+    code: Code
+    clean: bool
 
 
-def _edits(source: Source, code: Code, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
+def _edits(file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
     """Return the edits of the rewriting for a finding, or of ruff's unsafe fix; None if there are none."""
     from coderefine.proposers.rewritings.code import Unsure
     from coderefine.proposers.rewritings.registry import RULES, WITHOUT_UNSAFE_FIX
 
     if remark.rule in RULES:
         with contextlib.suppress(Unsure):
-            return RULES[remark.rule](code, remark)
+            return RULES[remark.rule](file.code, remark)
     fix = remark.fix
     if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
         return None
-    return fix.plain.edits if source.newline else fix.edits
+    return fix.plain.edits if file.source.newline else fix.edits
 
 
 def _deed(remark: Diagnostic) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, expect, names, operand, sure, uses
+from coderefine.proposers.rewritings.code import Code, Edits, expect, fresh, names, operand, sure, uses
 
 WIDTH = 88
 SUSPENDED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
@@ -86,3 +86,16 @@ def bind_loop_variable(code: Code, at: Diagnostic) -> Edits:
     colon = code.text.rfind(":", start, code.start(made.body))
     text = code.text[start:colon].strip()
     return (code.edit(start, colon, f" {text}, {found.id}={found.id}" if text else f" {found.id}={found.id}"),)
+
+
+def unpack_items(code: Code, at: Diagnostic) -> Edits:
+    """PLC0206: `for key in table:` … `table[key]` → `for key, value in table.items():` … `value`."""
+    key = code.find(at, ast.Name)
+    loop = code.parent(key, ast.For)
+    table = code.source(loop.iter).removesuffix(".keys()")
+    sure(table.isidentifier(), all(isinstance(one.ctx, ast.Load) for node in loop.body for one in uses(node, key.id)))
+    items = [code.parent(one, ast.Subscript) for node in loop.body for one in uses(node, table)]
+    sure(items, all(isinstance(one.ctx, ast.Load) and code.source(one.slice) == key.id for one in items))
+    value = fresh("value", names(code.scope(loop)))
+    head = code.edit(code.start(key), code.end(loop.iter), f"{key.id}, {value} in {table}.items()")
+    return (head, *(edit for one in items for edit in code.replace(one, value)))

@@ -6,6 +6,7 @@ import ast
 import builtins
 import keyword
 import re
+from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, bindings, fresh, names, sure, uses
@@ -14,6 +15,19 @@ SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 """Functions that show or use local variables by name."""
 BY_VALUE = (("len(", "length"), ("[", "items"), ("list(", "items"), ("sorted(", "items"), ("sum(", "total"))
 """Beginnings of values, and names for them."""
+PARTICIPLES = {
+    "strip": "stripped",
+    "rstrip": "stripped",
+    "lstrip": "stripped",
+    "lower": "lower",
+    "upper": "upper",
+    "decode": "decoded",
+    "encode": "encoded",
+    "replace": "replaced",
+    "split": "split",
+    "format": "formatted",
+}
+"""What a value is called after a call of a function."""
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Binder = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | Comprehension
 Place = ast.FunctionDef | ast.AsyncFunctionDef | Comprehension
@@ -36,6 +50,25 @@ def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
     """A001: `id` → `id_`, a local variable."""
     found = code.find(at, ast.Name)
     return renamed(code, code.function(found), found.id, f"{found.id}_")
+
+
+def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
+    """PLW2901: `for line in lines: line = line.strip()` → another name for the second value."""
+    found = code.find(at, ast.Name)
+    statement = code.parent(found, ast.Assign)
+    loop = code.parent(statement, ast.For)
+    sure(statement in loop.body, len(statement.targets) == 1, uses(loop.target, found.id))
+    function, inside = code.function(loop), set(ast.walk(loop))
+    _check_bound_here(function, found.id)
+    later = loop.body[loop.body.index(statement) + 1 :]
+    after = [one for node in later for one in uses(node, found.id)]
+    sure(all(isinstance(one.ctx, ast.Load) for one in after), {*uses(function, found.id)} <= inside)
+    makers = [node for node in inside if isinstance(node, Binder) and not isinstance(node, Comprehension)]
+    kept = [one for node in (*makers, *loop.orelse) for one in uses(node, found.id)]
+    sure(not kept, not SEES_NAMES & names(function))
+    called = re.match(r"(?:.*\.)?(\w+)\(", code.source(statement.value))
+    new = fresh(f"{PARTICIPLES.get(called[1] if called else '', 'new')}_{found.id}", names(code.tree))
+    return _replaced(code, [found, *after], new, loop)
 
 
 def _binding_place(code: Code, name: ast.Name) -> Place:
@@ -63,9 +96,14 @@ def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
     new = fresh(f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new, taken)
     sure(new.isidentifier(), not SEES_NAMES & names(place))
     _check_bound_here(place, old)
-    places = sorted({code.start(one) for one in uses(place, old)})
+    return _replaced(code, uses(place, old), new, place)
+
+
+def _replaced(code: Code, found: Sequence[ast.Name], new: str, place: ast.AST) -> Edits:
+    """Replace the names `found`, which are the same, by `new`. `place`: the code around all of them."""
+    old, places = found[0].id, sorted({code.start(one) for one in found})
     # In an f-string, Python before 3.12 may not know the positions; f"{name=}" shows the name.
-    sure(len(places) == len(uses(place, old)), all(code.text.startswith(old, at) for at in places))
+    sure(len(places) == len(found), all(code.text.startswith(old, at) for at in places))
     sure(not re.search(rf"\{{\s*{re.escape(old)}\s*=\s*[:!}}]", code.source(place)))
     return tuple(code.edit(at, at + len(old), new) for at in places)
 
