@@ -2,7 +2,7 @@
 
     python -m tests.bench.lint.repair FOLDER PACKAGE …
 
-downloads each source distribution below FOLDER, installs what its tests need into a virtual environment of its own,
+downloads each source distribution below FOLDER (its tests must need no more than coderefine's own environment has),
 selects the rules of `RULES` in its ruff settings, runs `coderefine fix` with default settings, and prints a row. The
 whole suite runs before and after: what changes is counted. Run by hand; it takes minutes.
 """
@@ -26,7 +26,8 @@ ENV["GIT_COMMITTER_EMAIL"] = "b@b"
 
 
 def run(*argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv, cwd=cwd, env=ENV, capture_output=True, text=True, check=False)
+    found = {**ENV, "PYTHONPATH": os.pathsep.join((str(cwd / "src"), str(cwd), ENV.get("PYTHONPATH", "")))}
+    return subprocess.run(argv, cwd=cwd, env=found, capture_output=True, text=True, check=False)
 
 
 def prepared(folder: Path, package: str) -> Path:
@@ -55,9 +56,6 @@ def prepared(folder: Path, package: str) -> Path:
             settings.unlink(missing_ok=True)
         rules = ", ".join(f'"{rule}"' for rule in RULES)
         (top / ".ruff.toml").write_text(f"line-length = 100\nlint.select = [{rules}]\nlint.preview = false\n")
-        run(sys.executable, "-m", "venv", str(where / "venv"), cwd=top)
-        python = str(where / "venv" / "bin" / "python")
-        print(run(python, "-m", "pip", "install", "-q", "pytest", "-e", ".", cwd=top).stderr[-300:], file=sys.stderr)
         run("git", "init", "-q", cwd=top)
         run("git", "add", "-A", cwd=top)
         run("git", "commit", "-q", "-m", "start", cwd=top)
@@ -73,7 +71,7 @@ def findings(top: Path) -> Counter[str]:
 
 def outcomes(top: Path) -> str:
     """Return the last line of pytest without the time."""
-    done = run(str(top.parent / "venv" / "bin" / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=top)
+    done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=top)
     return (done.stdout.strip().splitlines() or ["nothing"])[-1].partition(" in ")[0]
 
 
@@ -85,9 +83,8 @@ def main(folder: Path, packages: list[str]) -> None:
         run("git", "checkout", "-q", ".", cwd=top)
         before, tests = findings(top), outcomes(top)
         began = time.monotonic()
-        python = str(top.parent / "venv" / "bin" / "python")
         argv = (sys.executable, "-m", "coderefine", "fix", ".", "--gate", "pytest", "--gate", "ruff", "--no-model")
-        done = run(*argv, "--python", python, "--format", "json", cwd=top)
+        done = run(*argv, "--python", sys.executable, "--format", "json", cwd=top)
         seconds = time.monotonic() - began
         (folder / f"{package}.json").write_text(done.stdout)
         (folder / f"{package}.err").write_text(done.stderr)
