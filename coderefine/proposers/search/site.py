@@ -50,7 +50,7 @@ class Site:
 
     @cached_property
     def trigrams(self) -> Trigrams:
-        """Return the project's model of its code, without this statement."""
+        """Return the trigram model of the project's code, trained without this statement."""
         return self.world.trigrams.without(own_words(self.module, self.stmt))
 
     @cached_property
