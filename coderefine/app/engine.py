@@ -247,7 +247,7 @@ def _proposers(
 
     The search is first because it costs nothing if no test fails, while judging hundreds of ruff's fixes takes minutes.
     """
-    from coderefine.proposers import rewritings
+    from coderefine.proposers import refactorings, rewritings
     from coderefine.proposers.autofix import Autofix
     from coderefine.proposers.refactoring import Refactoring
 
@@ -261,6 +261,8 @@ def _proposers(
         )
     found.append(Autofix(place, config, python))
     found.append(Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence))
+    simpler = refactorings.ComplexityChanges(place, config, python, project.protection)
+    found.append(Refactoring(refactorings.NAME, simpler, equivalence))
     if client is not None:
         found.append(model_proposer(project, client, under))
     return tuple(found)

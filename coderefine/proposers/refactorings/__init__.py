@@ -1,0 +1,91 @@
+"""Bring functions under radon's limit by refactorings that keep behaviour: `sequence.py` searches for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from coderefine.source import decode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from coderefine.config import Config
+    from coderefine.core import Situation, View
+    from coderefine.lint import Linter
+    from coderefine.project import Interpreter, Place, Protection
+    from coderefine.proposers.refactoring import CodeChange
+
+NAME = "simplify"
+RULE = "CC"
+PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
+MOST_FILES = 3_000
+"""Files whose private names are read."""
+
+
+class ComplexityChanges:
+    """Finds, for each function over the limit, the best sequence of refactorings that brings it under the limit."""
+
+    def __init__(self, place: Place, config: Config, interpreter: Interpreter, protection: Protection) -> None:
+        self._place, self._config, self._interpreter = place, config, interpreter
+        self._protection = protection
+        self._limit = config.max_complexity
+        self._known: dict[tuple[str, str], str | None] = {}
+        """The new text by (text, function): None if there is none."""
+        self._private: frozenset[str] | None = None
+
+    def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
+        """Yield a change of the file for each function that a finding names; in files that may be written."""
+        for finding in situation.findings:
+            if finding.critic == "radon" and finding.rule == RULE and not self._protection.reason(finding.path):
+                yield from self._changes(view, finding.path, finding.symbol, finding.span.first if finding.span else 1)
+
+    def _changes(self, view: View, path: str, symbol: str, line: int) -> Iterator[CodeChange]:
+        from coderefine.proposers.refactoring import CodeChange
+
+        data = view.read(path)
+        source = decode(data) if data is not None else None
+        if source is None or not source.newline:
+            return
+        if (source.text, symbol) not in self._known:
+            self._known[source.text, symbol] = self._shortened(view, path, source.text, symbol)
+        after = self._known[source.text, symbol]
+        if after is not None:
+            what = f"{symbol} made simpler"
+            yield CodeChange.between(path, RULE, line, what, (source.text, after))
+
+    def _shortened(self, view: View, path: str, text: str, symbol: str) -> str | None:
+        """Return the text of the file with `symbol` under the limit, None if there is no such text that reads well."""
+        from coderefine.proposers.refactorings.files import identifiers, placed, written
+        from coderefine.proposers.refactorings.sequence import shortened
+
+        place = placed(text, symbol, identifiers(text) | self._taken(view))
+        draft = None if isinstance(place, str) else shortened(place.unit, self._limit)
+        if isinstance(place, str) or draft is None:
+            return None
+        return self._formatted(view, path, text, written(text, place, draft))
+
+    def _taken(self, view: View) -> frozenset[str]:
+        """Return the private names of the whole project: a new method must not be overridden, nor override one."""
+        if self._private is None:
+            names = sorted((view.host_path / self._place.prefix).rglob("*.py"))[:MOST_FILES]
+            self._private = frozenset(name for file in names if file.is_file() for name in _private_names(file))
+        return self._private
+
+    def _formatted(self, view: View, path: str, before: str, after: str) -> str:
+        """Return `after` as the project's formatter writes it, if `before` is written so."""
+        from coderefine.lint import Linter
+
+        linter = Linter.of(self._place, self._interpreter, self._config)
+        return _format(linter, view, path, after) if _format(linter, view, path, before) == before else after
+
+
+def _private_names(file: Path) -> list[str]:
+    return PRIVATE.findall(file.read_bytes().decode("utf-8", "replace"))
+
+
+def _format(linter: Linter, view: View, path: str, text: str) -> str:
+    argv = (str(linter.binary), "format", "--quiet", "--no-cache", "--stdin-filename", path, "-")
+    done = view.run(argv, stdin=text.encode())
+    return done.stdout.decode() if done.returncode == 0 else ""

@@ -1,0 +1,372 @@
+"""Which consecutive statements may become a function of their own: the data flow decides, and gives its parameters."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from coderefine.proposers.refactorings.flow import (
+    NONE,
+    Exits,
+    Names,
+    NameUses,
+    Place,
+    assigned,
+    called,
+    live,
+    loop_exits,
+    own_nodes,
+    parameters,
+    uses,
+)
+from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
+
+Exit = ast.Return | ast.Break | ast.Continue
+Order = Callable[[str], tuple[int, str]]
+MOST_PARAMETERS, MOST_RESULTS = 5, 3
+OBSERVERS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "globals"))
+"""Functions whose result depends on the frame that calls them."""
+TRUTHS = frozenset(("all", "any", "bool", "dict", "float", "format", "frozenset", "int", "isinstance", "issubclass"))
+VALUES = TRUTHS | {
+    "join",
+    "len",
+    "list",
+    "repr",
+    "set",
+    "sorted",
+    "str",
+    "strip",
+    "sum",
+    "tuple",
+    "hasattr",
+    "callable",
+}
+"""Functions and methods of strings that never return None."""
+
+
+@dataclass(frozen=True)
+class StatementBlock:
+    """Consecutive statements of one suite, and what control and data flow say about them."""
+
+    unit: Unit
+    suite: Suite
+    start: int
+    stop: int
+
+    @cached_property
+    def body(self) -> Sequence[ast.stmt]:
+        return self.suite.statements[self.start : self.stop]
+
+    @cached_property
+    def used(self) -> NameUses:
+        return uses(self.body)
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(node for item in self.body for node in _own_nodes(item))
+
+    @cached_property
+    def decisions(self) -> int:
+        return sum(map(decisions, self.body))
+
+    @cached_property
+    def ends(self) -> bool:
+        """Return whether the end of the block is the end of its suite."""
+        return self.stop == len(self.suite.statements)
+
+    @cached_property
+    def returns(self) -> tuple[ast.Return, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, ast.Return))
+
+    @cached_property
+    def loop_exits(self) -> tuple[ast.Break | ast.Continue, ...]:
+        return tuple(loop_exits(self.body))
+
+    @cached_property
+    def falls_through(self) -> bool:
+        return assigned(self.body, NONE) is not None
+
+    @cached_property
+    def results(self) -> Names:
+        """Return the names that it binds and that are read later."""
+        flow = self.unit.flow
+        read = flow.after[self.body[-1]].union(*(flow.before[leave] for leave in self.loop_exits))
+        return frozenset(self.used.bound & read)
+
+    @property
+    def yields(self) -> bool:
+        return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in self.nodes)
+
+    @property
+    def awaits(self) -> bool:
+        kinds = ast.Await | ast.AsyncFor | ast.AsyncWith
+        return any(isinstance(node, kinds) or getattr(node, "is_async", 0) for node in self.nodes)
+
+    def holds(self, place: Place) -> bool:
+        """Return whether a statement that begins at `place` is in the block."""
+        return (self.body[0].lineno, self.body[0].col_offset) <= place < self.end
+
+    @property
+    def end(self) -> Place:
+        return self.body[-1].end_lineno or 0, self.body[-1].end_col_offset or 0
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """A block that may become a function.
+
+    `manner`: how its exits are handled: "" (it has none), `return`, `continue`, `flag` (it returns whether to leave),
+    `value` (it returns what is to be returned, or None). `leave`: the statement that a flag stands for.
+    """
+
+    block: StatementBlock
+    manner: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    method: bool
+    leave: str = ""
+
+    @property
+    def gain(self) -> int:
+        return self.block.decisions - (self.manner in ("flag", "value"))
+
+
+def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
+    """Yield every extraction that keeps behaviour and whose new function is not above `limit`."""
+    if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
+        return
+    for suite in unit.suites:
+        for start, stop in _ranges(unit, suite, limit):
+            found = examined(StatementBlock(unit, suite, start, stop))
+            if isinstance(found, Extraction) and found.gain > 0:
+                yield found
+
+
+def _ranges(unit: Unit, suite: Suite, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a suite's statements, without the docstring, that decide enough and not too much."""
+    weights = [decisions(statement) for statement in suite.statements]
+    first = int(suite.parents == (unit.function,) and ast.get_docstring(unit.function) is not None)
+    for start in range(first, len(weights)):
+        for stop in range(start + 1, len(weights) + 1):
+            if 1 < sum(weights[start:stop]) < limit and (weights[stop - 1] or stop == len(weights)):
+                yield start, stop
+
+
+def _is_generator(unit: Unit) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(unit.function.body))
+
+
+def examined(block: StatementBlock) -> Extraction | str:
+    """Return the extraction of `block`, or the reason that there is none."""
+    why = next((why for rule in RULES if (why := rule(block))), "")
+    found = None if why else _manner(block)
+    if found is None:
+        return why or "it is left in several ways"
+    manner, leave = found
+    outputs = NONE if manner == "return" else block.results
+    if manner in ("flag", "value") and outputs:
+        return "it has results, and is left early"
+    inputs = _inputs(block, manner, outputs)
+    unbound = _unbound(block, manner, inputs, outputs)
+    return f"{_listed(unbound)} may be unbound" if unbound else _signed(block, manner, leave, inputs, outputs)
+
+
+def _unbound(block: StatementBlock, manner: str, inputs: Names, outputs: Names) -> Names:
+    """Return the names that may be unbound where they are passed to the new function, or returned by it."""
+    bound = block.unit.flow.bound[block.body[0]]
+    after = bound if manner == "continue" else assigned(block.body, bound)
+    return (inputs - bound) | (NONE if after is None else outputs - after)
+
+
+def _signed(block: StatementBlock, manner: str, leave: str, inputs: Names, outputs: Names) -> Extraction | str:
+    unit = block.unit
+    method = bool(unit.receiver) and (unit.receiver in inputs or "super" in block.used.reads)
+    names = tuple(sorted(inputs - {unit.receiver} if method else inputs, key=_order(block)))
+    results = tuple(sorted(outputs, key=_order(block)))
+    if len(names) > MOST_PARAMETERS or len(results) > MOST_RESULTS:
+        return f"it would need {len(names)} parameters and return {len(results)} values"
+    found = Extraction(block, manner, names, results, method, leave)
+    return _against_class(found) or found
+
+
+def _against_class(found: Extraction) -> str:
+    """Return why the block cannot leave its method; "" if it can."""
+    unit = found.block.unit
+    if found.method and unit.flow.binds.get(unit.receiver):
+        return f"{unit.receiver} is bound anew"
+    if not found.method and unit.owner and any(map(_has_mangled, found.block.body)):
+        return "it uses private names of the class"
+    return ""
+
+
+def _order(block: StatementBlock) -> Order:
+    """Return a key that sorts names by their first appearance in the block."""
+    places: dict[str, int] = {}
+    for node in block.nodes:
+        if isinstance(node, ast.Name):
+            places.setdefault(node.id, node.lineno * 1000 + node.col_offset)
+    return lambda name: (places.get(name, sys.maxsize), name)
+
+
+def _inputs(block: StatementBlock, manner: str, outputs: Names) -> Names:
+    exits = Exits(continues=outputs if manner == "continue" else NONE)
+    return live(block.body, outputs, exits) & block.unit.flow.locals
+
+
+def _manner(block: StatementBlock) -> tuple[str, str] | None:
+    """Return the manner of the extraction, and the statement that a flag stands for; None if there is none."""
+    exits = (*block.returns, *block.loop_exits)
+    if not exits:
+        return ("", "") if block.falls_through else None
+    if not block.loop_exits and (not block.falls_through or (block.suite.tail and block.ends)):
+        return "return", ""
+    return _early_manner(block, exits) if block.falls_through and not block.yields else None
+
+
+def _early_manner(block: StatementBlock, exits: Sequence[Exit]) -> tuple[str, str] | None:
+    """Return the manner of a block that is left early and also falls through."""
+    goes_on = block.suite.loop_tail and block.ends and not any(isinstance(node, ast.Break) for node in exits)
+    if goes_on and not block.returns:
+        return "continue", ""
+    if _are_alike(exits):
+        return "flag", ast.unparse(exits[0])
+    only_returns = goes_on or not block.loop_exits
+    return ("value", "") if only_returns and all(map(_returns_something, block.returns)) else None
+
+
+def _returns_something(node: ast.Return) -> bool:
+    return node.value is not None and _is_something(node.value)
+
+
+def _are_alike(exits: Sequence[Exit]) -> bool:
+    """Return whether all exits are the same statement, without anything to compute."""
+    values = (getattr(node, "value", None) for node in exits)
+    return len(set(map(ast.unparse, exits))) == 1 and all(isinstance(value, ast.Constant | None) for value in values)
+
+
+def _is_something(value: ast.expr) -> bool:
+    """Return whether `value` is certainly not None."""
+    match value:
+        case ast.Constant():
+            return value.value is not None
+        case ast.IfExp(body=one, orelse=two):
+            return _is_something(one) and _is_something(two)
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
+        case ast.Call(func=ast.Name() | ast.Attribute(value=ast.Constant())):
+            return called(value) in VALUES
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+    return isinstance(value, ast.JoinedStr | ast.Tuple | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp)
+
+
+def _is_reached(block: StatementBlock) -> str:
+    return "" if block.body[0] in block.unit.flow.bound else "it is never reached"
+
+
+def _is_apart(block: StatementBlock) -> str:
+    return "" if block.suite.cut(block.start, block.stop) else "it shares a line with other statements"
+
+
+def _has_plain_statements(block: StatementBlock) -> str:
+    if any(isinstance(node, ast.Global | ast.Nonlocal) for node in block.nodes):
+        return "it has a global or nonlocal statement"
+    if block.used.deleted:
+        return "it deletes a name"
+    return ""
+
+
+def _sees_no_frame(block: StatementBlock) -> str:
+    return next(filter(None, map(_frame, block.body)), "")
+
+
+@lru_cache(maxsize=20_000)
+def _own_nodes(statement: ast.stmt) -> tuple[ast.AST, ...]:
+    return tuple(own_nodes([statement]))
+
+
+@lru_cache(maxsize=20_000)
+def _frame(statement: ast.stmt) -> str:
+    """Return why `statement` depends on the frame that runs it; "" if it does not."""
+    for node in ast.walk(statement):
+        if called(node) in OBSERVERS or getattr(node, "id", "") == "__class__":
+            return "it looks at its own frame"
+        if isinstance(node, ast.keyword) and node.arg == "stacklevel":
+            return "it counts the frames above it"
+    return ""
+
+
+@lru_cache(maxsize=20_000)
+def _has_mangled(statement: ast.stmt) -> bool:
+    return any(map(_is_mangled, ast.walk(statement)))
+
+
+def _shares_no_name(block: StatementBlock) -> str:
+    shared = (block.used.bound | block.used.reads) & block.unit.flow.shared
+    bound = block.used.bound & block.unit.flow.shared
+    free = shared - bound
+    # A name that is declared global may be read anywhere.
+    if bound or free - _globals(block.unit):
+        return f"{_listed(shared)} belongs to several functions"
+    return ""
+
+
+def _globals(unit: Unit) -> set[str]:
+    declared = (node.names for node in own_nodes(unit.function.body) if isinstance(node, ast.Global))
+    return {name for names in declared for name in names}
+
+
+def _captures_no_change(block: StatementBlock) -> str:
+    """Refuse a block in which a nested function captures a name that is bound again later."""
+    flow = block.unit.flow
+    for name in block.used.lazy & flow.locals:
+        places = flow.binds.get(name, set())
+        if places and (block.suite.looped or max(places) > block.end):
+            return f"{name} is captured, and bound again"
+    return ""
+
+
+def _binds_nothing_captured(block: StatementBlock) -> str:
+    """Refuse a block that binds a name which a nested function has captured before it."""
+    flow = block.unit.flow
+    for name in block.used.bound & flow.locals:
+        outside = {place for place in flow.captures.get(name, set()) if not block.holds(place)}
+        if outside and (block.suite.looped or min(outside) < block.end):
+            return f"{name} is captured before"
+    return ""
+
+
+def _leaves_names_local(block: StatementBlock) -> str:
+    """Refuse a block that has the only binding of a name that is also read elsewhere: it would become a global one."""
+    flow = block.unit.flow
+    for name in block.used.bound - block.results - parameters(block.unit.function.args):
+        if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):
+            return f"{name} is bound nowhere else"
+    return ""
+
+
+def _is_caught_whole(block: StatementBlock) -> str:
+    """Refuse a block that an exception may leave after it has bound a name that is read where it is caught."""
+    raises = block.unit.flow.raises[block.body[0]]
+    *others, last = block.body
+    simple = isinstance(last, ast.Assign | ast.AnnAssign)
+    seen = (uses(others if simple else block.body).bound) & raises
+    return f"{_listed(seen)} may be read after an exception" if seen else ""
+
+
+def _is_mangled(node: ast.AST) -> bool:
+    name = getattr(node, "id", "") or getattr(node, "attr", "")
+    return name.startswith("__") and not name.endswith("__")
+
+
+RULES = (
+    *(_is_reached, _is_apart, _has_plain_statements, _sees_no_frame),
+    *(_shares_no_name, _captures_no_change, _binds_nothing_captured, _leaves_names_local, _is_caught_whole),
+)
+
+
+def _listed(names: Names | set[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,320 @@
+"""Write decisions in a shorter way that means the same, without a new function.
+
+Each function of `REWRITINGS` yields edits of one unit; what has comments inside is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from coderefine.proposers.refactorings.flow import called, own_nodes, uses
+from coderefine.proposers.refactorings.trees import Suite, Unit
+from coderefine.source import syntax
+
+LEAST_CASES = 3
+"""Number of branches from which a chain of comparisons becomes a table."""
+Cases = Sequence[tuple[str, ast.expr]]
+"""The beginning of a statement and the constant it returns or assigns, for each branch."""
+UNMOVABLE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
+"""Expressions that mean something else inside a generator expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionEdit:
+    """Replaces the text from the beginning of `first` to the end of `last`."""
+
+    first: ast.expr | ast.stmt | ast.ExceptHandler
+    last: ast.expr | ast.stmt | ast.ExceptHandler
+    text: str
+
+    def applied(self, unit: Unit) -> str | None:
+        """Return the new text of the unit; None where a comment would be lost, or a line would be too long."""
+        lines = unit.text.encode().splitlines(keepends=True)
+        starts = [0]
+        for line in lines:
+            starts.append(starts[-1] + len(line))
+        begin = starts[self.first.lineno - 1] + self.first.col_offset
+        end = starts[(self.last.end_lineno or 1) - 1] + (self.last.end_col_offset or 0)
+        data = unit.text.encode()
+        if b"#" in data[begin:end]:
+            return None
+        text = (data[:begin] + self.text.encode() + data[end:]).decode()
+        changed = text.split("\n")[self.first.lineno - 1 : self.first.lineno + self.text.count("\n")]
+        room = unit.width - (len(unit.indent) if unit.owner else 0)
+        return text if all(len(line) <= room for line in changed) and syntax(text) is not None else None
+
+
+def shorter(unit: Unit) -> Iterator[str]:
+    """Yield texts of the unit in which one decision is written in a shorter way."""
+    for rewriting in REWRITINGS:
+        for edit in rewriting(unit):
+            text = edit.applied(unit)
+            if text is not None and unit.with_text(text).complexity < unit.complexity:
+                yield text
+
+
+def _merged_operands(unit: Unit) -> Iterator[DecisionEdit]:
+    """`x == 1 or x == 2` → `x in (1, 2)`; `isinstance(x, A) or isinstance(x, B)` → `isinstance(x, (A, B))`."""
+    for node in own_nodes(unit.function.body):
+        if isinstance(node, ast.BoolOp):
+            negative = isinstance(node.op, ast.And)
+            groups = [list(group) for _, group in groupby(node.values, lambda one: _subject(one, negative=negative))]  # noqa: B023
+            if len(groups) < len(node.values):
+                word = " and " if negative else " or "
+                yield DecisionEdit(node, node, word.join(_operand(unit, group, negative=negative) for group in groups))
+
+
+def _subject(node: ast.expr, *, negative: bool) -> str:
+    """Return what an operand asks and about what; a text of its own if it cannot be merged with another."""
+    kind = ast.NotEq if negative else ast.Eq
+    match node:
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute(value=ast.Name()) as left, ops=[op], comparators=[ast.Constant()]
+        ):
+            return f"in {ast.unparse(left)}" if isinstance(op, kind) else str(id(node))
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name() as one, _]) if not negative:
+            return f"isinstance {one.id}"
+        case ast.Call(
+            func=ast.Attribute(attr="startswith" | "endswith"), args=[ast.Constant(value=str())], keywords=[]
+        ):
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            return ast.unparse(node.func) if not negative and isinstance(owner, ast.Name) else str(id(node))
+    return str(id(node))
+
+
+def _operand(unit: Unit, group: Sequence[ast.expr], *, negative: bool) -> str:
+    first = group[0]
+    if len(group) == 1:
+        text = _source(unit, first)
+        return f"({text})" if isinstance(first, ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr) else text
+    if isinstance(first, ast.Compare):
+        values = ", ".join(_source(unit, one.comparators[0]) for one in group if isinstance(one, ast.Compare))
+        return f"{_source(unit, first.left)} {'not in' if negative else 'in'} ({values})"
+    return _one_call(unit, [one for one in group if isinstance(one, ast.Call)])
+
+
+def _one_call(unit: Unit, calls: Sequence[ast.Call]) -> str:
+    """Write calls that differ in their last argument as one with a tuple of these."""
+    last = ", ".join(_source(unit, item) for one in calls for item in _items(one.args[-1]))
+    given = [*(_source(unit, one) for one in calls[0].args[:-1]), f"({last})"]
+    return f"{_source(unit, calls[0].func)}({', '.join(given)})"
+
+
+def _items(value: ast.expr) -> list[ast.expr]:
+    return value.elts if isinstance(value, ast.Tuple) else [value]
+
+
+def _any_or_all(unit: Unit) -> Iterator[DecisionEdit]:
+    """A loop that returns or sets a truth value when it finds something → `any` or `all`."""
+    for suite in unit.suites:
+        for first, second in zip(suite.statements, suite.statements[1:], strict=False):
+            if isinstance(first, ast.For) and isinstance(second, ast.Return) and not first.orelse:
+                yield from _returned(unit, first, second)
+            elif isinstance(first, ast.Assign) and isinstance(second, ast.For) and not second.orelse:
+                yield from _flagged(unit, first, second)
+
+
+def _returned(unit: Unit, loop: ast.For, last: ast.Return) -> Iterator[DecisionEdit]:
+    match _innermost(loop):
+        case [ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool() as found))], orelse=[])]:
+            if (
+                isinstance(last.value, ast.Constant)
+                and last.value.value is (not found)
+                and _is_closed(unit, loop, [test])
+            ):
+                yield DecisionEdit(loop, last, f"return {_quantified(unit, loop, test, found=found)}")
+
+
+def _flagged(unit: Unit, start: ast.Assign, loop: ast.For) -> Iterator[DecisionEdit]:
+    match start, _innermost(loop):
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=bool() as before)),
+            [
+                ast.If(
+                    test=test,
+                    body=[
+                        ast.Assign(targets=[ast.Name(id=other)], value=ast.Constant(value=bool() as found)),
+                        ast.Break(),
+                    ],
+                    orelse=[],
+                )
+            ],
+        ):
+            alone = not isinstance(loop.body[0], ast.For) and name not in uses([loop.target, loop.iter, test]).reads
+            if name == other and found is not before and alone and _is_closed(unit, loop, [test]):
+                yield DecisionEdit(start, loop, f"{name} = {_quantified(unit, loop, test, found=found)}")
+
+
+def _innermost(loop: ast.For) -> list[ast.stmt]:
+    """Return the body of the innermost of loops that contain nothing else."""
+    match loop.body:
+        case [ast.For(orelse=[]) as inner]:
+            return _innermost(inner)
+    return loop.body
+
+
+def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
+    """Return whether the loop's variable is used nowhere else, and `tests` mean the same in a generator expression."""
+    flow = unit.flow
+    first, last = (loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)
+    targets = [node.target for node in ast.walk(loop) if isinstance(node, ast.For)]
+    for name in uses(targets).binds:
+        places = (*flow.reads[name], *flow.captures[name], *flow.binds[name])
+        if not first <= min(places) <= max(places) < last:
+            return False
+    return not uses([loop]).shared and not any(map(_is_odd, (*tests, *targets)))
+
+
+def _is_odd(part: ast.expr) -> bool:
+    """Return whether something in `part` means something else in a generator expression."""
+    nodes = list(ast.walk(part))
+    return any(isinstance(node, UNMOVABLE) or called(node) in ("next", "super", "locals", "vars") for node in nodes)
+
+
+def _quantified(unit: Unit, loop: ast.For, test: ast.expr, *, found: bool) -> str:
+    fors = [
+        f"for {_source(unit, node.target)} in {_source(unit, node.iter)}"
+        for node in ast.walk(loop)
+        if isinstance(node, ast.For)
+    ]
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    if not found and isinstance(test, ast.UnaryOp) and negated:
+        return _call(unit, loop, "all", [_source(unit, test.operand), *fors])
+    word = "any" if found else "not any"
+    return _call(unit, loop, word, [_source(unit, test), *fors])
+
+
+def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
+    """Write `name(parts)` on one line where there is room for it, else with one part in each line."""
+    margin = " " * near.col_offset
+    whole = f"{name}({' '.join(parts)})"
+    if near.col_offset + len(whole) + 20 <= unit.width and "\n" not in whole:
+        return whole
+    inner = f"\n{margin}{unit.indent}".join(parts)
+    return f"{name}(\n{margin}{unit.indent}{inner}\n{margin})"
+
+
+def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
+    """`if x > 1: return True` and `return False` → `return x > 1`."""
+    for suite in unit.suites:
+        for place, node in enumerate(suite.statements):
+            following = [*suite.statements[place + 1 :], None][0]
+            match node, following:
+                case ast.If(test=test, body=[ast.Return() as one], orelse=[ast.Return() as two]), _:
+                    last: ast.stmt = node
+                case ast.If(test=test, body=[ast.Return() as one], orelse=[]), ast.Return() as two:
+                    last = two
+                case _:
+                    continue
+            values = [getattr(item.value, "value", None) for item in (one, two)]
+            if values in ([True, False], [False, True]) and _is_truth(test):
+                text = _source(unit, test)
+                yield DecisionEdit(node, last, f"return {text if values[0] else _negated(test, text)}")
+
+
+def _is_truth(test: ast.expr) -> bool:
+    """Return whether the value of `test` is certainly True or False."""
+    match test:
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=values):
+            return all(map(_is_truth, values))
+        case ast.Call(func=ast.Name(id="isinstance" | "any" | "all" | "hasattr" | "callable" | "bool" | "issubclass")):
+            return True
+    return False
+
+
+def _negated(test: ast.expr, text: str) -> str:
+    return f"not ({text})" if isinstance(test, ast.BoolOp | ast.Compare) else f"not {text}"
+
+
+def _table(unit: Unit) -> Iterator[DecisionEdit]:
+    """A chain of comparisons of one name with constants, each with a constant result → a dictionary."""
+    for suite in unit.suites:
+        for place, node in enumerate(suite.statements):
+            if isinstance(node, ast.If):
+                yield from _looked_up(unit, suite, place, node)
+
+
+def _looked_up(unit: Unit, suite: Suite, place: int, node: ast.If) -> Iterator[DecisionEdit]:
+    chain, rest = _chain(node)
+    last: ast.stmt = node
+    if not rest and place + 2 == len(suite.statements):
+        rest = [last := suite.statements[-1]]
+    names, keys, bodies = zip(*chain, strict=True) if chain else ((), (), ())
+    cases = list(filter(None, map(_result, (*bodies, *rest))))
+    heads = {head for head, _ in cases}
+    whole = len(cases) == len(chain) + 1 > LEAST_CASES
+    if whole and len(rest) == len({*names}) == len(heads) == 1 and _are_keys(keys):
+        yield DecisionEdit(node, last, _dictionary(unit, node, names[0], keys, cases))
+
+
+def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], cases: Cases) -> str:
+    """Write a statement that looks `name` up; the last case is the default."""
+    margin = " " * node.col_offset
+    *values, default = (_source(unit, value) for _, value in cases)
+    rows = "".join(
+        f"{margin}{unit.indent}{_source(unit, key)}: {value},\n" for key, value in zip(keys, values, strict=True)
+    )
+    given = name if default == "None" else f"{name}, {default}"
+    return f"{cases[0][0]}{{\n{rows}{margin}}}.get({given})"
+
+
+def _chain(node: ast.If) -> tuple[list[tuple[str, ast.Constant, ast.stmt]], list[ast.stmt]]:
+    """Return the name, the constant and the only statement of each branch, and what follows `else`."""
+    chain: list[tuple[str, ast.Constant, ast.stmt]] = []
+    rest: list[ast.stmt] = [node]
+    while len(rest) == 1 and isinstance(branch := rest[0], ast.If) and len(branch.body) == 1:
+        match branch.test:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant() as key]):
+                chain.append((name, key, branch.body[0]))
+                rest = branch.orelse
+            case _:
+                break
+    return chain, rest
+
+
+def _are_keys(keys: Sequence[ast.Constant]) -> bool:
+    """Return whether all are different strings, or all different numbers."""
+    values = [key.value for key in keys]
+    alike = len({type(value) for value in values}) == 1 and isinstance(values[0], str | int)
+    return alike and len({*values}) == len(values)
+
+
+def _result(node: ast.stmt) -> tuple[str, ast.expr] | None:
+    """Return the beginning of a statement that returns or assigns a constant, and the constant."""
+    match node:
+        case ast.Return(value=ast.Constant() as value):
+            return "return ", value
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() as value):
+            return f"{name} = ", value
+    return None
+
+
+def _handlers(unit: Unit) -> Iterator[DecisionEdit]:
+    """Neighbouring handlers with the same body → one handler of several exceptions."""
+    for node in own_nodes(unit.function.body):
+        for one, two in zip(node.handlers, node.handlers[1:], strict=False) if isinstance(node, ast.Try) else ():
+            same = ast.dump(ast.Module([*one.body], [])) == ast.dump(ast.Module([*two.body], []))
+            if same and one.name == two.name and one.body[0].lineno > one.lineno:
+                yield from _one_handler(unit, one, two)
+
+
+def _one_handler(unit: Unit, one: ast.ExceptHandler, two: ast.ExceptHandler) -> Iterator[DecisionEdit]:
+    if one.type is not None and two.type is not None:
+        kinds = ", ".join(_source(unit, item) for item in (*_items(one.type), *_items(two.type)))
+        body = unit.text.split("\n")[one.lineno : one.end_lineno]
+        name = f" as {one.name}" if one.name else ""
+        yield DecisionEdit(one, two, "\n".join((f"except ({kinds}){name}:", *body)))
+
+
+def _source(unit: Unit, node: ast.AST) -> str:
+    return ast.get_source_segment(unit.text, node) or ast.unparse(node)
+
+
+REWRITINGS = (_merged_operands, _any_or_all, _returned_truth, _table, _handlers)

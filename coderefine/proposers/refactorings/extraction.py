@@ -1,0 +1,204 @@
+"""Write an extraction: the new function, and the call in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import libcst as cst
+
+from coderefine.proposers.refactorings.blocks import Extraction
+from coderefine.proposers.refactorings.trees import Unit
+
+Spell = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewFunction:
+    """The text of an extracted function, without indentation. `method`: whether it belongs to the class."""
+
+    name: str
+    text: str
+    method: bool
+
+
+def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
+    """Return the text of the unit after the extraction, and the new function."""
+    block = found.block
+    cut = block.suite.cut(block.start, block.stop)
+    assert cut is not None, "examined"
+    first, last = cut
+    lines = block.suite.block.body
+    head, *rest = (_with_exits(line, found) for line in lines[first:last])
+    blank, remarks = remarks_above(head)
+    blank = blank if first else []
+    body = [head.with_changes(leading_lines=remarks), *rest]
+    call = [
+        line.with_changes(leading_lines=blank) if not place else line for place, line in enumerate(_call(found, name))
+    ]
+    suite = block.suite.block.with_changes(body=[*lines[:first], *call, *lines[last:]])
+    return block.unit.edited(block.suite.block, suite), _new_function(found, name, body)
+
+
+def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -> NewFunction:
+    unit = found.block.unit
+    given = ", ".join((*((unit.receiver,) if found.method else ()), *map(_annotated(unit), found.inputs)))
+    result = _annotation(found)
+    opening = f"{'async ' if found.block.awaits else ''}def {name}("
+    header = f"{opening}{given}){result}:"
+    if len(header) + (len(unit.indent) if unit.owner else 0) > unit.width:
+        header = f"{opening}\n{unit.indent}{given}\n){result}:"
+    decorator = f"@{unit.decorator}\n" if found.method and unit.decorator else ""
+    shell = cst.parse_module(f"{decorator}{header}\n{unit.indent}pass\n")
+    shell_function = shell.body[0]
+    assert isinstance(shell_function, cst.FunctionDef), "written above"
+    whole = shell_function.with_changes(body=cst.IndentedBlock(_with_result(found, body)))
+    return NewFunction(name, shell.with_changes(body=[whole], default_indent=unit.indent).code, found.method)
+
+
+def _annotated(unit: Unit) -> Spell:
+    """Return a function that writes a parameter with its annotation, if it is an unchanged parameter that has one."""
+    arguments = unit.function.args
+    known = {
+        one.arg: ast.get_source_segment(unit.text, one.annotation)
+        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        if one.annotation is not None and not unit.flow.binds.get(one.arg)
+    }
+    return lambda name: f"{name}: {known[name]}" if known.get(name) else name
+
+
+def _annotation(found: Extraction) -> str:
+    """Return the annotation of the result, where the unit has one and it is known; "" otherwise."""
+    function = found.block.unit.function
+    if function.returns is None or found.block.yields:
+        return ""
+    if found.manner == "flag":
+        return " -> bool"
+    if found.manner == "return":
+        return f" -> {ast.get_source_segment(found.block.unit.text, function.returns)}"
+    return "" if found.outputs or found.manner == "value" else " -> None"
+
+
+def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
+    """Return `body` with what the new function returns where it ends."""
+    if found.manner in ("flag", "value"):
+        return [*body, _statement("return False" if found.manner == "flag" else "return None")]
+    if not found.outputs:
+        return body
+    value = _last_value(found, body)
+    if value is not None:
+        *others, last = body
+        leading = last.leading_lines if isinstance(last, cst.SimpleStatementLine) else ()
+        kept = last.trailing_whitespace if isinstance(last, cst.SimpleStatementLine) else cst.TrailingWhitespace()
+        line = cst.SimpleStatementLine([cst.Return(value)], leading_lines=leading, trailing_whitespace=kept)
+        return [*others, line]
+    return [*body, _statement(f"return {', '.join(found.outputs)}")]
+
+
+def _last_value(found: Extraction, body: list[cst.BaseStatement]) -> cst.BaseExpression | None:
+    """Return the value of the last statement if that only assigns it to the only result."""
+    match found.block.body[-1]:
+        case ast.Assign(targets=[ast.Name(id=name)]) if found.outputs == (name,):
+            line = body[-1]
+            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+            return small.value if isinstance(small, cst.Assign) else None
+    return None
+
+
+def _call_text(found: Extraction, name: str) -> str:
+    """Return the call of the new function, on several lines if it is too long for one."""
+    unit, block = found.block.unit, found.block
+    target = f"{unit.receiver}.{name}" if found.method else name
+    call = f"{target}({', '.join(found.inputs)})"
+    if len(call) + len(", ".join(found.outputs)) + _margin(found) > unit.width:
+        call = f"{target}(\n{unit.indent}{', '.join(found.inputs)}\n)"
+    if block.yields:
+        return f"yield from {call}"
+    return f"await {call}" if block.awaits else call
+
+
+def _call(found: Extraction, name: str) -> list[cst.BaseStatement]:
+    """Return the statements that call the new function."""
+    unit, call = found.block.unit, _call_text(found, name)
+    match found.manner:
+        case "return":
+            return [_statement(f"return {f'({call})' if found.block.yields else call}")]
+        case "flag":
+            return [_statement(f"if {call}:\n{unit.indent}{found.leave}\n", unit.indent)]
+        case "value":
+            value = next(word for word in ("result", "found", "value", "answer") if word not in unit.names)
+            test = _statement(f"if {value} is not None:\n{unit.indent}return {value}\n", unit.indent)
+            return [_statement(f"{value} = {call}"), test]
+    return [_statement(f"{', '.join(found.outputs)} = {call}" if found.outputs else call)]
+
+
+def _margin(found: Extraction) -> int:
+    """Return the columns before and after the call: its indentation in the file, and the words around it."""
+    levels = len(found.block.suite.parents) + bool(found.block.unit.owner)
+    return levels * len(found.block.unit.indent) + 8
+
+
+def _statement(text: str, indent: str = "    ") -> cst.BaseStatement:
+    config = cst.PartialParserConfig(default_indent=indent)
+    return cst.parse_statement(text, config)
+
+
+def remarks_above(line: cst.BaseStatement) -> tuple[list[cst.EmptyLine], list[cst.EmptyLine]]:
+    """Return the blank lines and the comments directly above a statement."""
+    above = line.leading_lines if isinstance(line, cst.SimpleStatementLine | cst.BaseCompoundStatement) else ()
+    return [one for one in above if one.comment is None], [one for one in above if one.comment is not None]
+
+
+def _with_exits(line: cst.BaseStatement, found: Extraction) -> cst.BaseStatement:
+    """Return `line` with its exits written as the new function's returns."""
+    if found.manner not in ("continue", "flag", "value"):
+        return line
+    going_on = {"flag": "return True", "value": "return None"}.get(found.manner, "return")
+    if found.manner == "continue" and found.outputs:
+        going_on = f"return {', '.join(found.outputs)}"
+    changed = line.visit(_Exit(going_on, returns=found.manner == "flag"))
+    assert isinstance(changed, cst.BaseStatement), "one statement stays one"
+    return changed
+
+
+class _Exit(cst.CSTTransformer):
+    """Replaces `break` and `continue` of the loop around (with `returns`, also `return`) by another statement."""
+
+    def __init__(self, text: str, *, returns: bool) -> None:
+        self._text, self._returns, self._loops = text, returns, 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return False
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:
+        return False
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
+        return False
+
+    def visit_For_body(self, node: cst.For) -> None:
+        self._loops += 1
+
+    def leave_For_body(self, node: cst.For) -> None:
+        self._loops -= 1
+
+    def visit_While_body(self, node: cst.While) -> None:
+        self._loops += 1
+
+    def leave_While_body(self, node: cst.While) -> None:
+        self._loops -= 1
+
+    def leave_Continue(self, original_node: cst.Continue, updated_node: cst.Continue) -> cst.BaseSmallStatement:
+        return updated_node if self._loops else self._exit()
+
+    def leave_Break(self, original_node: cst.Break, updated_node: cst.Break) -> cst.BaseSmallStatement:
+        return updated_node if self._loops else self._exit()
+
+    def leave_Return(self, original_node: cst.Return, updated_node: cst.Return) -> cst.BaseSmallStatement:
+        return self._exit() if self._returns else updated_node
+
+    def _exit(self) -> cst.BaseSmallStatement:
+        line = cst.parse_statement(self._text)
+        assert isinstance(line, cst.SimpleStatementLine), "one simple statement"
+        return line.body[0]

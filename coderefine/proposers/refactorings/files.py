@@ -1,0 +1,130 @@
+"""Put a shortened function and its new functions back into their file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from coderefine.proposers.refactorings.flow import Function
+from coderefine.proposers.refactorings.sequence import Draft
+from coderefine.proposers.refactorings.trees import Unit
+
+WIDEST = 120
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A function of a file: its unit, its rows (0-based, end excluded), and how deep it is indented."""
+
+    unit: Unit
+    rows: range
+    depth: int
+
+
+def placed(text: str, symbol: str, taken: frozenset[str]) -> Placed | str:
+    """Return the function `symbol` of a file, or the reason why it is left alone."""
+    found = list(_found(ast.parse(text), symbol.split("."), ()))
+    if len(found) != 1:
+        return "it is inside a function, or is defined more than once"
+    ((function, classes),) = found
+    lines, indent = text.split("\n"), cst.parse_module(text).default_indent
+    rows = range(_first_row(function), function.end_lineno or 0)
+    margin = indent * len(classes)
+    alone = _dedented(lines[rows.start : rows.stop], margin) if lines[rows.start].startswith(margin) else None
+    if alone is None or indented(alone, len(classes), indent) != lines[rows.start : rows.stop]:
+        return "it is indented in an unusual way"
+    unit = Unit(alone, *_belongs(function, classes), taken, indent, _width(lines))
+    return Placed(unit, rows, len(classes))
+
+
+def _found(
+    node: ast.AST, names: Sequence[str], classes: tuple[ast.ClassDef, ...]
+) -> Iterator[tuple[Function, tuple[ast.ClassDef, ...]]]:
+    """Yield the functions with that qualified name that are directly in the module or in classes, and these."""
+    for item in getattr(node, "body", ()):
+        if isinstance(item, ast.ClassDef) and item.name == names[0] and len(names) > 1:
+            yield from _found(item, names[1:], (*classes, item))
+        elif isinstance(item, Function) and [item.name] == names:
+            yield item, classes
+
+
+def _first_row(node: ast.stmt) -> int:
+    """Return the row where `node` begins, with its decorators (0-based)."""
+    marks: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in marks)]) - 1
+
+
+def _belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:
+    """Return the first parameter of a method, the decorator of its kind, and its class."""
+    marks = {getattr(one, "id", "") for one in function.decorator_list}
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    owner = classes[-1].name if classes else ""
+    if not classes or "staticmethod" in marks or not arguments or function.name == "__new__":
+        return "", "", owner
+    return arguments[0].arg, "classmethod" if "classmethod" in marks else "", owner
+
+
+def _dedented(block: Sequence[str], margin: str) -> str | None:
+    """Return the function without its margin; LibCST leaves the lines of strings alone."""
+    shells = len(margin) and "".join(f"{margin[:level]}class _:\n" for level in _levels(margin))
+    try:
+        module = cst.parse_module((shells or "") + "\n".join(block) + "\n")
+    except cst.ParserSyntaxError:
+        return None
+    node: cst.CSTNode = module.body[0]
+    while isinstance(node, cst.ClassDef):
+        node = node.body.body[0]
+    assert isinstance(node, cst.FunctionDef), "the rows of a function"
+    return cst.Module([node], default_indent=module.default_indent).code
+
+
+def _levels(margin: str) -> range:
+    step = 1 if margin.startswith("\t") else 4 if len(margin) % 4 == 0 else 2
+    return range(0, len(margin), step)
+
+
+def indented(text: str, depth: int, indent: str) -> list[str]:
+    """Return the lines of `text`, a function without indentation, as they are written `depth` levels deep."""
+    body = list(cst.parse_module(text).body)
+    for _ in range(depth):
+        body = [cst.ClassDef(cst.Name("_"), cst.IndentedBlock(body))]
+    return cst.Module(body, default_indent=indent).code.split("\n")[depth:-1]
+
+
+def _width(lines: Sequence[str]) -> int:
+    return max(79, *(len(line) for line in lines if len(line) <= WIDEST))
+
+
+def written(text: str, place: Placed, draft: Draft) -> str:
+    """Return the text of the file with `draft` in the place of its function.
+
+    New methods follow the function. New functions precede the statement of the module that holds it, so that they are
+    defined when the module calls the function while it is imported.
+    """
+    lines, indent = text.split("\n"), place.unit.indent
+    inside = indented(draft.unit.text, place.depth, indent)
+    for one in (one for one in draft.added if one.method):
+        inside += ["", *indented(one.text, place.depth, indent)]
+    outside: list[str] = []
+    for one in (one for one in draft.added if not one.method):
+        outside += [*one.text.rstrip("\n").split("\n"), "", ""]
+    above = _above(text, place, lines)
+    rows = [*lines[:above], *outside, *lines[above : place.rows.start], *inside, *lines[place.rows.stop :]]
+    return "\n".join(rows)
+
+
+def _above(text: str, place: Placed, lines: Sequence[str]) -> int:
+    """Return the row of the module's statement that holds the function, with its decorators and comments."""
+    row = _first_row(next(node for node in ast.parse(text).body if place.rows.start < (node.end_lineno or 0)))
+    while row and lines[row - 1].startswith("#"):
+        row -= 1
+    return row
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """Return every word of a text that could be a name."""
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text))

@@ -1,0 +1,114 @@
+"""Search for the shortest sequence of refactorings that brings one function under the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from coderefine.proposers.refactorings.blocks import Extraction, extractions
+from coderefine.proposers.refactorings.decisions import shorter
+from coderefine.proposers.refactorings.extraction import NewFunction, extracted
+from coderefine.proposers.refactorings.names import name_for
+from coderefine.proposers.refactorings.trees import Unit
+
+MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
+"""Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""
+MOST_FLAWS = 1.1
+"""Flaws for each new function above which a draft is not proposed."""
+MOST_GROWTH, FEW_LINES = 0.15, 8
+"""Maximum growth: a share of the lines that are not blank, or a few of them in a short function."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A function after some steps, with its new functions. `flaws`: how much a reviewer may dislike."""
+
+    unit: Unit
+    added: tuple[NewFunction, ...] = ()
+    flaws: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One extraction that is possible on a draft."""
+
+    found: Extraction
+    name: str
+    flaws: float
+
+    def applied(self, draft: Draft) -> Draft:
+        text, function = extracted(self.found, self.name)
+        unit = replace(draft.unit.with_text(text), taken=draft.unit.taken | {self.name})
+        return Draft(unit, (*draft.added, function), draft.flaws + self.flaws)
+
+
+def shortened(unit: Unit, limit: int) -> Draft | None:
+    """Return the best draft of `unit` whose complexity is at most `limit`; None if none reads well.
+
+    Decisions are written in a shorter way first, because that needs no new function.
+    """
+    drafts = [Draft(_with_short_decisions(unit, limit))]
+    for _ in range(MOST_FUNCTIONS + 1):
+        done = [draft for draft in drafts if draft.unit.complexity <= limit]
+        if done:
+            best = min(done, key=lambda draft: draft.flaws)
+            return best if _is_readable(unit, best) else None
+        drafts = _next(drafts, limit)
+    return None
+
+
+def _with_short_decisions(unit: Unit, limit: int) -> Unit:
+    while unit.complexity > limit and (text := next(shorter(unit), None)):
+        unit = unit.with_text(text)
+    return unit
+
+
+def _next(drafts: list[Draft], limit: int) -> list[Draft]:
+    """Return the best drafts with one more new function; all that are within the limit, if there are any."""
+    following = _unlike([step.applied(draft) for draft in drafts for step in _steps(draft, limit)])
+    fitting = [draft for draft in following if draft.unit.complexity <= limit]
+    return fitting or sorted(following, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
+
+
+def _is_readable(unit: Unit, draft: Draft) -> bool:
+    """Return whether a reviewer would accept the draft: few flaws, and hardly more lines than before."""
+    before = _written(unit.text)
+    after = sum(_written(text) for text in (draft.unit.text, *(one.text for one in draft.added)))
+    return draft.flaws <= MOST_FLAWS * max(1, len(draft.added)) and after - before <= max(
+        FEW_LINES, MOST_GROWTH * before
+    )
+
+
+def _written(text: str) -> int:
+    return sum(bool(line.strip()) for line in text.split("\n"))
+
+
+def _unlike(drafts: list[Draft]) -> list[Draft]:
+    return list({draft.unit.text: draft for draft in reversed(drafts)}.values())
+
+
+def _steps(draft: Draft, limit: int) -> list[_Step]:
+    """Return the most useful steps on `draft`."""
+    missing = draft.unit.complexity - limit
+    found = [(min(one.gain, missing), step) for one in extractions(draft.unit, limit) if (step := _step(one))]
+    return [step for _, step in sorted(found, key=lambda pair: (pair[1].flaws - pair[0], pair[1].flaws))[:CHOICES]]
+
+
+def _step(found: Extraction) -> _Step | None:
+    named = name_for(found)
+    return _Step(found, named[0], sum(_flaws(found)) + named[1]) if named else None
+
+
+def _flaws(found: Extraction) -> Iterator[float]:
+    """Yield what a reviewer may dislike about an extraction."""
+    block = found.block
+    yield 0.5 * max(0, len(found.inputs) - 3)
+    yield 0.7 * max(0, len(found.outputs) - 1)
+    yield {"flag": 0.6, "value": 0.8}.get(found.manner, 0.0)
+    lines = block.end[0] - block.body[0].lineno + 1
+    yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0
+    yield 0.02 * max(0, lines - 30)
+    whole = block.start == 0 and block.ends
+    yield 0.0 if whole or len(block.body) == 1 else 0.2
+    of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
+    yield 2.0 if of_all > 0.8 else 0.0

@@ -1,0 +1,193 @@
+"""A function as a text of its own, with its syntax tree (to analyse) and LibCST's tree (to edit), and the way back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import libcst as cst
+
+from coderefine.proposers.refactorings.flow import Flow, Function
+
+Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Consecutive statements with the same indentation.
+
+    `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
+    function returns None where the suite ends. `looped`: whether it is in a loop. `loop_tail`: whether the innermost
+    loop goes on where the suite ends. `parents`: the statements around it, outermost first; `branch`: the field of the
+    innermost of them that it is.
+    """
+
+    statements: Sequence[ast.stmt]
+    block: cst.IndentedBlock
+    places: Sequence[int | None]
+    tail: bool
+    looped: bool
+    loop_tail: bool
+    parents: tuple[ast.AST, ...]
+    branch: str
+
+    def cut(self, start: int, stop: int) -> tuple[int, int] | None:
+        """Return the positions in `block` of the statements from `start` to `stop`; None if they share lines."""
+        every = [*self.places, len(self.block.body)]
+        first, last = every[start], every[stop]
+        if first is None or last is None or None in every[start:stop]:
+            return None
+        return first, last
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One function, written without indentation.
+
+    `receiver`: the name of its first parameter if it is a method or class method. `taken`: names that a new function
+    may not have.
+    """
+
+    text: str
+    receiver: str = ""
+    decorator: str = ""
+    owner: str = ""
+    taken: frozenset[str] = frozenset()
+    indent: str = "    "
+    width: int = 79
+
+    @cached_property
+    def module(self) -> cst.Module:
+        return cst.parse_module(self.text)
+
+    @cached_property
+    def function(self) -> Function:
+        node = ast.parse(self.text).body[0]
+        assert isinstance(node, Function), "a unit is a function"
+        return node
+
+    @cached_property
+    def definition(self) -> cst.FunctionDef:
+        node = self.module.body[0]
+        assert isinstance(node, cst.FunctionDef), "a unit is a function"
+        return node
+
+    @cached_property
+    def flow(self) -> Flow:
+        return Flow(self.function)
+
+    @cached_property
+    def complexity(self) -> int:
+        from radon.complexity import cc_visit_ast
+
+        return int(cc_visit_ast(self.function)[0].complexity)
+
+    @cached_property
+    def suites(self) -> tuple[Suite, ...]:
+        """Return every list of statements of the function, outer before inner; not those of nested functions."""
+        start = _Position(tail=True, looped=False, loop_tail=False, parents=(self.function,))
+        return tuple(_suites(self.function.body, self.definition.body, "body", start))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return all names that occur in the function."""
+        every = list(ast.walk(self.function))
+        found = {node.id for node in every if isinstance(node, ast.Name)} | {
+            node.arg for node in every if isinstance(node, ast.arg)
+        }
+        return frozenset(found | {node.attr for node in every if isinstance(node, ast.Attribute)})
+
+    def edited(self, old: cst.CSTNode, new: cst.CSTNode) -> str:
+        """Return the text with `old` replaced by `new`."""
+        changed = self.module.deep_replace(old, new)
+        assert isinstance(changed, cst.Module), "a module stays a module"
+        return changed.code
+
+    def with_text(self, text: str) -> Unit:
+        return Unit(text, self.receiver, self.decorator, self.owner, self.taken, self.indent, self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    tail: bool
+    looped: bool
+    loop_tail: bool
+    parents: tuple[ast.AST, ...]
+
+
+def _suites(body: Sequence[ast.stmt], block: cst.BaseSuite, branch: str, at: _Position) -> Iterator[Suite]:
+    if not isinstance(block, cst.IndentedBlock):
+        return
+    pairs, places = _paired(body, block)
+    yield Suite(body, block, places, at.tail, at.looped, at.loop_tail, at.parents, branch)
+    for number, (node, twin) in enumerate(pairs):
+        if isinstance(node, Function | ast.ClassDef):
+            continue
+        last = number == len(pairs) - 1
+        for owner, inner, suite, name in _inside(node, twin):
+            yield from _suites(inner, suite, name, _below(owner, name, at, last=last))
+
+
+def _below(node: ast.stmt, branch: str, at: _Position, *, last: bool) -> _Position:
+    parents = (*at.parents, node)
+    if isinstance(node, Loop) and branch == "body":
+        return _Position(tail=False, looped=True, loop_tail=True, parents=parents)
+    ends = last and not (isinstance(node, ast.Try) and branch == "body" and node.orelse)
+    ends = ends and not (isinstance(node, ast.Try) and branch == "finalbody")
+    return _Position(at.tail and ends, at.looped, at.loop_tail and ends, parents)
+
+
+def _paired(
+    body: Sequence[ast.stmt], block: cst.IndentedBlock
+) -> tuple[list[tuple[ast.stmt, cst.CSTNode]], list[int | None]]:
+    """Return each statement of `body` with its node in `block`, and its position there."""
+    pairs: list[tuple[ast.stmt, cst.CSTNode]] = []
+    places: list[int | None] = []
+    rest = iter(body)
+    for place, line in enumerate(block.body):
+        small = line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
+        for node in small:
+            pairs.append((next(rest), node))
+            places.append(place if len(small) == 1 else None)
+    return pairs, places
+
+
+Inner = tuple[ast.stmt, Sequence[ast.stmt], cst.BaseSuite, str]
+"""A list of statements: its owner, LibCST's node, and the name of the owner's field."""
+
+
+def _inside(node: ast.stmt, twin: cst.CSTNode) -> Iterator[Inner]:
+    """Yield the lists of statements below `node`."""
+    if isinstance(node, ast.Match) and isinstance(twin, cst.Match):
+        yield from ((node, case.body, other.body, "cases") for case, other in zip(node.cases, twin.cases, strict=True))
+    body = getattr(twin, "body", None)
+    if isinstance(body, cst.BaseSuite):
+        yield node, node.body, body, "body"  # type: ignore[attr-defined]
+    if isinstance(node, ast.Try) and isinstance(twin, cst.Try):
+        pairs = zip(node.handlers, twin.handlers, strict=True)
+        yield from ((node, one.body, two.body, "handlers") for one, two in pairs)
+    yield from _otherwise(node, twin)
+
+
+def _otherwise(node: ast.stmt, twin: cst.CSTNode) -> Iterator[Inner]:
+    """Yield the lists of statements after `else`, `elif` and `finally`."""
+    otherwise = getattr(twin, "orelse", None)
+    if isinstance(otherwise, cst.Else):
+        yield node, node.orelse, otherwise.body, "orelse"  # type: ignore[attr-defined]
+    elif isinstance(otherwise, cst.If) and isinstance(node, ast.If):
+        yield from _inside(node.orelse[0], otherwise)
+    final = getattr(twin, "finalbody", None)
+    if isinstance(final, cst.Finally):
+        yield node, node.finalbody, final.body, "finalbody"  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=20_000)
+def decisions(statement: ast.stmt) -> int:
+    """Return how much radon counts for `statement`."""
+    from radon.visitors import ComplexityVisitor
+
+    visitor = ComplexityVisitor(off=False)
+    visitor.visit(statement)
+    return int(visitor.complexity)

@@ -1,0 +1,153 @@
+"""Every extraction that is found keeps behaviour: programs drawn at random run before and after it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from coderefine.proposers.refactorings.blocks import Extraction, extractions
+from coderefine.proposers.refactorings.extraction import extracted
+from coderefine.proposers.refactorings.trees import Unit
+
+NAMES = ("a", "b", "c", "d")
+
+
+class Program:
+    """Writes the body of a function at random: early exits, loops, exceptions, closures, names that may be unbound."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.lines = ["def f(a, b, log):"]
+
+    def text(self) -> str:
+        for name in self.random.sample(("c", "d"), self.random.randrange(3)):
+            self.lines.append(f"    {name} = {self.random.randrange(3)}")
+        self.suite(1, 3, loop=False)
+        self.lines.append(f"    return ({self.value()}, log)")
+        return "\n".join(self.lines) + "\n"
+
+    def value(self) -> str:
+        one, two = self.random.choices(NAMES, k=2)
+        return self.random.choice((one, f"{one} + {two}", f"{one} * 2 - 1", "1", f"[{one} for {two} in (1, 2)][0]"))
+
+    def test(self) -> str:
+        one, two = self.random.choices(NAMES, k=2)
+        shapes = (f"{one} > 1", f"{one} < {two}", f"{one} == 0 or {two}", f"not {one}", f"(d := {one}) > 2")
+        return self.random.choice(shapes)
+
+    def suite(self, depth: int, size: int, *, loop: bool) -> None:
+        for _ in range(self.random.randint(1, size)):
+            self.statement(depth, loop=loop)
+
+    def statement(self, depth: int, *, loop: bool) -> None:
+        kinds = ["assign", "assign", "log", "log", "augment"]
+        kinds += ["lambda", "call", "return", "raise", "delete"] if self.random.random() < 0.3 else []
+        kinds += ["if", "if", "else", "for", "try", "with", "while"] if depth < 4 else []
+        kinds += ["break", "continue"] if loop else []
+        getattr(self, self.random.choice(kinds) + "_")(depth, loop)
+
+    def add(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def assign_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"{self.random.choice(NAMES)} = {self.value()}")
+
+    def augment_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"{self.random.choice(NAMES)} += {self.value()}")
+
+    def log_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"log.append({self.value()})")
+
+    def lambda_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"g = lambda: {self.value()}")
+
+    def call_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, "log.append(g())")
+
+    def delete_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"del {self.random.choice(NAMES)}")
+
+    def return_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"if {self.test()}:")
+        self.add(depth + 1, self.random.choice(("return", "return 0", "return [a]", f"return {self.value()}")))
+
+    def raise_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"if {self.test()}:")
+        self.add(depth + 1, "raise ValueError")
+
+    def break_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"if {self.test()}:")
+        self.add(depth + 1, "break")
+
+    def continue_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"if {self.test()}:")
+        self.add(depth + 1, "continue")
+
+    def if_(self, depth: int, loop: bool) -> None:
+        self.add(depth, f"if {self.test()}:")
+        self.suite(depth + 1, 2, loop=loop)
+
+    def else_(self, depth: int, loop: bool) -> None:
+        self.if_(depth, loop)
+        self.add(depth, self.random.choice(("else:", f"elif {self.test()}:")))
+        self.suite(depth + 1, 2, loop=loop)
+
+    def for_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, f"for {self.random.choice(NAMES)} in range(3):")
+        self.suite(depth + 1, 3, loop=True)
+
+    def while_(self, depth: int, _loop: bool) -> None:
+        counter = f"n{len(self.lines)}"
+        self.add(depth, f"{counter} = 0")
+        self.add(depth, f"while {counter} < 3:")
+        self.add(depth + 1, f"{counter} += 1")
+        self.suite(depth + 1, 3, loop=True)
+
+    def try_(self, depth: int, loop: bool) -> None:
+        self.add(depth, "try:")
+        self.suite(depth + 1, 3, loop=loop)
+        self.add(depth, self.random.choice(("except (ValueError, NameError) as error:", "except Exception:")))
+        self.suite(depth + 1, 2, loop=loop)
+        if self.random.random() < 0.3:
+            self.add(depth, self.random.choice(("else:", "finally:")))
+            self.suite(depth + 1, 2, loop=False)
+
+    def with_(self, depth: int, loop: bool) -> None:
+        self.add(depth, "with suppress(ValueError, NameError):")
+        self.suite(depth + 1, 3, loop=loop)
+
+
+def behaviour(text: str, name: str = "f") -> list[Any]:
+    """Return what a function does with some arguments: its result or exception, and what it has logged."""
+    found = []
+    for one in range(-1, 4):
+        for two in (0, 2):
+            scope: dict[str, Any] = {}
+            exec(f"from contextlib import suppress\n{text}", scope)
+            log: list[Any] = []
+            try:
+                answer = scope[name](one, two, log)
+                found.append((repr(answer), log))
+            except Exception as error:
+                found.append((type(error).__name__, log))
+    return found
+
+
+def after(found: Extraction) -> str:
+    text, function = extracted(found, "_extracted")
+    return f"{function.text}\n{text}"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
+    count = 0
+    for number in range(seed * 25, seed * 25 + 25):
+        text = Program(number).text()
+        before = behaviour(text)
+        for found in extractions(Unit(text), 100):
+            new = after(found)
+            assert behaviour(new) == before, f"{text}\n-> {new}"
+            count += 1
+    assert count > 20

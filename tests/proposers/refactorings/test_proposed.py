@@ -1,0 +1,74 @@
+"""Functions over the limit through the command: what is proved is written, what no test calls is offered."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import coderefine
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="behaviour is compared in forks")
+
+CODE = '''"""Orders."""
+
+
+def summary(lines, limit):
+    """Return totals by kind, and warnings."""
+    totals = {}
+    warnings = []
+    for line in lines:
+        if not line:
+            continue
+        kind, amount = line
+        if kind in totals:
+            totals[kind] += amount
+        else:
+            totals[kind] = amount
+
+    # Collect warnings
+    for kind, amount in totals.items():
+        if amount > limit and kind != "gift":
+            warnings.append(f"{kind} is over")
+        elif amount < 0:
+            warnings.append(f"{kind} is below")
+        elif amount == 0:
+            if kind == "gift" or kind == "sample" or kind == "return":
+                continue
+            warnings.append(f"{kind} is empty")
+    return totals, warnings
+'''
+TESTS = """from orders import summary
+
+
+def test_summary():
+    lines = [("book", 3), None, ("book", 9), ("pen", -1), ("gift", 0), ("cup", 0)]
+    assert summary(lines, 10) == (
+        {"book": 12, "pen": -1, "gift": 0, "cup": 0},
+        ["book is over", "pen is below", "cup is empty"],
+    )
+"""
+LIMIT = "[tool.coderefine]\nmax-complexity = 7\n"
+
+
+def test_a_function_is_brought_under_the_limit_and_proved(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"orders.py": CODE, "test_orders.py": TESTS, "pyproject.toml": LIMIT})
+    said = coderefine("fix", "--no-model", cwd=top)
+    text = (top / "orders.py").read_text()
+    assert said.code == 0, said
+    assert "\n    _collect_warnings(totals, limit, warnings)\n    return totals, warnings\n" in text
+    assert 'if kind in ("gift", "sample", "return"):' in text
+    assert "\n\n\ndef _collect_warnings(totals, limit, warnings):\n    # Collect warnings\n    for kind" in text
+
+
+def test_what_no_test_calls_is_offered(tmp_path: Path) -> None:
+    files = {"orders.py": CODE, "test_orders.py": "def test():\n    import orders\n", "pyproject.toml": LIMIT}
+    top = make_repo(tmp_path / "repo", files)
+    said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    assert said.code == 1, said
+    assert (top / "orders.py").read_text() == CODE
+    (offer,) = json.loads(said.out)["offers"]
+    assert len(offer["alternatives"]) == 1
