@@ -200,6 +200,13 @@ def test_an_undefined_name_is_given_a_first_value(message: str) -> None:
     assert text.replace("    for", "    total = 0\n    for") in made("defined", text, 2, hints=hints)
 
 
+def test_no_operation_is_made_that_does_nothing() -> None:
+    """`len(items) - 1` became `len(items) * 1`: one changed operator instead of two removed tokens."""
+    assert body("return x * 1") not in made("arithmetic", body("return x - 1"), 2)
+    assert body("x //= 1") not in made("arithmetic", body("x -= 1"), 2)
+    assert body("return x + 1") in made("arithmetic", body("return x - 1"), 2)
+
+
 def test_not_is_removed_rather_than_the_comparison_inverted() -> None:
     """`not (x is not y)` compiles to the same as `x is y`, and stood before it."""
     text = body("return not (x is y)")

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.site import NEUTRAL, Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import NUMBERS, dotted
 
@@ -67,6 +67,8 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 }
 
 
+DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
+"""Operations with the right operand that makes them do nothing."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
 
 
@@ -88,17 +90,21 @@ def comparisons(site: Site) -> Iterator[Edit]:
 
 
 def arithmetic(site: Site) -> Iterator[Edit]:
-    """Replace an arithmetic or bitwise operator by another one."""
+    """Replace an arithmetic or bitwise operator by another one, unless that does nothing (`x * 1`)."""
     for node in site.nodes:
         if isinstance(node, ast.BinOp):
             old = ARITH[type(node.op)]
             textual = "str" in (site.kinds.of(node.left), site.kinds.of(node.right))
             for new, weight in ARITH_FOR[old].items():
+                if site.code(node.right) == DOES_NOTHING.get(new):
+                    continue
                 if edit := emit.between(site.module, node.left, node.right, old, new, weight / (4 if textual else 1)):
                     yield edit
         elif isinstance(node, ast.AugAssign):
             old = ARITH[type(node.op)]
             for new, weight in ARITH_FOR[old].items():
+                if site.code(node.value) == DOES_NOTHING.get(new):
+                    continue
                 if edit := emit.between(site.module, node.target, node.value, old + "=", new + "=", weight):
                     yield edit
 
