@@ -95,18 +95,20 @@ def arithmetic(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.BinOp):
             old = ARITH[type(node.op)]
             textual = "str" in (site.kinds.of(node.left), site.kinds.of(node.right))
-            for new, weight in ARITH_FOR[old].items():
-                if site.code(node.right) == DOES_NOTHING.get(new):
-                    continue
+            for new, weight in _operations(site, old, node.right):
                 if edit := emit.between(site.module, node.left, node.right, old, new, weight / (4 if textual else 1)):
                     yield edit
         elif isinstance(node, ast.AugAssign):
             old = ARITH[type(node.op)]
-            for new, weight in ARITH_FOR[old].items():
-                if site.code(node.value) == DOES_NOTHING.get(new):
-                    continue
+            for new, weight in _operations(site, old, node.value):
                 if edit := emit.between(site.module, node.target, node.value, old + "=", new + "=", weight):
                     yield edit
+
+
+def _operations(site: Site, old: str, right: ast.expr) -> Iterator[tuple[str, float]]:
+    """Yield operators in place of `old`, with weights, without those that do nothing with the operand `right`."""
+    text = site.code(right)
+    return ((new, weight) for new, weight in ARITH_FOR[old].items() if DOES_NOTHING.get(new) != text)
 
 
 def boolean(site: Site) -> Iterator[Edit]:
