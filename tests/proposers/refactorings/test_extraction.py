@@ -151,3 +151,27 @@ def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
             assert behaviour(new) == before, f"{text}\n-> {new}"
             count += 1
     assert count > 20
+
+
+LOOP = """\
+def f(a, b, log):
+    total = 0
+    for one in a:
+        if one:
+            {}
+            log.append(one)
+        if b:
+            log.append(b)
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["global total2", "del one", "log.append(locals())", "log.append(__class__)", "warn('x', stacklevel=2)"],
+)
+def test_what_must_stay_in_its_function_is_not_extracted(line: str) -> None:
+    moved = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format(line)), 100)]
+    assert not any(line in text for text in moved)
+    control = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format("pass")), 100)]
+    assert any("pass" in text for text in control)
