@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 
-from coderefine.core import Attempt, Patch, Situation
+from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
 from coderefine.errors import ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
@@ -99,7 +99,8 @@ class Conversation:
         move = replace(move, tier=max(move.tier, self._tier))
         self._recall(move, situation)
         state = choose_state(move, situation, self._builder.start, self._builder.writable, self._builder.task)
-        known = [attempt.patch.files for attempt in situation.attempts]
+        known = [attempt.patch.files for attempt in _used_up(situation.attempts)]
+        before = len(known)
         faulty: list[tuple[ModelRequest, Answer, ReplyError]] = []
         for first, reply, shown in self._answers(move, state, situation):
             request, answer = self._with_needed_code(first, reply, state)
@@ -111,7 +112,7 @@ class Conversation:
                 yield patch
             if self.hopeless:
                 return
-        if faulty and move.correct and len(known) == len(situation.attempts):
+        if faulty and move.correct and len(known) == before:
             yield from self._corrected(*faulty[0], state, situation)
 
     def _recall(self, move: Move, situation: Situation) -> None:
@@ -226,7 +227,7 @@ class Conversation:
         files = _applied(reply.blocks, kept, EditableFiles(overlay.read, self._outside, shown.shown))
         summary = self._client.redact(first_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = state.patch.then(files, origin=ORIGIN, summary=summary)
-        for same in (attempt for attempt in attempts if attempt.patch.files == patch.files):
+        for same in (attempt for attempt in _used_up(attempts) if attempt.patch.files == patch.files):
             reason = outcome(same, self._builder.start)
             raise NothingToApplyError(render("same", number=str(same.number), reason=reason))
         return patch
@@ -289,6 +290,14 @@ def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableF
         with suppress(ReplyError):
             return apply(numbered, tree)
     return apply(blocks, tree)
+
+
+def _used_up(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Return the attempts that a model may not repeat.
+
+    It may choose a patch of the search that was only offered, because the tests do not say which one is right.
+    """
+    return [one for one in attempts if one.patch.origin == ORIGIN or not one.verdict.reason.startswith(PLAUSIBLE)]
 
 
 def _is_shown(code: str, request: ModelRequest) -> bool:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from coderefine.config import Config
     from coderefine.core import Situation, View
-    from coderefine.lint import Linter
     from coderefine.project import Interpreter, Place, Protection
     from coderefine.proposers.refactoring import CodeChange
 
@@ -78,14 +77,10 @@ class ComplexityChanges:
         from coderefine.lint import Linter
 
         linter = Linter.of(self._place, self._interpreter, self._config)
-        return _format(linter, view, path, after) if _format(linter, view, path, before) == before else after
+        old, new = before.encode(), after.encode()
+        done = linter.formatted(view, path, new) if linter.formatted(view, path, old) == old else None
+        return done.decode() if done is not None else after
 
 
 def _private_names(file: Path) -> list[str]:
     return PRIVATE.findall(file.read_bytes().decode("utf-8", "replace"))
-
-
-def _format(linter: Linter, view: View, path: str, text: str) -> str:
-    argv = (str(linter.binary), "format", "--quiet", "--no-cache", "--stdin-filename", path, "-")
-    done = view.run(argv, stdin=text.encode())
-    return done.stdout.decode() if done.returncode == 0 else ""

@@ -22,6 +22,8 @@ LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
 LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
 """Number of candidates to judge after the first repair, also if that takes more time, but no more seconds than these:
 whether a rival is found must not depend on how busy the machine is."""
+PARTIAL = 2
+"""Factor of both while no repair makes all failing tests pass: one of the others may complete it."""
 DOUBT = 3.0
 """Additional seconds to find a better repair when there is evidence against the best one."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
@@ -124,8 +126,9 @@ class Trial:
             return False
         first = self.repairs[0].at
         since = self.clock.spent - first
-        if self.judged - self._before < LEAST_JUDGED:
-            return since > max(self._more, LONGEST_GRACE)
+        times = 1 if any(repair.whole for repair in self.repairs) else PARTIAL
+        if self.judged - self._before < times * LEAST_JUDGED:
+            return since > max(self._more, times * LONGEST_GRACE)
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
 
     def candidate(self, proposed: Proposed) -> Candidate | None:

@@ -163,9 +163,14 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
 
 
 def near(calls: List[Call], most: int = NEAR) -> List[Call]:
-    """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call."""
+    """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call.
+
+    A variant that is itself recorded is left out: what a repaired test calls is not near it.
+    """
+    recorded = {label(call) for call in calls}
     rows = [_around(call, random.Random(number)) for number, call in enumerate(calls)]
-    return [*calls, *_in_turn(rows)[:most]]
+    others = (call for call in _in_turn(rows) if label(call) not in recorded)
+    return [*calls, *itertools.islice(others, most)]
 
 
 def _around(call: Call, dice: random.Random) -> List[Call]:
