@@ -202,10 +202,13 @@ class Trial:
             self._add(seed)
 
     def _add(self, repair: Repair) -> None:
-        """Store a repair; its rivals are likely near the first one, and near the first that repairs all tests."""
+        """Store a repair; the rivals of the first that repairs all tests are likely near it.
+
+        Near one that repairs only some, the search would find more of the same, and later what completes it.
+        """
         if not self.repairs:
             self._before = self.judged
-        if not self.repairs or (repair.whole and not any(other.whole for other in self.repairs)):
+        if repair.whole and not any(other.whole for other in self.repairs):
             self._prefer(repair.proposed.scored.site)
         self.repairs.append(repair)
 
