@@ -39,6 +39,10 @@ class Comparer(Protocol):
         ...
 
 
+MOST_RUNS = 4
+"""Runs of a slow suite after which a proposer is `used_up`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """Input of a proposer: values only, so that a resumed run is deterministic.
@@ -65,6 +69,17 @@ class Situation:
     def offered(self) -> frozenset[str]:
         """Return the failing tests with offers of plausible repairs."""
         return frozenset().union(*(offer.tests for offer in self.offers))
+
+    def used_up(self, name: str) -> bool:
+        """Return whether the tests are slow and the patches of the proposer `name` took MOST_RUNS runs of them.
+
+        It is for proposers whose patches are not worth minutes of tests.
+        """
+        suite = next((check for check in self.baseline.checks if check.cases), None)
+        if suite is None or not suite.slow:
+            return False
+        tried = (one.check(suite.critic) for one in self.attempts if one.patch.origin == name)
+        return sum(check is not None and check.complete for check in tried) >= MOST_RUNS
 
 
 Proposals = Generator[Patch, Situation, None]

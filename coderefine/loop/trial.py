@@ -83,7 +83,8 @@ def _equal(state: State, attempt: Attempt) -> Attempt:
         return attempt
     state.say("stage", "behaviour")
     originals = {**state.originals(patch), **state.best.patch.files}
-    found = equivalence.compare(state.parts.views, state.best.patch, patch, state.best.cases, originals)
+    best = state.best
+    found = equivalence.compare(state.parts.views, best.patch, patch, best.cases, originals, within=state.seconds_left)
     offered = any(search.proposed is patch and search.offer for search in state.searches())
     if found.different or (found.unknown and not offered):
         return replace(attempt, verdict=Verdict(ok=False, reason=found.reason))

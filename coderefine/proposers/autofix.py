@@ -22,9 +22,6 @@ Files = Mapping[str, bytes | None]
 ROUNDS = 5
 """Maximum number of rounds, because adjacent edits are not applied in the same round."""
 
-MOST_RUNS = 4
-"""Runs of a slow suite that ruff's fixes may take: they are not worth minutes of tests."""
-
 
 class Autofix:
     """Proposes ruff's safe fixes, at no cost; see proposers/rewritings for the unsafe ones."""
@@ -49,7 +46,7 @@ class Autofix:
         Fixes that are inadmissible, or that cause another diagnostic, are excluded before tests run. Raises CriticError
         if ruff fails.
         """
-        if self._wanted(situation) and not self._used_up(situation):
+        if self._wanted(situation) and not situation.used_up(self.name):
             self._leave_out(situation, views)
             yield from self._halved(situation, views, self._rules(situation, views), ())
 
@@ -60,7 +57,7 @@ class Autofix:
 
         A refused set is split into halves, until they are accepted or consist of a single rule in a single file.
         """
-        if self._used_up(situation):
+        if situation.used_up(self.name):
             return situation
         situation, accepted = yield from self._offer(situation, views, rules, paths)
         if accepted:
@@ -76,14 +73,6 @@ class Autofix:
             for rule in rules:
                 situation = yield from self._singly(situation, views, rule, found)
         return situation
-
-    def _used_up(self, situation: Situation) -> bool:
-        """Return whether the tests are slow and ruff's fixes have taken all their runs of them."""
-        suite = situation.baseline.check("pytest")
-        if suite is None or not suite.slow:
-            return False
-        tried = (one.check("pytest") for one in situation.attempts if one.patch.origin == self.name)
-        return sum(check is not None and check.complete for check in tried) >= MOST_RUNS
 
     def _leave_out(self, situation: Situation, views: Views) -> None:
         """Exclude diagnostics whose fixes would certainly be refused, in files whose complete fix would be refused."""
@@ -144,7 +133,9 @@ class Autofix:
     ) -> Generator[Patch, Situation, Situation]:
         """Propose each fix of `rule` individually; after an accepted one, the line numbers are read again."""
         tried: set[tuple[str, str, str]] = set()
-        while not self._used_up(situation) and (found := self._next(situation, views, rule, paths, tried)) is not None:
+        while (
+            not situation.used_up(self.name) and (found := self._next(situation, views, rule, paths, tried)) is not None
+        ):
             remark, data = found
             tried.add(_name(remark))
             patch = situation.best.patch.then({remark.path: data}, origin=self.name, summary=_summary([remark]))

@@ -21,8 +21,6 @@ from coderefine.source import decode
 if TYPE_CHECKING:
     from coderefine.core import Attempt
 
-MOST_RUNS = 4
-"""Runs of a slow suite that a proposer of this kind may take: its changes are not worth minutes of tests."""
 ROUNDS = 2
 """Comparisons with one change for each function, where several changes together were not proved."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
@@ -121,8 +119,9 @@ class Refactoring:
             batch = [*waiting] if not turn else list(tree.first_of_each_unit(waiting))
             if not batch:
                 return
+            best = situation.best
             found = self._equivalence.compare(
-                views, situation.best.patch, tree.patch(batch), situation.best.cases, tree.texts
+                views, best.patch, tree.patch(batch), best.cases, tree.texts, within=situation.seconds_left
             )
             alone = tree.alone_in_unit(batch)
             for change in batch:
@@ -137,7 +136,8 @@ class Refactoring:
         self, situation: Situation, tree: _Tree, changes: Sequence[CodeChange], *, offered: bool = False
     ) -> Generator[Patch, Situation, Situation]:
         """Propose `changes` on top of those accepted in this tree; halve what is refused, down to single changes."""
-        if not changes or self._used_up(situation):
+        late = not offered and self._equivalence.left(situation.seconds_left) <= 0
+        if not changes or late or situation.used_up(self.name):
             return situation
         patch = tree.patch((*tree.accepted, *changes), changes)
         self.proposed, self.offer = patch, tree.offer(changes) if offered else None
@@ -152,14 +152,6 @@ class Refactoring:
             situation = yield from self._halved(situation, tree, changes[:middle], offered=offered)
             situation = yield from self._halved(situation, tree, changes[middle:], offered=offered)
         return situation
-
-    def _used_up(self, situation: Situation) -> bool:
-        """Return whether the tests are slow and our patches have taken all their runs of them."""
-        suite = situation.baseline.check("pytest")
-        if suite is None or not suite.slow:
-            return False
-        tried = (one.check("pytest") for one in situation.attempts if one.patch.origin == self.name)
-        return sum(check is not None and check.complete for check in tried) >= MOST_RUNS
 
 
 class _Tree:

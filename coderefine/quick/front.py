@@ -24,7 +24,7 @@ LONG = 200
 """Number of files above which the full engine is not noticeably slower."""
 
 
-class Unsure(Exception):  # noqa: N818 - no error: the whole engine has to look
+class NotQuickError(Exception):
     """The fast path cannot decide; the full engine must run."""
 
 
@@ -35,7 +35,7 @@ def hook(names: list[str]) -> int | None:
     gc.disable()  # this process ends before a collection is useful
     try:
         return _hook(names, time.monotonic() + SECONDS)
-    except (Unsure, OSError, UnicodeDecodeError, SyntaxError):
+    except (NotQuickError, OSError, UnicodeDecodeError, SyntaxError):
         return None
     finally:
         gc.enable()
@@ -44,13 +44,13 @@ def hook(names: list[str]) -> int | None:
 def _hook(names: list[str], deadline: float) -> int:
     where = status.place(os.getcwd())  # noqa: PTH109
     if where is None:
-        raise Unsure
+        raise NotQuickError
     top, folder = where
     running = [status.asked()]  # everything slow runs in parallel
     try:
         known = ticket.read(folder, top)
         if known is None:
-            raise Unsure
+            raise NotQuickError
         return _judged(QuickProject(top, folder, known, deadline), names, running)
     finally:
         for child in running:
@@ -80,7 +80,7 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
         _linted(project, python, running)
         return _untested(project.known, len(same))
     if strangers:
-        raise Unsure
+        raise NotQuickError
     return _run(project, left, python, running)
 
 
@@ -92,9 +92,9 @@ def _run(project: QuickProject, tests: list[str], python: list[str], running: li
 
 
 def _unless_gone(staged: list[str]) -> int:
-    """Return 0 if no Python file is staged; raise Unsure for deleted ones, whose tests have to be found."""
+    """Return 0 if no Python file is staged; raise NotQuickError for deleted ones, whose tests have to be found."""
     if any(path.endswith(".py") for path in staged):
-        raise Unsure
+        raise NotQuickError
     return 0
 
 
@@ -120,9 +120,9 @@ def _same(project: QuickProject, tests: list[str], python: list[str], staged: li
 def _linted(project: QuickProject, python: list[str], running: list[Child]) -> None:
     known = project.known
     if known.radon and not all(_plain(path, known) for path in python):
-        raise Unsure
+        raise NotQuickError
     if known.ruff and running[1].all(project.deadline) is None:
-        raise Unsure
+        raise NotQuickError
 
 
 def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
@@ -130,21 +130,21 @@ def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
     output = looking.all(deadline) or b""
     found = status.staged(output or b"?")
     if found is None:
-        raise Unsure
+        raise NotQuickError
     return found, status.has_untracked(output)
 
 
 def _python(names: list[str]) -> list[str]:
-    """Return the Python files among `names`, as normalised paths. Raises Unsure for a path outside or a link."""
+    """Return the Python files among `names`, as normalised paths. Raises NotQuickError for a path outside or a link."""
     found = []
     for name in names:
         path = os.path.normpath(name).replace(os.sep, "/")
         if path.startswith(("/", "..")) or os.path.islink(path):  # noqa: PTH114
-            raise Unsure
+            raise NotQuickError
         if path.endswith((".py", ".pyi")) and os.path.isfile(path):  # noqa: PTH113
             found.append(path)
     if len(found) > LONG:
-        raise Unsure
+        raise NotQuickError
     return found
 
 
@@ -157,14 +157,14 @@ def _tests(project: QuickProject, python: list[str]) -> list[str]:
     kept = ticket.kept_in(project.folder, ticket.GRAPH)
     marks = graph.walk(project.top)
     if not isinstance(kept, list) or kept[0].keys() != marks.keys():
-        raise Unsure
+        raise NotQuickError
     old, users, tests = kept
     if _matters(graph.reached(users, _changed(old, marks, python)), tests):
         users = _regraphed(project, marks, users)
         ticket.keep(project.folder, ticket.GRAPH, [marks, users, tests])
     found = graph.reached(users, python)
     if any(path.endswith(CONFTEST) for path in found):
-        raise Unsure
+        raise NotQuickError
     return [path for path in tests if path in found]
 
 
@@ -180,7 +180,7 @@ def _regraphed(project: QuickProject, marks: dict[str, graph.Mark], users: graph
     """Return the import graph after changes to some files, whose imports are usually the same as before."""
     files = ticket.kept_in(project.folder, ticket.IMPORTS)
     if not isinstance(files, dict):
-        raise Unsure
+        raise NotQuickError
     now = graph.refreshed(project.top, files, marks)
     ticket.keep(project.folder, ticket.IMPORTS, now)
     if all(path in files and now[path][1] == files[path][1] for path in now):
@@ -229,5 +229,5 @@ def _tested(running: Child, deadline: float) -> int:
         print(f"note: pytest did not finish in {SECONDS:g} s: not all was judged", file=sys.stderr)
         return 1
     if code != 0 or not any(word in tail for word in PASSED):
-        raise Unsure
+        raise NotQuickError
     return 0

@@ -8,16 +8,22 @@ The proof of a *unit* (an outermost function or method, or a module's own code) 
    For a module's own code: its attributes, and those of its classes, have equal values.
 
 Whatever is neither proved nor refuted is *unknown*. A patch with it may be offered, but never written.
+
+The first proof needs no test: the instructions are all that runs, so that no test could show a difference.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import time
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import accumulate, chain, count, takewhile, zip_longest
 from pathlib import PurePosixPath
 
 from coderefine.config import Config
@@ -29,12 +35,17 @@ from coderefine.runner.candidates import Codes, Watched
 from coderefine.runner.cold_pool import open_any_pool
 from coderefine.runner.pool import Pool
 from coderefine.runner.reached_code import Function
+from coderefine.runner.test_selection import nearest, one_of_each
 from coderefine.source import decode
 
-SUITE = 10.0
-"""Duration of the tests, in seconds, above which nothing is run to compare: each version runs them several times."""
+BUDGET = 120.0
+"""Seconds that all comparisons of a run may take together."""
 PATIENCE = 5.0
 """Seconds for the tests, and for the repeated calls, of one version."""
+SHORT = 1.0
+"""Duration of all tests, in seconds, up to which they are all watched; else those that enter an edited function."""
+ENTERING = 0.5
+"""Share of the remaining seconds for recording which functions each test enters; once in a run."""
 UNKNOWN, ENDLESS = "?", "~"
 """Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
 RUNS = ("old", "old again", "new", "new again")
@@ -62,36 +73,67 @@ class Compared:
 
 @dataclass(slots=True)
 class Equivalence:
-    """Compares versions of one project. The last results are kept: the loop asks again about what was proposed."""
+    """Compares versions of one project, for BUDGET seconds in all.
+
+    The last results are kept: the loop asks again about what was proposed.
+    """
 
     place: Place
     interpreter: Interpreter
     config: Config
     _known: list[tuple[Mapping[str, Text], Mapping[str, Text], Compared]] = field(default_factory=list, init=False)
-    _before: tuple[Mapping[str, Text], frozenset[Unit], Watched] | None = field(default=None, init=False)
-    """The last watched tree, the units that were watched, and what they did."""
+    _before: tuple[Mapping[str, Text], frozenset[Unit], _Chosen, Watched] | None = field(default=None, init=False)
+    """The last watched tree, the units and the tests that were watched, and what they did."""
+    _entered: Mapping[str, frozenset[Function]] = field(default_factory=dict, init=False)
+    """Which functions each test enters in the tree with `_tree`, recorded once."""
+    _tree: Patch = field(default=Patch(), init=False)
+    _spent: float = field(default=0.0, init=False)
+
+    def left(self, within: float | None = None) -> float:
+        """Return the seconds that comparisons may still take; `within`: at most these (None: no other limit)."""
+        left = BUDGET - self._spent
+        return left if within is None else min(left, within)
 
     def compare(
-        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], originals: Mapping[str, Text]
+        self,
+        views: Views,
+        before: Patch,
+        after: Patch,
+        cases: Mapping[str, Case],
+        originals: Mapping[str, Text],
+        *,
+        within: float | None = None,
     ) -> Compared:
         """Compare the tree with `after` to that with `before`. `cases`: the tests' results at `before`, by id.
 
-        `originals`: contents of the files that only `after` touches, without any patch.
+        `originals`: contents of the files that only `after` touches, without any patch. `within`: seconds that it may
+        take, at most (None: only BUDGET counts).
         """
         for old, new, found in self._known:
             if old == before.files and new == after.files:
                 return found
+        began = time.monotonic()
         edits = {}
         for path, data in after.files.items():
             was = before.files[path] if path in before.files else originals.get(path)
             if was != data:
                 edits[path] = FileEdit.between(was, data)
-        found = self._compared(views, before, after, cases, edits)
+        try:
+            found = self._compared(views, before, after, cases, edits, until=began + self.left(within))
+        finally:
+            self._spent += time.monotonic() - began
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
 
     def _compared(
-        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
+        self,
+        views: Views,
+        before: Patch,
+        after: Patch,
+        cases: Mapping[str, Case],
+        edits: Mapping[str, FileEdit],
+        *,
+        until: float,
     ) -> Compared:
         changed = sorted((path, unit) for path, edit in edits.items() for unit in edit.changed)
         equal = {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
@@ -100,46 +142,109 @@ class Equivalence:
         if not changed:
             return Compared(equal)
         try:
-            old, new = self._watched(views, before, after, cases, edits)
+            chosen, old, new = self._watched(views, before, after, cases, edits, until=until)
         except (_NotComparedError, RunnerError, WorkspaceError) as error:
             return Compared(equal, {}, dict.fromkeys(changed, f"not compared: {error}"))
         for path, name in changed:
             verdict, why = _judged(path, name, edits[path], old, new)
-            {True: equal, False: different, None: unknown}[verdict][path, name] = f"{name or path}: {why}"
+            {True: equal, False: different, None: unknown}[verdict][path, name] = (
+                f"{name or path}: {why}{chosen.remark}"
+            )
         return Compared(equal, different, unknown)
 
     def _watched(
-        self, views: Views, before: Patch, after: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
-    ) -> tuple[Watched, Watched]:
-        """Watch both versions. Raises _NotComparedError if there is nothing to watch, or not in reasonable time."""
-        usual = sum(case.seconds for case in cases.values())
+        self,
+        views: Views,
+        before: Patch,
+        after: Patch,
+        cases: Mapping[str, Case],
+        edits: Mapping[str, FileEdit],
+        *,
+        until: float,
+    ) -> tuple[_Chosen, Watched, Watched]:
+        """Watch both versions. Raises _NotComparedError if there is nothing to watch, or no time."""
         if all(case.status.bad for case in cases.values()):
             raise _NotComparedError("no test passes, so there are no calls to compare")
-        if usual > SUITE:
-            raise _NotComparedError(f"the tests take {usual:.0f} s, and {SUITE:g} s are the most it is done for")
         units = frozenset((path, name) for path, edit in edits.items() for name in edit.changed)
         known = self._before
         if known is None or known[0] != before.files or not units <= known[1]:
-            old = self._run(views, before, cases, _functions_in(edits, new=False), list(edits))
-            self._before = known = (before.files, units, old)
-        return known[2], self._run(views, after, cases, _functions_in(edits, new=True), list(edits))
+            with self._opened(views, before, cases, until) as pool:
+                chosen = self._chosen(views, pool, before, cases, edits)
+                old = pool.watched(chosen.tests, PATIENCE, _functions_in(edits, new=False), list(edits))
+            self._before = known = (before.files, units, chosen, old)
+        _, _, chosen, old = known
+        with self._opened(views, after, cases, until) as pool:
+            return chosen, old, pool.watched(chosen.tests, PATIENCE, _functions_in(edits, new=True), list(edits))
 
-    def _run(
-        self,
-        views: Views,
-        patch: Patch,
-        cases: Mapping[str, Case],
-        functions: Sequence[tuple[Function, str]],
-        modules: Sequence[str],
-    ) -> Watched:
+    @contextmanager
+    def _opened(self, views: Views, patch: Patch, cases: Mapping[str, Case], until: float) -> Iterator[Pool]:
+        """Open a pool in the tree with `patch` that ends at `until` (monotonic)."""
+        left = until - time.monotonic()
+        if left <= 0:
+            raise _NotComparedError("the time for comparisons is used up")
         statuses = {name: case.status for name, case in cases.items()}
         seconds = {name: case.seconds for name, case in cases.items()}
         parts = (views, self.place, self.interpreter, self.config)
-        with open_any_pool(*parts, patch=patch, expected=statuses, seconds=seconds, workers=1) as pool:
+        with open_any_pool(*parts, patch=patch, expected=statuses, seconds=seconds, workers=1, within=left) as pool:
             if not isinstance(pool, Pool):
                 raise _NotComparedError("nothing can be forked here")
-            names = [name for name in pool.tests if name in statuses and not statuses[name].bad]
-            return pool.watched(names, PATIENCE, functions, modules)
+            pool.ends = until
+            yield pool
+
+    def _chosen(
+        self, views: Views, pool: Pool, before: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
+    ) -> _Chosen:
+        """Choose the tests to watch: those that enter the edited functions, or all if they are SHORT."""
+        seconds = _durations(pool.tests, cases)
+        if sum(seconds.values()) <= SHORT:
+            return _Chosen(tuple(seconds), whole=True)
+        self._record_entered(pool, before, [name for name in seconds if seconds[name] <= PATIENCE], list(edits))
+        rows = [sorted(tests & seconds.keys(), key=seconds.__getitem__) for tests in self._entering(views, edits)]
+        chosen = set(_in_turn(rows, seconds, PATIENCE)) - pool.unfit
+        whole = chosen.issuperset(chain(*rows)) and self._entered.keys() >= seconds.keys()
+        return _Chosen(tuple(name for name in seconds if name in chosen), whole=whole)
+
+    def _record_entered(self, pool: Pool, before: Patch, tests: Sequence[str], paths: Sequence[str]) -> None:
+        """Record which functions each of `tests` enters, those with names like `paths` first; once in a run."""
+        if not self._entered:
+            share = ENTERING * (pool.ends - time.monotonic())
+            self._entered, self._tree = pool.entered(nearest(paths, one_of_each(tests)), share), before
+
+    def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
+        """Yield the tests that enter each edited unit; for a module's own code, any function of the module."""
+        with views.open(self._tree) as view:
+            texts = {path: _text(view.read(path)) for path in edits}
+        for path, edit in edits.items():
+            units = _units(texts[path])
+            for name in edit.changed:
+                some = [units[name]] if name in units and name else units.values()
+                functions = {one for unit in some for one in unit.functions(path)}
+                yield {test for test, entered in self._entered.items() if not functions.isdisjoint(entered)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The tests to watch. `whole`: no other test enters the edited functions."""
+
+    tests: tuple[str, ...]
+    whole: bool
+
+    @property
+    def remark(self) -> str:
+        return "" if self.whole else " (not all tests were watched)"
+
+
+def _durations(tests: Iterable[str], cases: Mapping[str, Case]) -> dict[str, float]:
+    """Return the seconds of those of `tests` that passed."""
+    return {name: cases[name].seconds for name in tests if name in cases and not cases[name].status.bad}
+
+
+def _in_turn(rows: Iterable[Sequence[str]], seconds: Mapping[str, float], limit: float) -> Iterator[str]:
+    """Yield the first test of each row, then the second ones, and so on, while they take up to `limit` together."""
+    found = dict.fromkeys(filter(None, chain.from_iterable(zip_longest(*rows))))
+    for name, total in zip(found, accumulate(seconds[name] for name in found), strict=True):
+        if total <= limit:
+            yield name
 
 
 def _functions_in(edits: Mapping[str, FileEdit], *, new: bool) -> list[tuple[Function, str]]:
@@ -164,6 +269,12 @@ class UnitCode:
     name: str
     code: types.CodeType
 
+    def functions(self, path: str) -> Iterator[Function]:
+        """Yield the function, and those in it, as they are recorded in a file with this path."""
+        yield path, self.line, self.name
+        for inner in _inner(self.code) if self.name != "<module>" else ():
+            yield from UnitCode(inner.co_firstlineno, inner.co_name, inner).functions(path)
+
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
@@ -187,14 +298,15 @@ class FileEdit:
         """Compare two texts; one that cannot be compiled here is a change of the module's own code."""
         old, new = _text(before), _text(after)
         try:
-            was, now = (dict(_units(text)) for text in (old, new))
+            was, now = _units(old), _units(new)
         except (SyntaxError, ValueError, RecursionError):
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
         alike = {name for name in was.keys() & now.keys() if _alike(was[name].code, now[name].code, whole=bool(name))}
         removed, lines = _changed_lines(old, new)
-        certain = _certain(old, removed) and _certain(new, lines)
+        changed = frozenset((was.keys() | now.keys()) - alike)
+        certain = "" in changed and _certain(old, removed) and _certain(new, lines)
         edited = frozenset(name for name in alike if _executable(now[name]) & lines)
-        return cls(was, now, frozenset((was.keys() | now.keys()) - alike), edited, lines, removed, certain)
+        return cls(was, now, changed, edited, lines, removed, certain)
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
         """Return the changed lines of a function, else the removed ones, that are not in those that ran."""
@@ -207,10 +319,12 @@ def _text(data: Text) -> str:
     return source.text if source else ""
 
 
-def _units(text: str) -> Iterator[tuple[str, UnitCode]]:
-    """Yield the module's own code, and all outermost functions and methods; of several with one name, the last.
+@lru_cache(maxsize=64)
+def _units(text: str) -> Mapping[str, UnitCode]:
+    """Return the module's own code ("") and all outermost functions and methods, by qualified name.
 
-    Docstrings are left out, unless something in the file may read them: then they are like other constants.
+    Of several with one name (a property and its setter), the second is `NAME#2`. Docstrings are left out, unless
+    something in the file may read them: then they are like other constants.
     """
     tree = ast.parse(text)
     if not READS_DOCSTRINGS.search(text):
@@ -218,8 +332,11 @@ def _units(text: str) -> Iterator[tuple[str, UnitCode]]:
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 _clear_docstring(node)
     module = compile(tree, "unit", "exec", dont_inherit=True)
-    yield "", UnitCode(1, "<module>", module)
-    yield from _functions(module, "")
+    found = {"": UnitCode(1, "<module>", module)}
+    for name, unit in _functions(module, ""):
+        same_named = (f"{name}#{number}" for number in count(2))
+        found[next(one for one in chain((name,), same_named) if one not in found)] = unit
+    return found
 
 
 def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -229,14 +346,16 @@ def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asy
 
 
 def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, UnitCode]]:
-    for inner in code.co_consts:
-        if not isinstance(inner, types.CodeType):
-            continue
+    for inner in _inner(code):
         name = prefix + inner.co_name
         if _is_class(inner):
             yield from _functions(inner, f"{name}.")
         elif not inner.co_name.startswith("<"):
             yield name, UnitCode(inner.co_firstlineno, inner.co_name, inner)
+
+
+def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
+    return (value for value in code.co_consts if isinstance(value, types.CodeType))
 
 
 def _is_class(code: types.CodeType) -> bool:
@@ -258,7 +377,8 @@ def _bare(code: types.CodeType) -> tuple[object, ...]:
             values.append(("code", repr(_bare(value))))
         else:
             values.append(("function", value.co_name))
-    return (code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_flags, tuple(values))
+    handlers = getattr(code, "co_exceptiontable", b"")
+    return (code.co_code, handlers, code.co_names, code.co_varnames, code.co_freevars, code.co_flags, tuple(values))
 
 
 def _certain(text: str, lines: frozenset[int]) -> bool:
@@ -275,14 +395,23 @@ def _certain(text: str, lines: frozenset[int]) -> bool:
     return True
 
 
+def _alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return how many lines at the beginning are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
 def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
     """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
     first, second = ([line.strip() for line in text.splitlines()] for text in (old, new))
+    # Comparing only what is between equal ends takes a hundredth of the time.
+    head = _alike_lines(first, second)
+    tail = _alike_lines(first[head:][::-1], second[head:][::-1])
+    old_middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]
     removed, added = set(), set()
-    for tag, start, end, begin, stop in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+    for tag, start, end, begin, stop in SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes():
         if tag != "equal":
-            removed |= {number + 1 for number in range(start, end) if first[number][:1] not in ("", "#")}
-            added |= {number + 1 for number in range(begin, stop) if second[number][:1] not in ("", "#")}
+            removed |= {at + 1 for at in range(head + start, head + end) if first[at][:1] not in ("", "#")}
+            added |= {at + 1 for at in range(head + begin, head + stop) if second[at][:1] not in ("", "#")}
     return frozenset(removed), frozenset(added)
 
 
@@ -354,6 +483,5 @@ def _nearby(end: str, old: Mapping[str, Codes], new: Mapping[str, Codes]) -> Ite
 def _executable(code: UnitCode) -> frozenset[int]:
     """Return the lines of a function that a trace reports, also those of functions in it; not its first line."""
     found = {line for _, _, line in code.code.co_lines() if line is not None}
-    inner = (value for value in code.code.co_consts if isinstance(value, types.CodeType))
-    below = (_executable(UnitCode(0, "", one)) for one in inner)
+    below = (_executable(UnitCode(0, "", one)) for one in _inner(code.code))
     return frozenset(found).union(*below) - frozenset(range(code.code.co_firstlineno, code.code.co_firstlineno + 1))

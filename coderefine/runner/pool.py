@@ -96,6 +96,8 @@ class Pool:
         within: float = math.inf,
     ) -> None:
         self._until = time.monotonic() + within
+        self.ends = math.inf
+        """Time (monotonic) after which no answer is waited for; the caller may set it."""
         self._workers = workers
         self._expected = expected
         self._deadly = deadly
@@ -207,6 +209,14 @@ class Pool:
                 self._launch(self._steps[0])  # the sandbox is not to blame
                 self._observe_failing(failing, until)
 
+    def entered(self, tests: Sequence[str], seconds: float) -> Mapping[str, frozenset[Function]]:
+        """Run `tests` on the unchanged tree, in this order, for `seconds`; return the functions that each one enters.
+
+        Tests that did not run, or crashed, are missing.
+        """
+        self._observe_others(self._without_deadly(self._known(tests)), frozenset(), time.monotonic() + seconds)
+        return self._reach.entered
+
     def _observe_others(self, places: Sequence[int], functions: frozenset[Function], until: float) -> None:
         """Observe passing tests; after a crash, observe the other tests of that process again and the culprit alone."""
         waiting, alone = deque(places), list[int]()
@@ -265,14 +275,18 @@ class Pool:
             while free and (order := next(source, None)) is not None:
                 worker = free.pop()
                 if worker.down:
-                    worker.restart()
+                    worker.restart(self._left(START))
                 worker.server.hot.send(order.message())
                 busy[worker.server.hot.fileno()] = (worker, order)
             if not busy:
                 return
-            for worker, order, answer in _answered(busy):
+            for worker, order, answer in _answered(busy, self._left()):
                 free.append(worker)
                 yield order, answer
+
+    def _left(self, most: float = math.inf) -> float:
+        """Return the seconds until `ends`, at most `most`."""
+        return max(0.0, min(most, self.ends - time.monotonic()))
 
     def _take(self, order: Order, answer: Message) -> None:
         """Store the results of one process; of a crashed one, those of the tests that had ended."""
@@ -414,7 +428,7 @@ class Pool:
         places = self._quick(self._known(tests), seconds)
         worker = self._workers[0]
         if worker.down:
-            worker.restart()
+            worker.restart(self._left(START))
         worker.server.hot.send(
             {
                 "kind": "probe",
@@ -425,7 +439,7 @@ class Pool:
                 **more,
             }
         )
-        answer = worker.server.hot.wait(3 * seconds + ANSWER)
+        answer = worker.server.hot.wait(self._left(3 * seconds + ANSWER))
         codes: Mapping[str, Sequence[str]] = answer["codes"]
         return codes
 
@@ -460,10 +474,13 @@ def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
     return Comparison(codes, "".join(reply.get("^", ())), tuple(asked))
 
 
-def _answered(busy: dict[int, tuple[Worker, Order]]) -> Iterator[tuple[Worker, Order, Message]]:
-    """Remove from `busy` and yield the workers that have answered; after the timeout all of them, as crashed."""
+def _answered(busy: dict[int, tuple[Worker, Order]], left: float) -> Iterator[tuple[Worker, Order, Message]]:
+    """Remove from `busy` and yield the workers that have answered; after the timeout all of them, as crashed.
+
+    `left`: seconds until the timeout at the latest.
+    """
     longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
-    ready, _, _ = select.select(list(busy), [], [], longest)
+    ready, _, _ = select.select(list(busy), [], [], min(longest, left))
     for fd in ready or list(busy):
         worker, order = busy.pop(fd)
         try:

@@ -131,11 +131,11 @@ class Worker:
         if self._lives < 0:
             raise RunnerError('the test servers keep dying; set `sandbox = "off"` or `search = false` and report it')
 
-    def restart(self) -> None:
-        """Restart the servers in a fresh view."""
+    def restart(self, within: float = START) -> None:
+        """Restart the servers in a fresh view. Raises RunnerError after `within` seconds."""
         self.close()
         self.launch()
-        self.ready()
+        self.ready(within)
         self.revive()
 
     def close(self) -> None:

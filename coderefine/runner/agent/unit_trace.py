@@ -64,10 +64,10 @@ class UnitTrace:
             return None
         if id(frame.f_code) in self._outer and frame not in self._frames and self._counts.get(unit, 0) < MOST:
             self._counts[unit] = self._counts.get(unit, 0) + 1
-            began = time.monotonic()
+            began = time.thread_time()
             args, kwargs = given(self._outer[id(frame.f_code)], *bound(frame.f_code, frame.f_locals))
             self._frames[frame] = (_code((args, kwargs)), args, kwargs)
-            if time.monotonic() - began > SLOW:
+            if time.thread_time() - began > SLOW:
                 self._counts[unit] = MOST
         return self._stepped
 

@@ -1,0 +1,123 @@
+"""Both versions of a function are compared on the tests that enter it, and in the time that is given."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.core import Case, Patch, Status, Views
+from coderefine.project import interpreter, locate
+from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="behaviour is compared in forks")
+
+BEFORE = '''def double(x):
+    if x:
+        if x > 0:
+            return x + x
+    return 0
+
+
+def triple(x):
+    """No test calls it."""
+    return x + x + x
+
+
+def endless(x):
+    return x - x
+'''
+SHORTER = "    if x > 0:\n        return 2 * x\n"
+AFTER = BEFORE.replace("    if x:\n        if x > 0:\n            return x + x\n", SHORTER).replace(
+    "x + x + x", "3 * x"
+)
+TESTS = """import time
+
+import pytest
+
+from m import double, endless
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_other(number):
+    assert number >= 0
+
+
+def test_double():
+    assert double(2) == 4
+    assert double(0) == 0
+
+
+def test_endless():
+    time.sleep(3600)
+    assert endless(2) == 0
+"""
+SLOW = {f"test_m.py::test_other[{number}]": 1.0 for number in range(40)}
+Compare = Callable[[str, Mapping[str, float], float], Compared]
+
+
+@pytest.fixture
+def compare(tmp_path: Path) -> Iterator[Compare]:
+    """Compare BEFORE with another text, on tests with these usual seconds, within some seconds."""
+    top = make_repo(tmp_path / "p", {"m.py": BEFORE, "test_m.py": TESTS})
+    place, config = locate([top], top), Config(python=sys.executable)
+    found = Equivalence(place, interpreter(place, config, {}), config)
+
+    def compared(views: Views, text: str, usual: Mapping[str, float], within: float) -> Compared:
+        cases = {name: Case(name, Status.PASSED, seconds) for name, seconds in usual.items()}
+        after = Patch({"m.py": text.encode()}, "test", "")
+        return found.compare(views, Patch(), after, cases, {"m.py": BEFORE.encode()}, within=within)
+
+    with open_views(place) as views:
+        yield lambda text, usual, within: compared(views, text, usual, within)
+
+
+def test_a_suite_of_minutes_is_compared_on_the_tests_that_enter_the_edited_lines(compare: Compare) -> None:
+    found = compare(AFTER, {**SLOW, "test_m.py::test_double": 1.0}, 100.0)
+    assert found.equal["m.py", "double"].startswith("double: 2 calls of the tests and ")
+    assert found.unknown == {("m.py", "triple"): "triple: no test executes line 9"}
+
+
+def test_a_comparison_ends_in_time_although_the_tests_do_not(compare: Compare) -> None:
+    began = time.monotonic()
+    found = compare(BEFORE.replace("x - x", "0 * x"), {**SLOW, "test_m.py::test_endless": 0.01}, 6.0)
+    assert time.monotonic() - began < 30.0, "6 s, and what it takes to end the servers"
+    assert found.unknown.keys() == {("m.py", "endless")}, found
+
+
+def test_without_time_nothing_is_compared(compare: Compare) -> None:
+    found = compare(AFTER, {"test_m.py::test_double": 0.01}, 0.0)
+    assert set(found.unknown.values()) == {"not compared: the time for comparisons is used up"}
+
+
+GETTER = """class Cart:
+    @property
+    def size(self):
+        return {0}
+
+    @size.setter
+    def size(self, value):
+        self.kept = value
+"""
+CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        pytest.param(GETTER.format(1), GETTER.format(2), {"Cart.size"}, id="the-first-of-two-with-one-name"),
+        pytest.param(
+            CAUGHT.format("    y = g(x)\n", ""), CAUGHT.format("", "else:\n    y = g(x)\n"), {""}, id="what-is-caught"
+        ),
+        pytest.param("x = 1  # a\n", "x = 1  # b\n", set(), id="a-comment"),
+    ],
+)
+def test_what_changes_is_never_taken_for_the_same(before: str, after: str, changed: set[str]) -> None:
+    assert FileEdit.between(before.encode(), after.encode()).changed == changed
