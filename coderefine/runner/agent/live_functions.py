@@ -80,12 +80,12 @@ class LiveFunctions:
     """All live function objects of files below `top`, by the key of their code.
 
     They are found through the garbage collector, so that wrapped functions, closures, methods, property getters and
-    functions in registries are included. Must be created before `gc.freeze()`, after which the collector does not list
-    them.
+    functions in registries are included.
     """
 
     def __init__(self, top: str, ran: ExecutedCode) -> None:
         self._by_key: Dict[Key, List[types.FunctionType]] = {}
+        gc.unfreeze()  # the collector does not list what is frozen
         for thing in gc.get_objects():
             kind = type(thing)
             if kind is types.FunctionType and thing.__code__.co_filename.startswith(top):
