@@ -69,18 +69,13 @@ def decode(data: bytes) -> Source | None:
     if b"\0" in body:
         return None
     try:
-        encoding = "utf-8" if bom else _coding(body)
+        encoding = "utf-8" if bom else tokenize.detect_encoding(io.BytesIO(body).readline)[0]
         text = body.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError):
         return None
     newline = _newline(text)
     plain = text.replace(newline, "\n") if newline not in ("", "\n") else text
     return Source(plain, encoding, newline, bom)
-
-
-def _coding(body: bytes) -> str:
-    """Return the encoding of `body` according to PEP 263; utf-8 without a cookie."""
-    return tokenize.detect_encoding(io.BytesIO(body).readline)[0]
 
 
 def _newline(text: str) -> str:

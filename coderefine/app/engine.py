@@ -117,7 +117,7 @@ def open_loop(
     nothing is recorded.
     """
     from coderefine.llm.availability import check_price, configured
-    from coderefine.workspace.snapshot_views import SnapshotViews
+    from coderefine.workspace.private_views import SnapshotViews
 
     config = project.config
     wanted = model and config.max_iterations > 0 and bool(configured(config, os.environ))

@@ -17,7 +17,7 @@ from coderefine.publishers import recover
 from coderefine.publishers import undo as take_back
 from coderefine.reports.formats import RunReport
 from coderefine.reports.rows import best_try
-from coderefine.reports.run_details import render
+from coderefine.reports.terminal import run_details
 
 PROGRAM = "a program's: "
 """Beginning of the recorded name of a task that exists only in the program which made it."""
@@ -53,7 +53,7 @@ def details(journal: Journal) -> list[str]:
     attempts = journal.attempts()
     written = journal.publication()
     undo_it = f"; undo: coderefine undo {journal.run}" if written else ""
-    rows = render(
+    rows = run_details(
         journal.run,
         attempts,
         journal.outcome(),

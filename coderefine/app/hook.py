@@ -21,7 +21,7 @@ from coderefine.loop.critique import critique
 from coderefine.project import Protection
 from coderefine.project.affected_tests import affected, python_files
 from coderefine.quick.front import skipped
-from coderefine.workspace.snapshot_views import SnapshotViews
+from coderefine.workspace.private_views import SnapshotViews
 
 if TYPE_CHECKING:
     from coderefine.app.run import Proved, Published, RunResult

@@ -17,7 +17,7 @@ from coderefine.errors import JournalError, PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.objects import merge_bytes
 from coderefine.journal import Journal
-from coderefine.proposers.single_patch import Given
+from coderefine.proposers.recorded_patches import Given
 from coderefine.reports.rows import numbered_offers
 from coderefine.runner.cold import run_tests
 
@@ -53,12 +53,13 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
     repository = journal.repository
     under = destination.under(repository)
     found = []
-    for offer, number, one in ((offer, *pair) for offer, pairs in numbered_offers(outcome) for pair in pairs):
-        files = {
-            path: _merged(repository, path, offer.before.get(path), data, under)
-            for path, data in one.patch.files.items()
-        }
-        found.append(Choice(number, offer, replace(one, patch=replace(one.patch, files=files))))
+    for offer, alternatives in numbered_offers(outcome):
+        for number, one in alternatives:
+            files = {
+                path: _merged(repository, path, offer.before.get(path), data, under)
+                for path, data in one.patch.files.items()
+            }
+            found.append(Choice(number, offer, replace(one, patch=replace(one.patch, files=files))))
     return found
 
 

@@ -27,7 +27,7 @@ from coderefine.loop.given import GivenParts, judge_given
 from coderefine.loop.state import Parts
 from coderefine.project import Protection, locate
 from coderefine.project.protection import protected_name
-from coderefine.proposers.single_patch import Given
+from coderefine.proposers.recorded_patches import Given
 
 if sys.version_info >= (3, 11):
     import tomllib

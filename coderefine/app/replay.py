@@ -13,7 +13,7 @@ from coderefine.llm.client import Client
 from coderefine.loop.refine import refine
 from coderefine.proposers.recorded_patches import RecordedProposer
 from coderefine.workspace.originals import Originals
-from coderefine.workspace.snapshot_views import SnapshotViews
+from coderefine.workspace.private_views import SnapshotViews
 
 ENDLESS = Limits(None, None, None, None, None)
 

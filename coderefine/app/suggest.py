@@ -17,7 +17,7 @@ from coderefine.core.plurals import counted
 from coderefine.errors import UsageError
 from coderefine.git import Repository
 from coderefine.git.changes import hidden
-from coderefine.loop.alone import alone
+from coderefine.loop.minimal import alone
 from coderefine.publishers.hosts.bundle import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS, Bundle, Note, Suggestion
 from coderefine.reports.formats import blocking, gone, rule, words
 from coderefine.reports.rows import evidence

@@ -45,18 +45,13 @@ def show(run: str, *, diff: bool, prompts: bool, html: Path | None) -> int:
     if diff and (text := history.best_diff(journal)):
         click.echo(text)
     if prompts:
-        _print_prompts(journal)
+        for record in journal.answers():
+            request = sent(record)
+            if request:
+                click.echo(prompt_text(request))
+            for answer in Answer.load(record).each:
+                click.echo(f"[answer]\n{answer.text}")
     return 0
-
-
-def _print_prompts(journal: Journal) -> None:
-    """Print each request, with its secrets replaced, and its answer."""
-    for record in journal.answers():
-        request = sent(record)
-        if request:
-            click.echo(prompt_text(request))
-        for answer in Answer.load(record).each:
-            click.echo(f"[answer]\n{answer.text}")
 
 
 @click.command()

@@ -10,9 +10,19 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from coderefine.config.numbers import WORDS, number
 from coderefine.config.performance import Performance, performance
-from coderefine.config.tables import CRITERIA, GATES, Command, Criterion, chosen, commands, criterion, hint
+from coderefine.config.tables import (
+    CRITERIA,
+    GATES,
+    WORDS,
+    Command,
+    Criterion,
+    chosen,
+    commands,
+    criterion,
+    hint,
+    number,
+)
 from coderefine.core import FIX, Limits, Task
 from coderefine.errors import ConfigError
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any
 
-from coderefine.config.numbers import Range, number
-from coderefine.config.tables import hint
+from coderefine.config.tables import Range, hint, number
 from coderefine.errors import ConfigError
 
 CLOCKS = ("wall", "cpu")

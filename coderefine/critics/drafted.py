@@ -1,4 +1,4 @@
-"""Tests drafted by the model, as an adviser: they guide what is written, but prove nothing.
+"""Tests that the model drafts from the request alone, as an adviser: they guide what is written, but prove nothing.
 
 They are not in the tree unless the task names a file for them; then those that pass are delivered with the patch,
 marked as drafts.
@@ -6,26 +6,47 @@ marked as drafts.
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import TypeGuard
 
 from coderefine import sandbox
 from coderefine.config import Config
-from coderefine.core import Ask, Attempt, Case, Check, Event, Failure, Finding, Freedom, Listen, Severity, Task, View
+from coderefine.core import (
+    Ask,
+    Attempt,
+    Case,
+    Check,
+    Event,
+    Failure,
+    Finding,
+    Freedom,
+    Listen,
+    Read,
+    Severity,
+    Task,
+    View,
+)
 from coderefine.core.plurals import counted
 from coderefine.critics.pytest import evidence
 from coderefine.critics.symbols import Texts
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.client import Client
-from coderefine.llm.context import text_of
-from coderefine.llm.drafts import draft, tests_in, without
+from coderefine.llm.context import given_files, text_of
 from coderefine.llm.failing_tests import excerpt
+from coderefine.llm.model_request import Message, ModelRequest
+from coderefine.llm.normalize import fenced, mark
+from coderefine.llm.prompts import render
+from coderefine.llm.reply import THOUGHT
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 from coderefine.sandbox.permissions import TIGHT
+from coderefine.source import syntax
 
 WRITE = (
     "import os, sys; os.makedirs(os.path.dirname(sys.argv[1]) or '.', exist_ok=True); "
@@ -155,3 +176,75 @@ def is_draft(file: Path) -> bool:
             return opened.readline().startswith(MARK.encode())
     except OSError:
         return False
+
+
+BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
+    """Return a test module for `task.wanted[0]`, which `read` reads; "" if the model's answer has none.
+
+    Raises the errors of `Client.ask`.
+    """
+    path = task.wanted[0]
+    before = read(path)
+    shown = fenced("file", path, before, mark((before,))) if before else ""
+    code = "\n".join(part for part in (given_files(task, read), shown) if part)
+    system = render("drafter", module=module_of(path, prefix))
+    user = render("drafts", code=code, path=path, goal=task.goal)
+    messages = (Message("system", system), Message("user", user))
+    return _tests(client.ask(ModelRequest("draft", messages, 0.2, reply_tokens=2048)).text)
+
+
+def module_of(path: str, prefix: str) -> str:
+    """Return the dotted name of the module at `path` in the project at `prefix` (".": the top)."""
+    inner = path.removeprefix(f"{prefix}/").removeprefix("src/")
+    parts = PurePosixPath(inner).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _tests(reply: str) -> str:
+    """Return the first code block with tests."""
+    return next((block for block in BLOCK.findall(THOUGHT.sub("", reply)) if tests_in(block)), "")
+
+
+def tests_in(text: str) -> frozenset[str]:
+    """Return the names of the test functions in `text`; none if it does not parse."""
+    tree = syntax(text)
+    return frozenset(node.name for node in ast.walk(tree) if _is_test(node)) if tree else frozenset()
+
+
+def without(text: str, names: Collection[str]) -> str:
+    """Remove the test functions `names` from `text`, and imports that are then unused."""
+    tree = syntax(text)
+    gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
+    left = _cut(text, gone)
+    return _cut(left, _idle(left))
+
+
+def _idle(text: str) -> list[ast.stmt]:
+    """Return the unused imports of `text`."""
+    tree = syntax(text)
+    if tree is None:
+        return []
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and not _brings(node) & used]
+
+
+def _brings(node: ast.Import | ast.ImportFrom) -> set[str]:
+    return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+
+
+def _cut(text: str, gone: Collection[ast.stmt]) -> str:
+    """Remove the statements `gone`, their decorators, and the blank lines above them from `text`."""
+    lines = text.split("\n")
+    for node in sorted(gone, key=lambda node: node.lineno, reverse=True):
+        first = min((node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ())))) - 1
+        while first and not lines[first - 1].strip():
+            first -= 1
+        del lines[first : node.end_lineno]
+    return "\n".join(lines).lstrip("\n")
+
+
+def _is_test(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")

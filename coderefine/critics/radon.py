@@ -59,7 +59,11 @@ class Radon:
         if data is None:
             return
         severity = Severity.SOFT if self._protection.is_test(path) else Severity.HARD
-        measured = self._measured(data)
+        key = hashlib.blake2b(data, digest_size=16).digest()
+        if key not in self._known:
+            source = decode(data)
+            self._known[key] = measure(source.text, self._limit, self._floor) if source else FileComplexity()
+        measured = self._known[key]
         for one in measured.functions:
             message = f"{one.symbol} has complexity {one.value} (limit {self._limit})"
             found = Finding(self.name, "CC", path, message, Span(one.first, one.last), one.symbol, instruction=SPLIT)
@@ -68,10 +72,3 @@ class Radon:
             message = f"maintainability index {measured.index:.1f} (at least {self._floor:g})"
             found = Finding(self.name, "MI", path, message, instruction=SHORTEN)
             yield replace(found, severity=severity, weight=round(100 - measured.index, 1))
-
-    def _measured(self, data: bytes) -> FileComplexity:
-        key = hashlib.blake2b(data, digest_size=16).digest()
-        if key not in self._known:
-            source = decode(data)
-            self._known[key] = measure(source.text, self._limit, self._floor) if source else FileComplexity()
-        return self._known[key]

@@ -41,7 +41,10 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
     found = [(path, after, *pair) for path, after in files for pair in _pairs(path, originals.get(path), after)]
     step = max(1, -(-len(found) // most)) if most else 1
     for path, after, node, twin in found[::step]:
-        text = _replaced(after, node, twin)
+        starts = [0, *accumulate(map(len, after.splitlines(keepends=True)))]
+        first = starts[node.lineno - 1] + node.col_offset
+        last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+        text = after[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + after[last:]
         if syntax(text) is not None:  # it does not parse where the offsets of `node` mislead
             yield Mutant(Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin)), {path: text})
 
@@ -77,11 +80,3 @@ def _twins(node: ast.expr) -> Iterator[ast.expr]:
         yield ast.BinOp(node.left, BINARY[type(node.op)](), node.right)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         yield ast.Constant(not node.value if isinstance(node.value, bool) else node.value + 1)
-
-
-def _replaced(source: bytes, node: ast.expr, twin: ast.expr) -> bytes:
-    """Return `source` with `node` replaced by `twin`."""
-    starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
-    first = starts[node.lineno - 1] + node.col_offset
-    last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-    return source[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + source[last:]

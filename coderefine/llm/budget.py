@@ -70,8 +70,12 @@ class Budget:
         Raises BudgetError with the limit that the request could exceed.
         """
         with self._lock:
-            self._check_requests()
-            self._check_seconds()
+            limit = self.limits.requests
+            if limit is not None and self._used.requests >= limit:
+                raise BudgetError("requests", f"{self._used.requests} of {limit} requests are used (--max-requests)")
+            left = self.seconds_left
+            if left is not None and left <= 0:
+                raise BudgetError("seconds", f"the {self.limits.seconds:g} s of --timeout are used up")
             grant = self._granted(prompt_tokens, reply_tokens, price, samples)
             self._held.append(grant)
             return grant
@@ -107,7 +111,13 @@ class Budget:
             cap = reply_tokens if room is None else min(reply_tokens, room // number)
             usd = price(prompt_tokens, cap * number)
             if number == 1:
-                self._check_usd(usd)
+                if self._too_dear(usd):
+                    spent = self._used.usd or 0.0
+                    raise BudgetError(
+                        "cost",
+                        f"${spent:.4f} of ${self.limits.usd:.2f} is used and the next request may cost ${usd:.4f} "
+                        "(--max-cost)",
+                    )
             elif self._too_dear(usd):
                 continue
             return Grant(prompt_tokens, cap, number, usd)
@@ -125,16 +135,6 @@ class Budget:
             raise BudgetError(
                 "seconds", f"a pause of {seconds:.1f} s is needed, {max(left, 0):.0f} s are left (--timeout)"
             )
-
-    def _check_requests(self) -> None:
-        limit = self.limits.requests
-        if limit is not None and self._used.requests >= limit:
-            raise BudgetError("requests", f"{self._used.requests} of {limit} requests are used (--max-requests)")
-
-    def _check_seconds(self) -> None:
-        left = self.seconds_left
-        if left is not None and left <= 0:
-            raise BudgetError("seconds", f"the {self.limits.seconds:g} s of --timeout are used up")
 
     def _room(self, prompt_tokens: int, reply_tokens: int) -> int | None:
         """Return the tokens left for answers; None without a limit."""
@@ -154,15 +154,6 @@ class Budget:
     def _too_dear(self, price: float | None) -> bool:
         limit = self.limits.usd
         return limit is not None and price is not None and (self._used.usd or 0.0) + price > limit
-
-    def _check_usd(self, price: float | None) -> None:
-        if self._too_dear(price):
-            spent = self._used.usd or 0.0
-            raise BudgetError(
-                "cost",
-                f"${spent:.4f} of ${self.limits.usd:.2f} is used and the next request may cost ${price:.4f} "
-                "(--max-cost)",
-            )
 
 
 def price(model: str, base_url: str | None, prompt: int, completion: int, cached: int = 0) -> float | None:

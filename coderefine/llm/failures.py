@@ -149,17 +149,13 @@ def retry_after(headers: object) -> float | None:
         if plain:
             return max(0.0, float(plain))
     except ValueError:
-        return _until(str(plain))
+        from email.utils import parsedate_to_datetime
+
+        try:
+            return max(0.0, parsedate_to_datetime(str(plain)).timestamp() - time.time())
+        except (TypeError, ValueError):
+            return None
     return None
-
-
-def _until(date: str) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
 
 
 def check_filter(finish: str) -> None:

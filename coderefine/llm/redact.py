@@ -30,7 +30,7 @@ class Redactor:
     def clean(self, text: str) -> str:
         """Replace every secret in `text` by its placeholder."""
         for secret in dict.fromkeys(self._found(text)):
-            text = text.replace(secret, self._placeholder(secret))
+            text = text.replace(secret, f"REDACTED_SECRET_{self._numbers.setdefault(secret, len(self._numbers) + 1)}_")
         return text
 
     def restore(self, text: str) -> str:
@@ -43,9 +43,6 @@ class Redactor:
         for secret in self._known:
             text = text.replace(secret, "[key]")
         return text
-
-    def _placeholder(self, secret: str) -> str:
-        return f"REDACTED_SECRET_{self._numbers.setdefault(secret, len(self._numbers) + 1)}_"
 
     def _found(self, text: str) -> Iterator[str]:
         yield from (secret for secret in self._known if secret in text)

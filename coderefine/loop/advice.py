@@ -17,7 +17,15 @@ def content(state: State) -> bool:
     if not state.clean(state.best):
         return False
     if state.parts.advice and not advice_on(state.best):
-        _ask_about_best(state)
+        state.say("stage", "review")
+        try:
+            checks = _checks_of_all(state, state.best)
+        except CriticError as error:
+            state.say("note", str(error))
+            checks = tuple(Check(critic.name, gate=False, notes=(str(error),)) for critic in state.parts.advice)
+        state.best = replace(state.best, checks=(*state.best.checks, *checks))
+        state.attempts[state.best.number] = state.best
+        state.parts.record(state.best)
     return not advised(state.best) or state.parts.task.is_refinement_sufficient(state.best)
 
 
@@ -36,19 +44,6 @@ def with_advice(state: State, attempt: Attempt) -> Attempt:
     if refused:
         return replace(attempt, verdict=refused[0])
     return replace(attempt, checks=(*attempt.checks, *(one for one in results if isinstance(one, Check))))
-
-
-def _ask_about_best(state: State) -> None:
-    """Run the advisers on the best attempt. If one fails, it is replaced by a note and blocks nothing."""
-    state.say("stage", "review")
-    try:
-        checks = _checks_of_all(state, state.best)
-    except CriticError as error:
-        state.say("note", str(error))
-        checks = tuple(Check(critic.name, gate=False, notes=(str(error),)) for critic in state.parts.advice)
-    state.best = replace(state.best, checks=(*state.best.checks, *checks))
-    state.attempts[state.best.number] = state.best
-    state.parts.record(state.best)
 
 
 def _checks_of_all(state: State, attempt: Attempt) -> tuple[Check, ...]:

@@ -44,7 +44,7 @@ from coderefine.loop.proof import examined, measured_evidence
 from coderefine.loop.refine import begin, go_on, judge_start
 from coderefine.loop.state import SEED, Parts, State, failing, forget, tests
 from coderefine.runner.suspect import KILLED
-from coderefine.workspace.snapshot_views import SnapshotViews
+from coderefine.workspace.private_views import SnapshotViews
 
 NO_HELP = "nothing gets worse, but nothing shows that it helps: no failing test passes with it, no finding is cleared"
 

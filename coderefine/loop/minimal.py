@@ -1,7 +1,7 @@
-"""Find the smallest part of a proved patch that is still proved, by hunks and then by lines.
+"""Prove parts of a proved patch: each hunk alone, or the smallest part that is still proved, by hunks, then by lines.
 
-The search is delta debugging (Zeller and Hildebrandt 2002, ddmin): leave out ever smaller groups of pieces as long as
-the rest is proved. Each try that may be admitted costs a run of all tests.
+The search for the smallest part is delta debugging (Zeller and Hildebrandt 2002, ddmin): leave out ever smaller groups
+of pieces as long as the rest is proved. Each try that may be admitted costs a run of all tests.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coderefine import judge
-from coderefine.core import Attempt, Patch, identities
+from coderefine.core import Attempt, Outcome, Patch, Verdict, identities
 from coderefine.core.plurals import counted
-from coderefine.loop.alone import admitted
 from coderefine.loop.proof import proved_once
-from coderefine.loop.state import State, failing
+from coderefine.loop.state import Parts, State, failing
 
 MOST = 30
 """Maximum number of parts that are judged; each costs a run of all tests."""
@@ -127,3 +126,43 @@ class _Search:
         for hunk in sorted(hunks, key=lambda hunk: -hunk.first):
             files[hunk.path] = hunk.upon(files.get(hunk.path, self.before[hunk.path]) or b"")
         return files
+
+
+def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[Attempt | None]:
+    """Yield for each of `pieces` its proved attempt, or None if the piece must not be applied alone.
+
+    It may be applied alone if it can be published, and if every test that the whole patch repairs also passes with
+    the piece alone.
+    """
+    state = State(parts, attempts=[outcome.baseline], flaky=frozenset(outcome.evidence.flaky))
+    for number, piece in enumerate(pieces, 1):
+        left = state.seconds_left
+        if number > MOST or (left is not None and left <= 0):
+            yield None
+            continue
+        state.say("stage", f"piece {number} of {len(pieces)} alone")
+        yield _holding(state, outcome, piece)
+
+
+def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
+    best = outcome.best
+    if dict(piece.files) == dict(best.patch.files):
+        return best
+    if not admitted(state, piece):
+        return None
+    attempt = proved_once(state, Attempt(1, piece))
+    return attempt if attempt.verdict and failing(attempt) <= failing(best) else None
+
+
+def admitted(state: State, piece: Patch) -> Verdict:
+    """Return whether a piece of a patch may be tested at all."""
+    return judge.admit(
+        piece,
+        state.originals(piece),
+        state.parts.reason,
+        frozenset(),
+        state.parts.scope,
+        modules=state.parts.modules,
+        roots=state.roots,
+        helpers=state.parts.helpers,
+    )

@@ -25,16 +25,12 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
     if search.offer is None:
         state.changed[attempt.number] = search.changed
         return attempt
-    return _offered(state, attempt, search.offer)
-
-
-def _offered(state: State, attempt: Attempt, offer: Offer) -> Attempt:
     if state.parts.accept_plausible:
-        state.doubts[attempt.number] = offer.why
-        state.changed[attempt.number] = offer.alternatives[0].changed
+        state.doubts[attempt.number] = search.offer.why
+        state.changed[attempt.number] = search.offer.alternatives[0].changed
         return attempt
-    state.offers.append(offer)
-    return replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {offer.why}"))
+    state.offers.append(search.offer)
+    return replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {search.offer.why}"))
 
 
 def weak(state: State, found: Evidence) -> str:

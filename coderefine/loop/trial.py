@@ -22,7 +22,18 @@ LINT = "ruff"
 def tried(state: State, patch: Patch) -> Attempt:
     """Judge `patch` as the next attempt; its verdict is positive if it is better than the best attempt so far."""
     number = len(state.attempts)
-    refusal = _admitted(state, patch) and _ours(state, patch)
+    refusal = judge.admit(
+        patch,
+        state.originals(patch),
+        state.parts.reason,
+        frozenset(state.seen),
+        state.parts.scope,
+        findings=state.situation.findings,
+        tests=_sources(state),
+        modules=state.parts.modules,
+        roots=state.roots,
+        helpers=state.parts.helpers,
+    ) and _ours(state, patch)
     if not refusal:
         return Attempt(number, patch, verdict=refusal)
     try:
@@ -34,21 +45,6 @@ def tried(state: State, patch: Patch) -> Attempt:
         )
     except CriticError as error:
         return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
-
-
-def _admitted(state: State, patch: Patch) -> Verdict:
-    return judge.admit(
-        patch,
-        state.originals(patch),
-        state.parts.reason,
-        frozenset(state.seen),
-        state.parts.scope,
-        findings=state.situation.findings,
-        tests=_sources(state),
-        modules=state.parts.modules,
-        roots=state.roots,
-        helpers=state.parts.helpers,
-    )
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:

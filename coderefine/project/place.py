@@ -46,7 +46,10 @@ def locate(paths: Sequence[Path], cwd: Path) -> Place:
     if top is None:
         return Place(root := _root(folder, None), root, scope=_scope(asked, root))
     for path, name in zip(asked, paths, strict=False):
-        _check_repository(path, top, name)
+        other = _top(_folder(path))
+        if other != top:
+            where = f" but in {other}" if other else ""
+            raise UsageError(f"{name} is outside this repository ({top}){where}: give paths of one repository")
     _check_one_project(asked, folder, top)
     worktree_dir = _worktree_dir(top)
     return Place(top, _root(folder, top), _common(worktree_dir), _scope(asked, top), worktree_dir)
@@ -74,14 +77,6 @@ def _top(folder: Path) -> Path | None:
         if pointer.is_file() or (pointer / "HEAD").is_file():
             return place
     return None
-
-
-def _check_repository(path: Path, top: Path, name: Path) -> None:
-    """Raise UsageError if `path` is not in the repository `top`; the message calls the path `name`."""
-    other = _top(_folder(path))
-    if other != top:
-        where = f" but in {other}" if other else ""
-        raise UsageError(f"{name} is outside this repository ({top}){where}: give paths of one repository")
 
 
 def _check_one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:

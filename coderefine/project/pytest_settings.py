@@ -41,7 +41,12 @@ def read_settings(root: Path) -> PytestSettings:
         path = root / name
         table = _table(path) if path.is_file() else {}
         if table:
-            return _settings(table)
+            return PytestSettings(
+                _folders(table.get("testpaths")),
+                _words(table.get("python_files"), USUAL.python_files),
+                _folders(table.get("pythonpath")),
+                _words(table.get("addopts"), ()),
+            )
     return USUAL
 
 
@@ -68,15 +73,6 @@ def _ini(path: Path) -> Mapping[str, object]:
     parser.read_string(path.read_text("utf-8"))
     section = dict(INI)[path.name]
     return dict(parser.items(section)) if parser.has_section(section) else {}
-
-
-def _settings(table: Mapping[str, object]) -> PytestSettings:
-    return PytestSettings(
-        _folders(table.get("testpaths")),
-        _words(table.get("python_files"), USUAL.python_files),
-        _folders(table.get("pythonpath")),
-        _words(table.get("addopts"), ()),
-    )
 
 
 def _folders(value: object) -> tuple[str, ...]:

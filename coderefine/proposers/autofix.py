@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from difflib import SequenceMatcher
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Patch, Proposals, Situation, View, Views
 from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, apart, apply
-from coderefine.proposers.tidy import tidied
 from coderefine.source import decode
 
 if TYPE_CHECKING:
     from coderefine.config import Config
     from coderefine.project import Interpreter, Place
+
 
 Files = Mapping[str, bytes | None]
 ROUNDS = 5
@@ -269,3 +270,30 @@ def _summary(remarks: Iterable[Diagnostic]) -> str:
 def _deed(fix: Fix | None) -> str:
     text = fix.message if fix else ""
     return text[:1].lower() + text[1:]
+
+
+LONGEST = 5_000
+"""Number of lines above which a file is not tidied, because the comparison would take too long."""
+
+
+def tidied(before: str, after: str) -> str:
+    """Return `after` without superfluous blank lines: ruff removes a line, but not the blank lines around it.
+
+    If lines were removed between two gaps (sequences of blank lines), the joined gap is shortened to the longer of the
+    two; at the start and the end of the file it is removed. Other gaps are kept.
+    """
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if len(old) > LONGEST:
+        return after
+    for tag, _, _, start, end in reversed(SequenceMatcher(None, old, new, autojunk=False).get_opcodes()):
+        if tag == "delete" and start == end:
+            above, below = _gap(new[:start][::-1]), _gap(new[start:])
+            edge = above == start or below == len(new) - start
+            surplus = above + below if edge else min(above, below)
+            del new[start - above : start - above + surplus]
+    return "".join(new)
+
+
+def _gap(lines: list[str]) -> int:
+    """Return the number of blank lines at the start of `lines`."""
+    return next((count for count, line in enumerate(lines) if line.strip()), len(lines))

@@ -1,9 +1,10 @@
-"""Propose the patches of a recorded run again: the search's as recorded, the model's from its recorded answers."""
+"""Propose patches that exist already: those of a recorded run, or one that the user picked or made elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coderefine.core import (
     PLAUSIBLE,
@@ -59,21 +60,16 @@ class RecordedProposer:
                         made = next(asking, None)
                     else:
                         made = _sent(asking, situation)
-                    patch = _confirmed(made, attempt)
+                    if made is None or made.files != attempt.patch.files:
+                        raise ReplayMissError(
+                            f"the replay came to another attempt {attempt.number} than the recorded run: "
+                            "coderefine, its configuration or an ignored file is not what it was"
+                        )
+                    patch = made
                 why = attempt.verdict.reason
                 self.proposed = patch
                 self.offer = Offer((Alternative(patch),), why=why) if why.startswith(PLAUSIBLE) else None
                 situation = yield patch
-
-
-def _confirmed(made: Patch | None, attempt: Attempt) -> Patch:
-    """Return `made` if it equals the recorded patch of `attempt`. Raises ReplayMissError if not."""
-    if made is None or made.files != attempt.patch.files:
-        raise ReplayMissError(
-            f"the replay came to another attempt {attempt.number} than the recorded run: "
-            "coderefine, its configuration or an ignored file is not what it was"
-        )
-    return made
 
 
 def _sent(asking: Proposals, situation: Situation) -> Patch | None:
@@ -81,3 +77,29 @@ def _sent(asking: Proposals, situation: Situation) -> Patch | None:
         return asking.send(situation)
     except StopIteration:
         return None
+
+
+class Given:
+    """Proposes one patch, which it is given.
+
+    `name`: its origin. `doubt`: why tests alone do not prove it, for the report; "" if they do.
+    """
+
+    def __init__(self, alternative: Alternative, name: str, doubt: str = "") -> None:
+        self.name = name
+        self._patch = replace(alternative.patch, origin=name)
+        self.changed = alternative.changed
+        self.offer = Offer((replace(alternative, patch=self._patch),), why=doubt) if doubt else None
+        self.alternatives: tuple[Patch, ...] = ()
+        self.proposed: Patch | None = None
+        self.first_candidate: float | None = None
+        self.hindrance = ""
+
+    @property
+    def spent(self) -> Cost:
+        return Cost()
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:  # noqa: ARG002 - as Proposer.propose
+        """Yield the patch, once."""
+        self.proposed = self._patch
+        yield self._patch

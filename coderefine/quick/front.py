@@ -81,12 +81,7 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
         return _untested(project.known, len(same))
     if strangers:
         raise NotQuickError
-    return _run(project, left, python, running)
-
-
-def _run(project: QuickProject, tests: list[str], python: list[str], running: list[Child]) -> int:
-    """Run `tests` while the files are linted."""
-    running.append(_pytest(project.known, tests))
+    running.append(_pytest(project.known, left))
     _linted(project, python, running)
     return _tested(running[-1], project.deadline)
 

@@ -20,7 +20,16 @@ def checks(gates: Sequence[Check]) -> str:
     """Report all gates."""
     root = ElementTree.Element("testsuites", name="coderefine")
     for check in gates:
-        _suite(root, check)
+        suite = ElementTree.SubElement(root, "testsuite", name=check.critic, time=f"{check.seconds:.3f}")
+        for case in check.cases.values():
+            _test(suite, case)
+        loose = [finding for finding in blocking(check.findings) if finding.symbol not in check.cases]
+        for finding in loose:
+            _remark(suite, finding)
+        if not check.cases and not loose:
+            ElementTree.SubElement(suite, "testcase", classname=check.critic, name="clean", time=f"{check.seconds:.3f}")
+        for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            suite.set(name, str(len(list(suite.iter(tag)))))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -28,19 +37,6 @@ def checks(gates: Sequence[Check]) -> str:
 def outcome(report: RunReport) -> str:
     """Report the gates on the tree with the patch."""
     return checks(judged(report.end))
-
-
-def _suite(root: ElementTree.Element, check: Check) -> None:
-    suite = ElementTree.SubElement(root, "testsuite", name=check.critic, time=f"{check.seconds:.3f}")
-    for case in check.cases.values():
-        _test(suite, case)
-    loose = [finding for finding in blocking(check.findings) if finding.symbol not in check.cases]
-    for finding in loose:
-        _remark(suite, finding)
-    if not check.cases and not loose:
-        ElementTree.SubElement(suite, "testcase", classname=check.critic, name="clean", time=f"{check.seconds:.3f}")
-    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(name, str(len(list(suite.iter(tag)))))
 
 
 def _test(suite: ElementTree.Element, case: Case) -> None:

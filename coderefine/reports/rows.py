@@ -92,8 +92,10 @@ def outcome_rows(
     """
     yield checks_row(outcome.baseline.checks)
     yield from notes(outcome.best.checks or outcome.baseline.checks)
-    taken = ((attempt, text) for attempt, text in steps(outcome.attempts, before) if attempt.number and attempt.verdict)
-    yield from (_step(attempt, text, outcome) for attempt, text in taken)
+    for attempt, text in steps(outcome.attempts, before):
+        if attempt.number and attempt.verdict:
+            verdict = outcome.evidence.word if attempt.number <= outcome.best.number else "not proved"
+            yield Row(attempt.patch.origin, text, verdict, attempt.cost.seconds)
     yield from _refused(outcome)
     yield from _left(outcome.remaining)
     yield from advice(outcome.remaining)
@@ -110,7 +112,10 @@ def outcome_rows(
 
 def _evidence(outcome: Outcome) -> Iterator[Row]:
     if outcome.best.number:
-        yield from _bar(outcome)
+        carried = outcome.best.carried
+        before, after = (_passed(attempt, carried) for attempt in (outcome.baseline, outcome.best))
+        if before and after and before != after:
+            yield Row("tests", f"{bar(*before)} {before[0]}/{before[1]} → {bar(*after)} {after[0]}/{after[1]} passed")
         yield Row("evidence", evidence(outcome.evidence))
         yield from (Row("plausible", f"may be wrong: {doubt}") for doubt in outcome.evidence.doubts)
         yield from (Row("note", note) for note in outcome.evidence.notes)
@@ -135,12 +140,6 @@ def shown_patch(outcome: Outcome) -> Patch:
         return outcome.proof.patch
     tried = outcome.best if outcome.best.number else best_try(outcome.attempts)
     return tried.patch if tried else Patch()
-
-
-def _step(attempt: Attempt, summary: str, outcome: Outcome) -> Row:
-    proved = 0 < attempt.number <= outcome.best.number
-    verdict = outcome.evidence.word if proved else "not proved"
-    return Row(attempt.patch.origin, summary, verdict, attempt.cost.seconds)
 
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
@@ -190,13 +189,6 @@ def first_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[0]
 
 
-def _bar(outcome: Outcome) -> Iterator[Row]:
-    carried = outcome.best.carried
-    before, after = (_passed(attempt, carried) for attempt in (outcome.baseline, outcome.best))
-    if before and after and before != after:
-        yield Row("tests", f"{bar(*before)} {before[0]}/{before[1]} → {bar(*after)} {after[0]}/{after[1]} passed")
-
-
 def _passed(attempt: Attempt, carried: Collection[str]) -> tuple[int, int] | None:
     """Return (tests that passed, tests that ran), without those that are `carried`."""
     ran = [case for id, case in attempt.cases.items() if case.status is not Status.SKIPPED and id not in carried]
@@ -214,14 +206,12 @@ def evidence(proof: Evidence) -> str:
     """Summarise evidence: `3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8`."""
     flipped = len(proof.flipped)
     parts = [f"{counted(flipped, 'test')} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
-    parts += (
-        [f"patched lines covered {proof.covered[0]}/{proof.covered[1]}"] if proof.covered and proof.covered[1] else []
-    )
-    parts += [f"strength {proof.strength[0]}/{proof.strength[1]}"] if proof.strength else []
-    parts += [proof.proved_by] if proof.proved_by else []
-    parts += [changed_answers(proof.changed)] if proof.changed else []
-    parts += [proof.isolation] if proof.isolation else []
-    return " · ".join(parts)
+    if proof.covered and proof.covered[1]:
+        parts.append(f"patched lines covered {proof.covered[0]}/{proof.covered[1]}")
+    if proof.strength:
+        parts.append(f"strength {proof.strength[0]}/{proof.strength[1]}")
+    parts += [proof.proved_by, changed_answers(proof.changed) if proof.changed else "", proof.isolation]
+    return " · ".join(filter(None, parts))
 
 
 def _other_patches(outcome: Outcome) -> Iterator[Row]:

@@ -149,12 +149,7 @@ def command(
         "report": pipe,
         "strict": strict,
     }
-    return (*entry.argv, sys.executable, "-I", "-S", "-c", BOOT, FOLDER, _packed(job), *argv)
-
-
-def _packed(job: Mapping[str, Any]) -> str:
-    """Return `job` as text for inside.py, which runs in the same version of Python."""
-    return marshal.dumps(dict(job), 2).hex()
+    return (*entry.argv, sys.executable, "-I", "-S", "-c", BOOT, FOLDER, marshal.dumps(dict(job), 2).hex(), *argv)
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:

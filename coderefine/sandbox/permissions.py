@@ -65,7 +65,8 @@ def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:
     """Return the bounds to try, in this order, that `config.sandbox` allows; None is unconfined."""
     if config.sandbox == "off":
         return (None,)
-    memory = _memory(needs)
+    there = machine_memory()
+    memory = min(there // MEMORY_SHARE + 2 * needs.memory, int(there * MOST_SHARE))
     ladder = [replace(one, network=one.network or config.network, memory=memory) for one in _ladder(needs)]
     return tuple(ladder[:1]) if config.sandbox == "strict" else (*ladder, None)
 
@@ -102,12 +103,6 @@ def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
         return None
     allowed = steps(config, freedom.needs)
     return allowed[min(freedom.step, len(allowed) - 1)]
-
-
-def _memory(needs: Needs) -> int:
-    """Return the bytes of data that one process may have; 0 where the machine's memory is not known."""
-    there = machine_memory()
-    return min(there // MEMORY_SHARE + 2 * needs.memory, int(there * MOST_SHARE))
 
 
 @cache

@@ -1,7 +1,19 @@
 """Tasks: the built-in ones, TOML files, and tasks of other packages.
 
-A custom task is a TOML file (see `toml_file`), or a `coderefine.core.Task`, or a function from a `Place` to a Task,
-registered in the entry point group `coderefine.tasks`:
+A custom task is a TOML file with keys of its own, and any key of [tool.coderefine]:
+
+    name = "headline"
+    role = "You write headlines."
+    goal = "One headline for story.txt, in headline.txt."
+    rules = ["At most 60 characters."]
+    given = ["story.txt"]          # shown to the model, never written
+    files = ["*.txt"]              # files other than Python: shown and reviewed
+    wanted = ["headline.txt"]      # the files to write
+    enough = 4.5                   # of 5 in the review
+    gates = []
+    criteria = { catchy = "Makes one want to read on." }
+
+or a `coderefine.core.Task`, or a function from a `Place` to a Task, registered as an entry point:
 
     [project.entry-points."coderefine.tasks"]
     haiku = "haiku_task:TASK"
@@ -10,13 +22,17 @@ registered in the entry point group `coderefine.tasks`:
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from coderefine.config import toml, typed
 from coderefine.core import Task
 from coderefine.errors import ConfigError
 
 if TYPE_CHECKING:
     from coderefine.project import Place
+
 
 BUILT_IN = ("fix", "readability", "performance", "types", "docs")
 """Names of tasks: functions of `built_in`."""
@@ -30,17 +46,11 @@ def find(name: str, place: Place) -> Task:
     Raises ConfigError if it does not exist or is no task.
     """
     if name.endswith(".toml"):
-        from coderefine.tasks.toml_file import read
-
         return read(place.root / name)
     if name in BUILT_IN:
         from coderefine.tasks import built_in
 
         return _made(getattr(built_in, name), name, place)
-    return _foreign(name, place)
-
-
-def _foreign(name: str, place: Place) -> Task:
     from importlib.metadata import entry_points
 
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
@@ -59,3 +69,42 @@ def _made(what: object, name: str, place: Place) -> Task:
     if not isinstance(task, Task):
         raise ConfigError(f"task {name!r} is no coderefine.Task but {type(task).__name__}")
     return task
+
+
+KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("name", "goal", "role", "drafted"), ((str,), "a string")),
+    **dict.fromkeys(("drafts", "keeps"), ((bool,), "true or false")),
+    **dict.fromkeys(("rules", "given", "files", "wanted", "judged"), ((list,), "a list of strings")),
+    "enough": ((int, float), "a number"),
+}
+"""A task's own keys: their types in TOML, and the name of the type in messages."""
+
+
+def read(path: Path) -> Task:
+    """Read the task in the file at `path`. Raises ConfigError if it is invalid."""
+    if not path.is_file():
+        raise ConfigError(f"there is no task {path}")
+    table = toml(path)
+    return task_of(table, path.name, path.stem)
+
+
+def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
+    """Return the task described by `table`, which may contain a name other than `name`.
+
+    Raises ConfigError, with `where`.
+    """
+    own = {key: _checked(key, value, where) for key, value in table.items() if key in KEYS}
+    settings = {key: value for key, value in table.items() if key not in KEYS}
+    typed(settings, f"{where}: a task", KEYS)
+    found: dict[str, Any] = {"name": name, **own, "settings": settings}
+    return Task(**found)
+
+
+def _checked(key: str, value: object, where: str) -> object:
+    """Return `value` converted for a field of Task. Raises ConfigError for another type; bools are not numbers."""
+    types, called = KEYS[key]
+    if type(value) not in types or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
+        raise ConfigError(f"{where}: {key} must be {called}, not {value!r}")
+    if isinstance(value, list):
+        return tuple(value)
+    return float(value) if isinstance(value, int | float) and key == "enough" else value

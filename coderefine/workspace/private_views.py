@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coderefine import proc
-from coderefine.core import Entry, Patch
+from coderefine.core import Entry, Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 from coderefine.temporary import remove
@@ -27,7 +27,7 @@ from coderefine.workspace.environment import (
 from coderefine.workspace.git_copy import copy_git_folder
 from coderefine.workspace.mirror import Mirror
 from coderefine.workspace.namespaces import Namespaces, NamespaceSpec, covered, namespaces
-from coderefine.workspace.patched_tree import lay, read
+from coderefine.workspace.patched_tree import lay, prune, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +199,25 @@ def copy_views(place: Place, why: str = "", grants: Grants = NOTHING) -> Iterato
 def _make_folders(temp: Path) -> None:
     for name in ("store", "children", "shared"):
         (temp / name).mkdir()
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotViews:
+    """Opens views into which the files `then` (path -> content, None: no file) are written before the patch.
+
+    Folders that become empty are removed too: git has no empty folders, and Python would import one as a namespace
+    package.
+    """
+
+    views: Views
+    then: Mapping[str, bytes | None]
+
+    @contextlib.contextmanager
+    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+        files = {**self.then, **patch.files}
+        with self.views.open(replace(patch, files=files), network=network) as view:
+            prune(view.host_path, [path for path, content in files.items() if content is None])
+            yield view
+
+    def instead(self, why: str) -> bool:
+        return self.views.instead(why)

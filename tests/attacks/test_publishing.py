@@ -302,7 +302,7 @@ ATTACKS = (
         a_commit_that_needs_untracked_data_the_quick_way,
         ("quick/front.py", "if strangers:", "if False:"),
     ),
-    attack(a_commit_that_needs_an_empty_folder, ("workspace/snapshot_views.py", "if content is None])", "if False])")),
+    attack(a_commit_that_needs_an_empty_folder, ("workspace/private_views.py", "if content is None])", "if False])")),
     attack(
         a_commit_that_its_own_hooks_hide,
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.llm import drafts
+from coderefine.critics import drafted
 
 DRAFT = """\
 import math
@@ -37,12 +37,12 @@ def test_total(n):
 def test_tests_go_with_what_only_they_need(
     names: tuple[str, ...], gone: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
-    text = drafts.without(DRAFT, names)
+    text = drafted.without(DRAFT, names)
     assert not [word for word in gone if word in text]
     assert all(word in text for word in left)
-    assert drafts.tests_in(text) == {"test_price", "test_total"} - set(names)
+    assert drafted.tests_in(text) == {"test_price", "test_total"} - set(names)
 
 
 def test_what_does_not_parse_stays() -> None:
-    assert drafts.without("def test_a(:\n", ("test_a",)) == "def test_a(:\n"
-    assert drafts.tests_in("def test_a(:\n") == frozenset()
+    assert drafted.without("def test_a(:\n", ("test_a",)) == "def test_a(:\n"
+    assert drafted.tests_in("def test_a(:\n") == frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.proposers.tidy import tidied
+from coderefine.proposers.autofix import tidied
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from coderefine.core import (
     Situation,
     View,
     Views,
+    WrappedTests,
 )
 from coderefine.critics import build
 from coderefine.loop.fast_proof import FastProof
@@ -61,20 +62,11 @@ class Script:
         self.seen.append(situation)
 
 
-@dataclass
-class Lasting:
+@dataclass(frozen=True)
+class Lasting(WrappedTests):
     """`critic`, whose checks say that they took `seconds`."""
 
-    critic: Critic
     seconds: float
-
-    @property
-    def name(self) -> str:
-        return self.critic.name
-
-    @property
-    def gate(self) -> bool:
-        return self.critic.gate
 
     def check(self, view: View, ask: Ask) -> Check:
         return replace(self.critic.check(view, ask), seconds=self.seconds)

@@ -11,8 +11,7 @@ from coderefine.config import load
 from coderefine.core import Attempt, Check, Patch, Task
 from coderefine.errors import ConfigError
 from coderefine.project import locate
-from coderefine.tasks import BUILT_IN, find
-from coderefine.tasks.toml_file import read
+from coderefine.tasks import BUILT_IN, find, read
 from tests.support.command import GREEN, ORDER, RIGHT, TESTS, Said, block, coderefine
 from tests.support.llm_server import LlmServer, Script
 from tests.support.repo import git, make_repo

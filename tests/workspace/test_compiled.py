@@ -12,7 +12,7 @@ from coderefine.core import Patch, View, Views
 from coderefine.errors import WorkspaceError
 from coderefine.project import locate
 from coderefine.workspace import open_views
-from coderefine.workspace.bytecode import compiled
+from coderefine.workspace.isolation import compiled
 from tests.support.repo import make_repo
 
 FILES = {"pkg/__init__.py": "", "pkg/one.py": "VALUE = 1\n", "pkg/two.py": "VALUE = 2\n"}

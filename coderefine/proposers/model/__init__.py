@@ -1,5 +1,100 @@
 """The proposer that asks a language model."""
 
-from coderefine.proposers.model.proposer import Model
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+
+from coderefine.config import Config
+from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Proposals, Situation, Task, Views
+from coderefine.llm.client import Client
+from coderefine.llm.selection import Trace
+from coderefine.project import Interpreter, Place, Protection
+from coderefine.proposers.model.conversation import Conversation
+from coderefine.proposers.model.policies import POLICIES
+from coderefine.proposers.model.prompt_state import PromptState
+from coderefine.proposers.model.request_builder import RequestBuilder
+from coderefine.proposers.model.tracing import cold_tracer, trace_seconds, traced
 
 __all__ = ["Model"]
+
+
+class Model:
+    """The proposer that costs money.
+
+    `client` contains the budget, the stored answers and the connection; the code that created it closes it.
+    """
+
+    name = "model"
+
+    def __init__(
+        self,
+        place: Place,
+        config: Config,
+        client: Client,
+        protection: Protection,
+        listen: Listen = lambda _: None,
+        *,
+        under: Mapping[str, bytes | None] = EMPTY,
+        task: Task = FIX,
+        interpreter: Interpreter | None = None,
+    ) -> None:
+        """Create the proposer. `under`: files whose content at the run's start differs from the user's tree now.
+
+        `interpreter`: the project's, for tracing failing tests (None: not traced).
+        """
+        self._interpreter = interpreter
+        self.reason = ""
+        """The reason that the model gave for not proposing a repair; "" if none."""
+        self._builder = RequestBuilder(place, config, protection, under, task=task)
+        self._config = config
+        self._client = client
+        self._listen = listen
+
+    @property
+    def spent(self) -> Cost:
+        return self._client.spent
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        """Yield patches until the model has no new ones; the policy restarts after every accepted patch.
+
+        Raises BudgetError before a limit is exceeded, and ModelError for a permanent failure of the server.
+        """
+        policy = POLICIES[self._config.policy]
+        builder = replace(self._builder, trace=self._tracing(situation, views))
+        conversation = Conversation(builder, self._client, policy.history)
+        while True:
+            best = situation.best.number
+            conversation.forget()
+            for move in policy.moves():
+                with closing(conversation.patches(move, situation)) as patches:
+                    for patch in patches:
+                        situation = yield patch
+                if conversation.hopeless and not conversation.escalate(move):
+                    self.reason = f"the model sees no repair: {conversation.refusal}" if conversation.refusal else ""
+                    self._listen(Event("note", self.reason or "the model has nothing usable to say"))
+                    return
+                if situation.best.number != best:
+                    break
+            else:
+                return
+
+    def _tracing(self, situation: Situation, views: Views) -> Callable[[PromptState], Trace | None]:
+        """Return a function that traces each tree once; texts are read from the user's tree with the patch applied."""
+        if self._interpreter is None:
+            return lambda _: None
+        seconds = trace_seconds(situation.baseline.check("pytest"))
+        tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config, seconds)
+        known: dict[tuple[object, ...], Trace | None] = {}
+
+        def trace(state: PromptState) -> Trace | None:
+            key = tuple(sorted(state.patch.files.items()))
+            if key not in known:
+                self._listen(Event("stage", "trace"))
+                overlay = self._builder.tree(state.patch)
+                cases = {test: case for test, case in state.cases.items() if test not in situation.flaky}
+                known[key] = traced(tracer, state.patch, cases, overlay.read, self._builder.is_code)
+            return known[key]
+
+        return trace

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tomlkit
 
-from coderefine.cli.demo_files import FILES
+from coderefine.cli.demo import FILES
 from tests.support.command import ROOT
 from tests.support.repo import make_repo
 
