@@ -91,3 +91,9 @@ def _newline(text: str) -> str:
         if count
     ]
     return kinds[0] if len(kinds) == 1 else "\n" if not kinds else ""
+
+
+def first_line(node: ast.stmt) -> int:
+    """Return the first line of a statement, including decorators."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(item.lineno for item in decorators)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from coderefine.core.checks import Case, Check, Coverage, Finding, Severity, Span
@@ -93,6 +93,10 @@ class Attempt:
     checks: tuple[Check, ...] = ()
     verdict: Verdict = Verdict(ok=True)
     cost: Cost = NOTHING
+
+    def refused(self, reason: str) -> Attempt:
+        """Return this attempt with the verdict that it is refused for `reason`."""
+        return replace(self, verdict=Verdict(ok=False, reason=reason))
 
     def check(self, critic: str) -> Check | None:
         return next((check for check in self.checks if check.critic == critic), None)

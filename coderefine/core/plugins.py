@@ -104,39 +104,21 @@ class Proposer(Protocol):
         ...
 
 
-@runtime_checkable
-class Searcher(Protocol):
-    """A proposer that judges candidates itself before it proposes one."""
+class Searcher:
+    """Base of proposers that know more about a patch than the gates can check."""
 
-    @property
-    def alternatives(self) -> Sequence[Patch]:
-        """Return other plausible patches than the one proposed last, best first."""
-        ...
-
-    @property
-    def proposed(self) -> Patch | None:
-        """Return the patch proposed last."""
-        ...
-
-    @property
-    def changed(self) -> tuple[int, int] | None:
-        """Return (calls near the tests whose result `proposed` changes, compared calls); None if none were compared."""
-        ...
-
-    @property
-    def offer(self) -> Offer | None:
-        """Return the offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
-        ...
-
-    @property
-    def first_candidate(self) -> float | None:
-        """Return the seconds from the start of its first search to the first judged candidate; None before."""
-        ...
-
-    @property
-    def hindrance(self) -> str:
-        """Return why no candidate could be judged, and what to do; "" if some were judged."""
-        ...
+    proposed: Patch | None = None
+    """The patch proposed last."""
+    alternatives: tuple[Patch, ...] = ()
+    """Other plausible patches than `proposed`, best first."""
+    changed: tuple[int, int] | None = None
+    """(Calls near the tests whose result `proposed` changes, compared calls); None if none were compared."""
+    offer: Offer | None = None
+    """The offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
+    first_candidate: float | None = None
+    """Seconds from the start of the first search to the first judged candidate; None before."""
+    hindrance = ""
+    """Why no candidate could be judged, and what to do; "" if some were judged."""
 
 
 @runtime_checkable

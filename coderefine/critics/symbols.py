@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coderefine.source import decode, syntax
+from coderefine.source import decode, first_line, syntax
 
 if TYPE_CHECKING:
     from coderefine.core import View
@@ -87,11 +87,6 @@ def definitions(tree: ast.Module) -> Iterator[tuple[str, Definition]]:
                 pending.append((f"{name}.", child))
             else:
                 pending.append((prefix, child))
-
-
-def first_line(node: Definition) -> int:
-    """Return the first line of `node`, including its decorators."""
-    return min((node.lineno, *(decorator.lineno for decorator in node.decorator_list)))
 
 
 def last_line(node: ast.stmt) -> int:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from pathlib import PurePosixPath
 
-from coderefine.llm.modules import Function, first_line, span
-from coderefine.source import syntax
+from coderefine.llm.modules import Function, span
+from coderefine.source import first_line, syntax
 
 LONGEST = 1_800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from coderefine.source import syntax
+from coderefine.source import first_line, syntax
 
 Read = Callable[[str], "str | None"]
 
@@ -187,12 +187,6 @@ class ModuleIndex:
                     if file and file not in seen:
                         seen.append(file)
         return seen[1:]
-
-
-def first_line(node: ast.stmt) -> int:
-    """Return the first line of a statement, including decorators."""
-    decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
-    return min([node.lineno, *(item.lineno for item in decorators)])
 
 
 def span(node: ast.stmt) -> range:

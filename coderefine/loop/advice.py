@@ -38,7 +38,7 @@ def with_advice(state: State, attempt: Attempt) -> Attempt:
     if not advice_on(state.best):
         return attempt
     if state.left(attempt) or judge.lost(attempt, state.baseline, state.flaky):
-        return replace(attempt, verdict=Verdict(ok=False, reason=attempt.verdict.reason or "its gates are not clean"))
+        return attempt.refused(attempt.verdict.reason or "its gates are not clean")
     results = _compared(state, attempt)
     refused = [one for one in results if isinstance(one, Verdict)]
     if refused:

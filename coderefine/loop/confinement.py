@@ -14,7 +14,7 @@ from coderefine.core import Ask, Attempt, Critic, Patch
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.loop.flaky import ladder
-from coderefine.loop.state import State, tests
+from coderefine.loop.state import State
 
 MOST = 20
 """Maximum number of tests run to see whether the sandbox is the cause: tests of a project need much the same."""
@@ -58,8 +58,7 @@ def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
         return False
     state.bears |= set(asked)
     ask = Ask(ask.scope, tests=asked, rich=False, seed=ask.seed, timeout=ask.timeout)
-    suite = tests(state.baseline)
-    critic = next(critic for critic in state.parts.critics if suite and critic.name == suite.critic)
+    critic = state.test_runner()
     for freedom in ladder(state.parts.views, critic, ask, state.freedom):
         if _pass(state, critic, replace(ask, freedom=freedom)):
             before, state.freedom = state.freedom, freedom

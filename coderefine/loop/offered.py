@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer, Verdict
+from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
 from coderefine.loop.state import State, failing
 
 LEAST_WRONG, LEAST_NOTICED = 3, 0.34
@@ -30,7 +28,7 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
         state.changed[attempt.number] = search.offer.alternatives[0].changed
         return attempt
     state.offers.append(search.offer)
-    return replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {search.offer.why}"))
+    return attempt.refused(f"{PLAUSIBLE}: {search.offer.why}")
 
 
 def weak(state: State, found: Evidence) -> str:
@@ -60,7 +58,7 @@ def _share(changed: tuple[int, int]) -> float:
 
 def offer_whole(state: State, attempt: Attempt, why: str) -> None:
     """Refuse `attempt` because of `why`, and offer its whole patch as the only alternative."""
-    refused = replace(attempt, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: {why}"))
+    refused = attempt.refused(f"{PLAUSIBLE}: {why}")
     state.attempts[attempt.number] = refused
     state.parts.record(refused)
     state.say("verdict", refused.verdict.reason, done=attempt.number)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, Verdict, View
+from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
@@ -87,12 +87,12 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
         ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
         checks = critique(state.parts.views, state.parts.critics, Patch(), ask)
     except CriticError as error:
-        return replace(attempt, verdict=Verdict(ok=False, reason=f"the tree changed meanwhile: {error}"))
+        return attempt.refused(f"the tree changed meanwhile: {error}")
     state.attempts[0] = replace(state.baseline, checks=(*checks, *advice_on(state.baseline)))
     state.parts.record(state.baseline)
     proved = proved_once(state, attempt)
     if proved.verdict and (more := state.parts.edited(state.looked)):
-        return replace(proved, verdict=Verdict(ok=False, reason=f"{judge.listed(more)} keeps changing: run again"))
+        return proved.refused(f"{judge.listed(more)} keeps changing: run again")
     return proved
 
 
@@ -164,7 +164,7 @@ def _begin_confirming(state: State, ask: Ask) -> None:
     """Start to confirm, in parallel with the first proof, that the failing tests always fail at the baseline."""
     suite = tests(state.baseline)
     if suite and state.steady:
-        critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
+        critic = state.test_runner()
         alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=KILLED)
         state.confirmation.begin(state.parts.views, critic, state.steady, alone)
         state.steady = ()
@@ -194,7 +194,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
         attempt, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
     )
     verdict = verdict and state.judges_pass(attempt)
-    return attempt if verdict else replace(attempt, verdict=verdict)
+    return attempt if verdict else attempt.refused(verdict.reason)
 
 
 def proved_once(state: State, attempt: Attempt) -> Attempt:
@@ -202,7 +202,7 @@ def proved_once(state: State, attempt: Attempt) -> Attempt:
     try:
         return _proved(state, examined(state, attempt))
     except CriticError as error:
-        return replace(attempt, verdict=Verdict(ok=False, reason=f"the final proof failed: {error}"))
+        return attempt.refused(f"the final proof failed: {error}")
 
 
 def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
@@ -235,7 +235,7 @@ def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
     suite = tests(state.baseline)
     if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):
         return
-    critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
+    critic = state.test_runner()
     if gone := judge.gone(attempt, state.baseline):
         found = renamed(state.parts.views, critic, gone, replace(ask, coverage=False))
         checks = (replace(one, renamed=one.renamed | found) if one is suite else one for one in state.baseline.checks)

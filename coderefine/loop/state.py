@@ -197,6 +197,11 @@ class State:
             offers=tuple(self.offers),
         )
 
+    def test_runner(self) -> Critic:
+        """Return the critic that ran the tests of the baseline, if any ran."""
+        suite = tests(self.baseline)
+        return next(critic for critic in self.parts.critics if suite and critic.name == suite.critic)
+
     def name_view(self, view: View, checks: Sequence[Check]) -> None:
         """Store how the tests are isolated from the user's tree, for the report."""
         confined = next((check.confined for check in checks if check.confined), ())

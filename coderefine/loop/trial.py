@@ -56,7 +56,7 @@ def _general(state: State, attempt: Attempt) -> Attempt:
     originals = state.originals(attempt.patch)
     cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
     verdict = guard.check(state.parts.views, attempt.patch, originals, cases)
-    return attempt if verdict else replace(attempt, verdict=verdict)
+    return attempt if verdict else attempt.refused(verdict.reason)
 
 
 def _kept(state: State, attempt: Attempt) -> Attempt:
@@ -69,7 +69,7 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
     state.say("stage", "behaviour")
     verdict = behaviour.check(state.parts.views, attempt.patch, state.baseline.cases)
     state.held[attempt.number] = verdict.reason
-    return attempt if verdict else replace(attempt, verdict=verdict)
+    return attempt if verdict else attempt.refused(verdict.reason)
 
 
 def _equal(state: State, attempt: Attempt) -> Attempt:
@@ -83,7 +83,7 @@ def _equal(state: State, attempt: Attempt) -> Attempt:
     found = equivalence.compare(state.parts.views, best.patch, patch, best.cases, originals, within=state.seconds_left)
     offered = any(search.proposed is patch and search.offer for search in state.searches())
     if found.different or (found.unknown and not offered):
-        return replace(attempt, verdict=Verdict(ok=False, reason=found.reason))
+        return attempt.refused(found.reason)
     state.held[attempt.number] = found.reason
     return attempt
 

@@ -15,17 +15,19 @@ from coderefine.core import (
     Patch,
     Proposals,
     Proposer,
+    Searcher,
     Situation,
     Views,
 )
 from coderefine.errors import ReplayMissError
 
 
-class RecordedProposer:
+class RecordedProposer(Searcher):
     """Proposes the patches of a recorded run, in their order.
 
     A patch of an offline proposer is taken from the record, because its search depends on time. A patch of the model is
-    made again from the recorded answers and must equal the recorded one.
+    made again from the recorded answers and must equal the recorded one. `offer`: the patch was offered then, and not
+    taken as a step.
     """
 
     name = "replay"
@@ -33,13 +35,6 @@ class RecordedProposer:
     def __init__(self, attempts: Sequence[Attempt], model: Proposer) -> None:
         self._attempts = tuple(attempt for attempt in attempts if attempt.number)
         self._model = model
-        self.alternatives: tuple[Patch, ...] = ()
-        self.proposed: Patch | None = None
-        self.changed: tuple[int, int] | None = None
-        self.offer: Offer | None = None
-        """That the patch proposed last was offered then, and not taken as a step."""
-        self.first_candidate: float | None = None
-        self.hindrance = ""
 
     @property
     def spent(self) -> Cost:
@@ -79,7 +74,7 @@ def _sent(asking: Proposals, situation: Situation) -> Patch | None:
         return None
 
 
-class Given:
+class Given(Searcher):
     """Proposes one patch, which it is given.
 
     `name`: its origin. `doubt`: why tests alone do not prove it, for the report; "" if they do.
@@ -90,10 +85,6 @@ class Given:
         self._patch = replace(alternative.patch, origin=name)
         self.changed = alternative.changed
         self.offer = Offer((replace(alternative, patch=self._patch),), why=doubt) if doubt else None
-        self.alternatives: tuple[Patch, ...] = ()
-        self.proposed: Patch | None = None
-        self.first_candidate: float | None = None
-        self.hindrance = ""
 
     @property
     def spent(self) -> Cost:

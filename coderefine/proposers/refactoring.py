@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Situation, View, Views
+from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Searcher, Situation, View, Views
 from coderefine.lint import TextEdit, apart, apply
 from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
 from coderefine.source import decode
@@ -64,7 +64,7 @@ Find = Callable[[View, Situation], Iterable[CodeChange]]
 """Returns all changes that can be made in the tree of a view."""
 
 
-class Refactoring:
+class Refactoring(Searcher):
     """Proposes the changes that `find` returns, for the tree as it is after each accepted patch.
 
     Those that are proved to keep behaviour are proposed together, and halved where that is refused. Those that cannot
@@ -78,13 +78,6 @@ class Refactoring:
         self._known: dict[Key, tuple[str, str]] = {}
         """What the comparison said about a change, and why."""
         self._refused: set[Key] = set()
-        self.proposed: Patch | None = None
-        self.offer: Offer | None = None
-        """The offer to make instead of applying `proposed`; see `core.Searcher`."""
-        self.alternatives: tuple[Patch, ...] = ()
-        self.changed: tuple[int, int] | None = None
-        self.first_candidate: float | None = None
-        self.hindrance = ""
 
     @property
     def spent(self) -> Cost:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Offer, Patch, Proposals, Situation, Views
+from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Searcher, Situation, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place, Protection
@@ -46,8 +46,8 @@ COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
 
-class Search:
-    """The offline proposer. `alternatives`: other plausible patches of the last round, best first."""
+class Search(Searcher):
+    """The offline proposer."""
 
     name = "search"
 
@@ -81,20 +81,9 @@ class Search:
         self._fastest = "hot"
         self._promised: frozenset[str] = frozenset()
         """Tests that the last proposed patch passed in a fork."""
-        self.alternatives: tuple[Patch, ...] = ()
-        self.proposed: Patch | None = None
-        """The last proposed patch."""
-        self.changed: tuple[int, int] | None = None
-        """Number of nearby answers that `proposed` changes, and of all that were compared."""
-        self.offer: Offer | None = None
-        """Offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
         self._patches: dict[int, Patch] = {}
-        self.first_candidate: float | None = None
-        """Seconds from the start of the first search to its first judged candidate."""
         self.chosen = Chosen([])
         """Result of the last search."""
-        self.hindrance = ""
-        """Why no candidate could be judged, and what to do; "" when some were."""
         self._unsolved: frozenset[Symptom] = frozenset()
         """Symptoms of the last search without a result: a tree with the same symptoms is not searched again."""
 
