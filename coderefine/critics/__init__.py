@@ -21,7 +21,7 @@ GATES = {
 def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> tuple[Critic, ...]:
     """Return the critics of `config.gates`, in that order.
 
-    A [[tool.coderefine.commands]] entry that is named there is one of them; with the default gates, all of them are.
+    `config.gates` may name [[tool.coderefine.commands]] entries; the default gates include all of these.
     """
     return tuple(_one(name, place, interpreter, config, listen) for name in names(config))
 

@@ -119,7 +119,7 @@ class _Part:
 
     @property
     def string(self) -> bool:
-        """Return whether it is a docstring or another string as a statement."""
+        """Return whether the statement is only a string, such as a docstring."""
         return isinstance(self.node, ast.Expr) and isinstance(self.node.value, ast.Constant | ast.JoinedStr)
 
     @property

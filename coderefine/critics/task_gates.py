@@ -47,7 +47,10 @@ class RequestedCode:
         return Check(self.name, findings, seconds=time.monotonic() - began, notes=notes)
 
     def _missing(self, path: str, text: str | None) -> Iterator[Finding]:
-        """Yield unwritten stubs; if the baseline has none, the file itself as long as it contains nothing new."""
+        """Yield a finding for each stub that is still to be written.
+
+        If the file had no stubs at the start, yield one for the file until its code has changed.
+        """
         before = self._start[path]
         asked = {name for name, _ in stubs(before)}
         if not asked and (text is None or not text.strip() or _code(path, before) == _code(path, text)):

@@ -122,10 +122,11 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 
 def canonical(name: str) -> str:
-    """Return `name` beginning with its last module: `os.sys.modules` becomes `sys.modules`.
+    """Return `name` without what stands before the last module in it: `os.sys.modules` becomes `sys.modules`.
 
-    `print.__self__` becomes `builtins`. In names that the file itself binds (`<own>`), only POWERFUL modules are
-    recognised, and only if an attribute follows: an attribute may have the name of a module (`self.os`).
+    `print.__self__` becomes `builtins`. An attribute of an object may be called like a module (`self.os`). Therefore a
+    name that begins with `<own>` (bound by the file itself) is shortened only before a module of POWERFUL, and only if
+    an attribute of that module follows.
     """
     parts = name.split(".")
     unknown = parts[0] in (OWN, ANY)

@@ -18,12 +18,12 @@ TRIVIAL = name_set("num:0.0 num:1.0 num:-1.0 num:2.0 str:'' bool:True bool:False
 
 
 def key(node: ast.expr) -> Key:
-    """Return the key of an expression of literals. Raises NotLiteralError for others."""
+    """Return the Key of an expression that consists of literals. Raises NotLiteralError for any other expression."""
     return key_of(fold(node))
 
 
 def key_of(item: object) -> Key:
-    """Return the key of a value, which is equal only for values of the same type."""
+    """Return the Key of a value; values of different types have different keys."""
     if item is None:
         return "none"
     if isinstance(item, bool):

@@ -164,7 +164,7 @@ class Protection:
         return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
 
     def _in_data(self, above: str, folders: list[str]) -> bool:
-        """Return whether one of `folders`, each inside the one before it, is named for test data and is no package."""
+        """Return whether one of `folders`, the parts of a path below `above`, is named for test data and no package."""
         here = self.top / above
         for folder in folders:
             here = here / folder

@@ -27,7 +27,7 @@ def outcome(report: RunReport) -> str:
     """
     left = [_diagnostic(finding) for finding in blocking(report.end.remaining)]
     pieces = [
-        _suggestion(report, hunk, report.before[path] or b"")
+        _suggestion(report, hunk)
         for path, after in sorted(report.end.best.patch.files.items())
         for hunk in hunks(path, report.before.get(path), after)
         if hunk.textual
@@ -50,27 +50,18 @@ def _diagnostic(finding: Finding) -> Json:
     }
 
 
-def _suggestion(report: RunReport, hunk: Hunk, before: bytes) -> Json:
-    span, text = _edit(hunk, before)
+def _suggestion(report: RunReport, hunk: Hunk) -> Json:
+    # The range ends in column 1 of the next line; for a last line without a line end, at its end.
+    last = hunk.old[-1] if hunk.old else b"\n"
+    end = _at(hunk.last + 1, 1) if last.endswith(b"\n") else _at(hunk.last, len(last) + 1)
+    span = {"start": _at(hunk.first, 1), "end": end}
     return {
         "message": f"proved by coderefine: {report.end.best.patch.summary or 'part of the patch'}",
         "location": {"path": hunk.path, "range": span},
         "severity": "INFO",
         "code": {"value": "coderefine/patch"},
-        "suggestions": [{"range": span, "text": text}],
+        "suggestions": [{"range": span, "text": b"".join(hunk.new).decode("utf-8")}],
     }
-
-
-def _edit(hunk: Hunk, before: bytes) -> tuple[Json, str]:
-    """Return range and text of an edit of whole lines.
-
-    The range ends in column 1 of the next line; for a last line without a line end, at its end.
-    """
-    lines = before.splitlines(keepends=True)
-    end = _at(hunk.last + 1, 1)
-    if hunk.last == len(lines) and lines and not lines[-1].endswith(b"\n"):
-        end = _at(hunk.last, len(lines[-1]) + 1)
-    return {"start": _at(hunk.first, 1), "end": end}, b"".join(hunk.new).decode("utf-8")
 
 
 def _at(row: int, column: int) -> Json:

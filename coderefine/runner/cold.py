@@ -287,7 +287,7 @@ def _check_exit_code(results: RunResults, ended: Ended) -> None:
 
 
 def _collected(results: RunResults, ended: Ended) -> None:
-    """Raise CriticError if tests were not collected for another reason than a broken module."""
+    """Raise CriticError if pytest did not collect the tests; modules that cannot be imported are findings instead."""
     if results.code == USAGE:
         raise CriticError(f"pytest refused to start: {_refusal(ended.stderr)}")
     if results.chosen is None and results.code != NO_TESTS:

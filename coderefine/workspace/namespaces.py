@@ -128,7 +128,7 @@ class NamespaceSpec:
 
 @contextlib.contextmanager
 def namespaces(order: NamespaceSpec) -> Iterator[Namespaces]:
-    """Create namespaces that exist until the end of the block. Raises WorkspaceError, one line.
+    """Create namespaces that exist until the end of the block. Raises WorkspaceError.
 
     Root tries first without a user namespace, where files of other owners stay reachable.
     """

@@ -239,7 +239,7 @@ class Answers(NamedTuple):
 
 
 def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answers:
-    """Execute `calls` one after the other until `until` (monotonic seconds), after which the lists end."""
+    """Execute `calls` in order and return their answers; the calls left at `until` (monotonic seconds) have none."""
     found = Answers([], [])
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
