@@ -17,13 +17,13 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """With `-n auto`: three workers for two cores, as tests wait for their processes; each takes whole modules first.
+    """With `-n auto`: two workers for each core, as tests wait for their processes; each takes whole modules first.
 
     Tests of one module share what is dear to set up: dealt out in turn, each worker would set it up again.
     """
     if config.option.dist == "no":
         config.option.dist = "worksteal"
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else max(2, (os.cpu_count() or 1) * 3 // 2)
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else 2 * (os.cpu_count() or 1)
 
 
 @pytest.fixture(autouse=True)

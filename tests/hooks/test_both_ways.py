@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from coderefine.quick import ticket
+from tests.conftest import seal
 from tests.support.cases import few
 from tests.support.repo import git, make_repo, write
 
@@ -123,6 +125,51 @@ CASES: dict[str, tuple[Stage, int]] = {
 }
 
 
+@dataclass(frozen=True)
+class Passed:
+    """A project in which the hook has let one commit pass: with its ticket, the next one may take the quick way.
+
+    `home`: the HOME of that run, on which the ticket depends as it does on the very files of the project.
+    """
+
+    top: Path
+    home: str
+
+    @property
+    def ticket(self) -> Path:
+        return self.top / ".git" / ticket.FOLDER / ticket.TICKET
+
+    @property
+    def _kept(self) -> Path:
+        return self.top.parent / "kept"
+
+    def keep(self) -> None:
+        """Keep what the hook knows now, for `again`."""
+        assert self.ticket.exists()
+        shutil.copytree(self.top / ".git/coderefine", self._kept)
+
+    def again(self) -> Path:
+        """The project as it was when `keep` was called."""
+        git(self.top, "reset", "-q", "--hard")
+        git(self.top, "clean", "-fdq")
+        shutil.rmtree(self.top / ".git/coderefine")
+        shutil.copytree(self._kept, self.top / ".git/coderefine")
+        return self.top
+
+
+@pytest.fixture(scope="module")
+def passed(tmp_path_factory: pytest.TempPathFactory) -> Passed:
+    with pytest.MonkeyPatch.context() as patch:
+        home = seal(tmp_path_factory.mktemp("home"), patch)
+        patch.setenv("CODEREFINE_SEARCH", "0")
+        project = Passed(make_repo(tmp_path_factory.mktemp("both") / "my project", FILES), str(home))
+        put(lonely='"""Very much alone."""\n')(project.top)
+        assert judged(project.top) == 0
+        git(project.top, "commit", "-qm", "one", "--no-verify")
+        project.keep()
+        return project
+
+
 @pytest.mark.parametrize(
     "case",
     few(
@@ -133,22 +180,18 @@ CASES: dict[str, tuple[Stage, int]] = {
         "nothing",
     ),
 )
-def test_both_ways_agree(tmp_path: Path, case: str) -> None:
+def test_both_ways_agree(passed: Passed, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     stage, code = CASES[case]
-    top = make_repo(tmp_path / "my project", FILES)
-    put(lonely='"""Very much alone."""\n')(top)
-    assert judged(top) == 0
-    git(top, "commit", "-qm", "one", "--no-verify")
-    assert (top / ".git" / ticket.FOLDER / ticket.TICKET).exists()
-    twin = tmp_path / "twin"
-    shutil.copytree(top, twin, symlinks=True)
-    for tree in (top, twin):
-        stage(tree)
+    monkeypatch.setenv("HOME", passed.home)
+    top = passed.again()
+    stage(top)
     before = git(top, "status", "--porcelain")
+    assert ticket.read(f"{top}/.git", str(top)), "there is no quick way"
     quick = judged(top)
     assert quick or git(top, "status", "--porcelain") == before
-    (twin / ".git" / ticket.FOLDER / ticket.TICKET).unlink(missing_ok=True)
-    assert (quick, judged(twin)) == (code, code)
+    stage(passed.again())
+    passed.ticket.unlink()
+    assert (quick, judged(top)) == (code, code)
 
 
 def test_a_test_that_was_red_before_and_fails_elsewhere_is_not_held_against_the_commit(tmp_path: Path) -> None:
