@@ -1,21 +1,24 @@
 """Measure how many ruff findings of the registry's rules are repaired and proved in packages from the registry of PyPI.
 
-    python -m tests.bench.lint.repair FOLDER PACKAGE …
+    python -m tests.bench.lint.repair FOLDER [--sums] PACKAGE …
 
 downloads each source distribution below FOLDER (its tests must need no more than coderefine's own environment has),
 selects the rules of `RULES` in its ruff settings, runs `coderefine fix` with default settings, and prints a row. The
-whole suite runs before and after: what changes is counted. Run by hand; it takes minutes.
+whole suite runs before and after: what changes is counted. `--sums` prints only sums, for packages that nobody should
+look at. Run by hand; it takes minutes.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tarfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -75,34 +78,59 @@ def outcomes(top: Path) -> str:
     return (done.stdout.strip().splitlines() or ["nothing"])[-1].partition(" in ")[0]
 
 
-def main(folder: Path, packages: list[str]) -> None:
-    """Print a row for each package."""
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of the findings of one package. `broken`: the suite ends otherwise than before."""
+
+    before: Counter[str]
+    left: Counter[str]
+    offered: int
+    seconds: float
+    broken: bool
+
+    @property
+    def repaired(self) -> int:
+        return self.before.total() - self.left.total()
+
+    def __str__(self) -> str:
+        found = self.before.total()
+        rest = self.left.total() - self.offered
+        counts = f"{found} findings, {self.repaired} repaired and proved, {self.offered} offered, {rest} refused"
+        return f"{counts}; {self.seconds:.0f} s{'; THE SUITE CHANGED' if self.broken else ''}"
+
+
+def measured(folder: Path, package: str) -> Result:
+    top = prepared(folder, package)
+    run("git", "checkout", "-q", ".", cwd=top)
+    before, tests = findings(top), outcomes(top)
+    began = time.monotonic()
+    argv = (sys.executable, "-m", "coderefine", "fix", ".", "--gate", "pytest", "--gate", "ruff", "--no-model")
+    done = run(*argv, "--python", sys.executable, "--format", "json", cwd=top)
+    seconds = time.monotonic() - began
+    (folder / f"{package}.json").write_text(done.stdout)
+    (folder / f"{package}.err").write_text(done.stderr)
+    report = json.loads(done.stdout or "{}")
+    summaries = [one["summary"] for offer in report.get("offers", ()) for one in offer["alternatives"]]
+    # A summary of one change begins with its place, that of several ones with their number.
+    offered = sum(int(one.split()[0]) if one.split()[0].isdigit() else 1 for one in summaries)
+    return Result(before, findings(top), offered, seconds, outcomes(top) != tests)
+
+
+def main(folder: Path, packages: list[str], *, sums: bool) -> None:
+    """Print a row for each package unless `sums`, and the sums."""
     folder.mkdir(parents=True, exist_ok=True)
+    results = []
     for package in packages:
-        top = prepared(folder, package)
-        run("git", "checkout", "-q", ".", cwd=top)
-        before, tests = findings(top), outcomes(top)
-        began = time.monotonic()
-        argv = (sys.executable, "-m", "coderefine", "fix", ".", "--gate", "pytest", "--gate", "ruff", "--no-model")
-        done = run(*argv, "--python", sys.executable, "--format", "json", cwd=top)
-        seconds = time.monotonic() - began
-        (folder / f"{package}.json").write_text(done.stdout)
-        (folder / f"{package}.err").write_text(done.stderr)
-        report = json.loads(done.stdout or "{}")
-        after = findings(top)
-        offered = sum(
-            int(one["summary"].split()[0]) if one["summary"].split()[0].isdigit() else 1
-            for offer in report.get("offers", ())
-            for one in offer["alternatives"]
-        )
-        repaired = before.total() - after.total()
-        print(
-            f"{package}: {before.total()} findings, {repaired} repaired and proved, {offered} offered, "
-            f"{after.total() - offered} left; {seconds:.0f} s; tests {tests} → {outcomes(top)}"
-        )
-        print("   before", dict(before.most_common()))
-        print("   left  ", dict(after.most_common()), flush=True)
+        results.append(measured(folder, package))
+        if not sums:
+            print(f"{package}: {results[-1]}", flush=True)
+            print("   before", dict(results[-1].before.most_common()))
+            print("   left  ", dict(results[-1].left.most_common()), flush=True)
+    seconds = statistics.median(one.seconds for one in results)
+    both = [sum((getattr(one, name) for one in results), Counter[str]()) for name in ("before", "left")]
+    total = Result(*both, sum(one.offered for one in results), seconds, any(one.broken for one in results))
+    print(f"{len(results)} packages: {total} (median); {100 * total.repaired / max(1, both[0].total()):.0f} % proved")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]), [one for one in sys.argv[2:] if one != "--sums"], sums="--sums" in sys.argv)
