@@ -95,11 +95,12 @@ class Linter:
             argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
             _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
 
-    def formatted(self, view: View, path: str, data: bytes) -> bytes | None:
-        """Return `data` as ruff formats the file `path`; None if it cannot."""
+    def formatted(self, view: View, path: str, data: bytes, lines: tuple[int, int] | None = None) -> bytes | None:
+        """Return `data` as ruff formats the file `path`, or only the statements in `lines`; None if it cannot."""
         name = os.path.relpath(path, self.root)
-        argv = (str(self.binary), "format", "--no-cache", "--quiet", "--stdin-filename", name, "-")
-        done = view.run(argv, cwd=self.root, stdin=data)
+        argv = (str(self.binary), "format", "--no-cache", "--quiet", "--stdin-filename", name)
+        some = (f"--range={lines[0]}-{lines[1] + 1}",) if lines else ()  # the end is not in the range
+        done = view.run((*argv, *some, "-"), cwd=self.root, stdin=data)
         return done.stdout if done.returncode == 0 and not done.timed_out else None
 
     @property

@@ -144,7 +144,8 @@ class Equivalence:
         try:
             chosen, old, new = self._watched(views, before, after, cases, edits, until=until)
         except (_NotComparedError, RunnerError, WorkspaceError) as error:
-            return Compared(equal, {}, dict.fromkeys(changed, f"not compared: {error}"))
+            why = str(error) if time.monotonic() < until else "the time for comparisons is used up"
+            return Compared(equal, {}, dict.fromkeys(changed, f"not compared: {why}"))
         for path, name in changed:
             verdict, why = _judged(path, name, edits[path], old, new)
             {True: equal, False: different, None: unknown}[verdict][path, name] = (
@@ -181,7 +182,7 @@ class Equivalence:
         """Open a pool in the tree with `patch` that ends at `until` (monotonic)."""
         left = until - time.monotonic()
         if left <= 0:
-            raise _NotComparedError("the time for comparisons is used up")
+            raise _NotComparedError
         statuses = {name: case.status for name, case in cases.items()}
         seconds = {name: case.seconds for name, case in cases.items()}
         parts = (views, self.place, self.interpreter, self.config)
@@ -258,7 +259,7 @@ def _functions_in(edits: Mapping[str, FileEdit], *, new: bool) -> list[tuple[Fun
 
 
 class _NotComparedError(Exception):
-    """Nothing was run to compare; the message says why."""
+    """Nothing was run to compare; the message says why, unless the time is over."""
 
 
 @dataclass(frozen=True, slots=True)

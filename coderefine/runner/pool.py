@@ -439,7 +439,7 @@ class Pool:
                 **more,
             }
         )
-        answer = worker.server.hot.wait(self._left(3 * seconds + ANSWER))
+        answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
         codes: Mapping[str, Sequence[str]] = answer["codes"]
         return codes
 

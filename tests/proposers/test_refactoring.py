@@ -119,3 +119,26 @@ def test_an_offer_can_be_picked(tmp_path: Path) -> None:
     picked = coderefine("pick", json.loads(said.out)["run"], "1", cwd=top)
     assert picked.code == 0, picked
     assert (top / "lint.py").read_text().count(" from error\n") == 2
+
+
+LONG = """x  =  1
+
+
+def call(first, second):
+    return call_something_with_a_long_name(first, second, "some text that makes the line longer than allowed")
+
+
+def call_something_with_a_long_name(first, second, text="more text, with which a line is longer than allowed"):
+    return first, second, text
+"""
+
+
+def test_a_line_that_is_too_long_is_laid_out_and_nothing_else(tmp_path: Path) -> None:
+    tests = "from long import call\n\n\ndef test_call():\n    assert call(1, 2)\n"
+    settings = '[tool.ruff]\nline-length = 88\nlint.select = ["E501"]\n'
+    top = make_repo(tmp_path / "repo", {"long.py": LONG, "test_long.py": tests, "pyproject.toml": settings})
+    said = coderefine("fix", "--no-model", cwd=top)
+    text = (top / "long.py").read_text()
+    assert text.startswith("x  =  1\n\n\ndef call(first, second):\n    return call_something_with_a_long_name(\n"), said
+    assert "    first, second, text=" in text, said
+    assert said.code == 0, said

@@ -53,6 +53,17 @@ CASES: Table = {
         ("try:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
+    "D205": [
+        (
+            'def f():\n    """Return one.\n    It is small.\n    """\n    return 1\n',
+            'def f():\n    """Return one.\n\n    It is small.\n    """\n    return 1\n',
+        ),
+        (
+            "def f():\n    r'''\n    Is it one?\n    It is.\n    '''\n",
+            "def f():\n    r'''\n    Is it one?\n\n    It is.\n    '''\n",
+        ),
+        ('def f():\n    """Return one\n    or two.\n    """\n', None),
+    ],
     "D401": [
         (
             'def f():\n    """Returns one."""\n    return 1\n',

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from coderefine.core import Situation, View
 from coderefine.lint import Diagnostic, Linter, TextEdit, apply
 from coderefine.proposers.refactoring import CodeChange
+from coderefine.proposers.rewritings import comments
 from coderefine.source import Source, decode
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from coderefine.proposers.rewritings.code import Code
 
 NAME = "rewrite"
+TOO_LONG = "E501"
 
 
 class LintChanges:
@@ -45,6 +47,8 @@ class LintChanges:
             if file is not None and (edits := _edits(file, remark)):
                 change = CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
                 yield self._formatted(view, change, file.source) if file.clean else change
+            elif file is not None and not file.clean and (laid_out := self._laid_out(view, remark, file.source)):
+                yield laid_out
 
     def _remarks(self, view: View, situation: Situation) -> list[Diagnostic]:
         """Return the diagnostics in writable files with findings that are to be repaired."""
@@ -70,6 +74,24 @@ class LintChanges:
         if after is None or after.text == text:
             return change
         return CodeChange.between(change.path, change.rule, change.line, change.what, (source.text, after.text))
+
+    def _laid_out(self, view: View, remark: Diagnostic, source: Source) -> CodeChange | None:
+        """Return the change that lays out the statement with a line that is too long, as ruff formats it.
+
+        None if it is another finding, or if a line stays too long.
+        """
+        if remark.rule != TOO_LONG:
+            return None
+        data = source.encode(source.text)
+        made = self._linter.formatted(view, remark.path, data, (remark.first, remark.last))
+        after = decode(made) if made else None
+        if after is None or after.text == source.text:
+            return None
+        change = CodeChange.between(
+            remark.path, remark.rule, remark.first, "lay out the statement", (source.text, after.text)
+        )
+        limit, lines = comments.limit(remark), [line for edit in change.edits for line in edit.content.splitlines()]
+        return change if limit and all(len(line) <= limit for line in lines) else None
 
 
 @dataclass(frozen=True, slots=True)

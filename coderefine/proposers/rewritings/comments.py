@@ -15,21 +15,27 @@ TODO = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?)(\s+)(
 COLON = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?:)(?=\S)", re.IGNORECASE)
 
 
+def limit(at: Diagnostic) -> int:
+    """Return how long the line of the finding may be; 0 if the finding does not say it."""
+    found = LIMIT.search(at.message)
+    return int(found[2]) if found else 0
+
+
 def wrap(code: Code, at: Diagnostic) -> Edits:
     """E501, W505: a comment on lines of its own that is too long → several lines."""
-    limit, found = LIMIT.search(at.message), COMMENT.match(code.lines[at.first - 1])
-    if limit is None or found is None:
+    width, found = limit(at), COMMENT.match(code.lines[at.first - 1])
+    if not width or found is None:
         raise Unsure
     sure(at.first in code.comments, not PRAGMA.match(found["begin"] + found["text"]))
     rows = textwrap.wrap(
         found["text"],
-        int(limit[2]),
+        width,
         initial_indent=found["margin"] + found["begin"],
         subsequent_indent=f"{found['margin']}# {' ' * (len(found['begin']) - 2)}",
         break_long_words=False,
         break_on_hyphens=False,
     )
-    sure(all(len(row) <= int(limit[2]) and row.strip(" #") for row in rows))
+    sure(all(len(row) <= width and row.strip(" #") for row in rows))
     return code.replace_lines(at.first, at.first, "".join(f"{row}\n" for row in rows))
 
 

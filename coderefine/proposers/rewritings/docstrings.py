@@ -40,3 +40,14 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
 def _bases(word: str) -> tuple[str, ...]:
     """Return what a verb in the third person may come from: `tries` → `try`, `tie`."""
     return (f"{word[:-3]}y" if word.endswith("ies") else "", word[:-1], word[:-2] if word.endswith("es") else "")
+
+
+def separate_summary(code: Code, at: Diagnostic) -> Edits:
+    """D205: a blank line after the summary, where it ends with its line."""
+    found = code.find(at, ast.Constant)
+    lines = range(found.lineno, found.end_lineno or found.lineno)
+    opened = code.source(found).partition("\n")[0].strip("rRuU\"' \t")
+    summary = lines[0] if opened else lines[1]
+    sure(summary + 1 in lines, code.lines[summary].strip(), code.lines[summary - 1].rstrip().endswith((".", "?", "!")))
+    after = code.begin(summary + 1)
+    return (code.edit(after, after, "\n"),)

@@ -28,6 +28,7 @@ RULES: Mapping[str, Rewriting] = {
     "A001": names.unshadow_builtin,
     "B023": loops.bind_loop_variable,
     "B904": exceptions.chain,
+    "D205": docstrings.separate_summary,
     "D401": docstrings.imperative,
     "E501": comments.wrap,
     "E701": statements.split_header,

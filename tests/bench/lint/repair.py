@@ -127,9 +127,11 @@ def main(folder: Path, packages: list[str], *, sums: bool) -> None:
             print("   before", dict(results[-1].before.most_common()))
             print("   left  ", dict(results[-1].left.most_common()), flush=True)
     seconds = statistics.median(one.seconds for one in results)
-    both = [sum((getattr(one, name) for one in results), Counter[str]()) for name in ("before", "left")]
-    total = Result(*both, sum(one.offered for one in results), seconds, any(one.broken for one in results))
-    print(f"{len(results)} packages: {total} (median); {100 * total.repaired / max(1, both[0].total()):.0f} % proved")
+    before = sum((one.before for one in results), Counter[str]())
+    left = sum((one.left for one in results), Counter[str]())
+    offered, broken = sum(one.offered for one in results), any(one.broken for one in results)
+    total = Result(before, left, offered, seconds, broken)
+    print(f"{len(results)} packages: {total} (median); {100 * total.repaired / max(1, before.total()):.0f} % proved")
 
 
 if __name__ == "__main__":
