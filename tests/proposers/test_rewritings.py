@@ -70,6 +70,8 @@ CASES: Table = {
             'def f():\n    """Return one."""\n    return 1\n',
         ),
         ("def f():\n    r'''Tries it.'''\n", "def f():\n    r'''Try it.'''\n"),
+        ('def f():\n    """Maps the keys."""\n', 'def f():\n    """Map the keys."""\n'),
+        ('def f():\n    """Maps of the keys."""\n', None),
         ('def f():\n    """Removing it."""\n', None),
     ],
     "E501": [

@@ -22,6 +22,34 @@ VERBS = frozenset(
         tell test transform translate try update use validate verify wait walk wrap write yield""",
     )
 )
+OTHERS = frozenset(
+    re.findall(
+        r"\w+",
+        """abort accept acquire activate adapt adjust advance aggregate align analyze append ask assemble assert
+        assign assume authenticate authorize bind block bound break broadcast bump bypass cache cancel capture
+        cast catch choose chunk clean clone combine commit compile complete compress concatenate configure
+        confirm connect consume contain continue control count cut deactivate debug decide declare decorate
+        decrease decrypt dedent defer delay delegate deliver dequeue derive describe deserialize destroy detach
+        detect dispatch divide drain draw drop dump duplicate emulate encapsulate encrypt end enforce enter
+        enumerate escape establish estimate examine exit expand expect export expose extend fail fall feed
+        filter finalize finish fire fit fix fold follow force forward freeze gather give go group guarantee
+        guard guess halt help hide hold identify ignore import include increase increment indent index infer
+        inform inherit initialise inject inspect install instantiate interact intercept interpolate interpret
+        interrupt introduce invalidate invert invoke issue keep kill launch leave let limit link lock log lower
+        manage map mark mask measure mimic mock monitor multiply mutate name negate notify observe obtain offer
+        operate optimize order output override overwrite own pack pad partition pass patch pause peek pick pipe
+        place point populate post preserve prevent probe proceed prompt propagate protect prune publish pull
+        query queue quote rebuild reconnect recreate redirect reduce refresh refuse reject reload remind reorder
+        repeat reply report request require reraise reserve resize respond restart restore restrict resume
+        retrieve retry reuse reverse revert rewrite rotate round sanitize scale scan schedule scroll seek
+        separate serialize serve share shift shorten shuffle shut signal simplify simulate skip sleep slice
+        spawn stack step strip subscribe substitute subtract suggest sum support suppress swap switch sync
+        synchronize tag throw toggle tokenize trace track transfer traverse treat trigger trim truncate turn
+        unpack unregister unwrap upgrade upload view visit warn watch weight zip""",
+    )
+)
+"""Verbs that are taken for such only before a word of BEFORE_NOUNS: their third person may be the plural of a noun."""
+BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
 
 
 def imperative(code: Code, at: Diagnostic) -> Edits:
@@ -31,7 +59,8 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     if first is None:
         raise Unsure
     word = first["word"]
-    base = next((one for one in _bases(word.lower()) if one in VERBS), "")
+    known = VERBS | OTHERS if BEFORE_NOUNS.match(code.source(found), first.end()) else VERBS
+    base = next((one for one in _bases(word.lower()) if one in known), "")
     sure(base)
     start = code.start(found) + first.start("word")
     return (code.edit(start, start + len(word), base.capitalize()),)

@@ -25,7 +25,8 @@ from typing import Any
 from coderefine.proposers.rewritings.registry import RULES
 
 ENV = {**os.environ, "GIT_AUTHOR_NAME": "b", "GIT_AUTHOR_EMAIL": "b@b", "GIT_COMMITTER_NAME": "b"}
-ENV["GIT_COMMITTER_EMAIL"] = "b@b"
+ENV |= {"GIT_COMMITTER_EMAIL": "b@b", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Plug-ins of coderefine's environment would fail where the package turns warnings into errors."""
 
 
 def run(*argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -87,6 +88,8 @@ class Result:
     offered: int
     seconds: float
     broken: bool
+    judged: bool
+    """Whether coderefine could judge the package at all."""
 
     @property
     def repaired(self) -> int:
@@ -96,7 +99,8 @@ class Result:
         found = self.before.total()
         rest = self.left.total() - self.offered
         counts = f"{found} findings, {self.repaired} repaired and proved, {self.offered} offered, {rest} refused"
-        return f"{counts}; {self.seconds:.0f} s{'; THE SUITE CHANGED' if self.broken else ''}"
+        marks = f"{'; THE SUITE CHANGED' if self.broken else ''}{'' if self.judged else '; NOT ALL JUDGED'}"
+        return f"{counts}; {self.seconds:.0f} s{marks}"
 
 
 def measured(folder: Path, package: str) -> Result:
@@ -113,7 +117,7 @@ def measured(folder: Path, package: str) -> Result:
     summaries = [one["summary"] for offer in report.get("offers", ()) for one in offer["alternatives"]]
     # A summary of one change begins with its place, that of several ones with their number.
     offered = sum(int(one.split()[0]) if one.split()[0].isdigit() else 1 for one in summaries)
-    return Result(before, findings(top), offered, seconds, outcomes(top) != tests)
+    return Result(before, findings(top), offered, seconds, outcomes(top) != tests, bool(report))
 
 
 def main(folder: Path, packages: list[str], *, sums: bool) -> None:
@@ -130,7 +134,7 @@ def main(folder: Path, packages: list[str], *, sums: bool) -> None:
     before = sum((one.before for one in results), Counter[str]())
     left = sum((one.left for one in results), Counter[str]())
     offered, broken = sum(one.offered for one in results), any(one.broken for one in results)
-    total = Result(before, left, offered, seconds, broken)
+    total = Result(before, left, offered, seconds, broken, all(one.judged for one in results))
     print(f"{len(results)} packages: {total} (median); {100 * total.repaired / max(1, before.total()):.0f} % proved")
 
 
