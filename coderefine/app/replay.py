@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from coderefine.app.engine import loop_parts, model_proposer, open_views
 from coderefine.app.project import Project
-from coderefine.core import Attempt, Limits, Outcome
+from coderefine.core import Limits, Outcome
 from coderefine.journal import Journal
 from coderefine.journal.run_list import files_at_start
 from coderefine.llm.client import Client
 from coderefine.loop.refine import refine
+from coderefine.loop.state import forget
 from coderefine.proposers.recorded_patches import RecordedProposer
 from coderefine.workspace.originals import Originals
 from coderefine.workspace.private_views import SnapshotViews
@@ -42,13 +43,9 @@ def replay(journal: Journal, project: Project) -> Replayed:
         parts = loop_parts(
             project, views, client, journal=journal, originals=originals, under=under, proposers=(proposer,)
         )
-        outcome = refine(replace(parts, limits=ENDLESS, strength=None, record=_forget))
+        outcome = refine(replace(parts, limits=ENDLESS, strength=None, record=forget))
     recorded = journal.outcome()
     now, then = outcome.best.patch.files, recorded.best.patch.files if recorded else {}
     return Replayed(
         outcome, tuple(sorted(path for path in {**now, **then} if now.get(path, ...) != then.get(path, ...)))
     )
-
-
-def _forget(_attempt: Attempt) -> None:
-    """Record nothing: a replay leaves the journal as it is."""

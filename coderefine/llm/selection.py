@@ -256,7 +256,10 @@ class Selection:
         return min((one for one in modules if one.functions), key=lambda one: len(one.text), default=None)
 
     def _take(self, item: Definition, most: int) -> None:
-        """Select `item` completely if all have at most `most` characters; the first one and suspicious ones in part."""
+        """Select `item` if it and those before it have at most `most` characters together.
+
+        The first one is always selected. It, and those with suspicious lines, are shortened where they are too long.
+        """
         module = self._project.module(item.path)
         if module is None or item in self._whole:
             return

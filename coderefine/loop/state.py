@@ -60,7 +60,7 @@ def _quiet(_event: Event) -> None:
 
 
 def forget(_attempt: Attempt) -> None:
-    """Do not record the attempt: there is no journal."""
+    """Do not record the attempt: there is no journal, or it must stay as it is."""
 
 
 def _untouched(_since: int) -> tuple[str, ...]:

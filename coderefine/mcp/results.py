@@ -90,7 +90,7 @@ class Found(Typed):
 
 
 def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
-    """Return the first `count` findings; a `count` above their number adds evidence to as many, first to last."""
+    """Return the first `count` findings. If `count` is n above their number, the first n keep their evidence."""
     shown = max(0, count - len(findings))
     return [
         one.model_copy(update={"message": _cut(one.message, limit), "evidence": one.evidence if place < shown else ""})

@@ -111,8 +111,8 @@ class UserIndex:
     def commit(self) -> None:
         """Rename the lock to the index.
 
-        The index that `git commit` used stays until `tidy`: `recover` recognises the commit by it as long as the
-        journal does not say that it was published.
+        The index that `git commit` used is kept until `tidy`. If we are killed before the journal says that the commit
+        was published, `recover` recognises the commit by that index.
         """
         try:
             self.lock.replace(self.path)

@@ -140,7 +140,7 @@ class Scheduler:
         return None if judged.plausible and self._advance(task) else judged
 
     def _may_retry(self, task: CandidateRun) -> bool:
-        """Return whether a second, longer run stays within the plan's share of the time so far."""
+        """Return whether a second, longer run is allowed: these may take the share `Plan.retry` of the time so far."""
         cost = task.limit * LONGER
         if self._retried + cost > self._plan.retry * len(self._workers) * (time.monotonic() - self._began):
             return False

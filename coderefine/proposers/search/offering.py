@@ -86,7 +86,7 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
-    """Return the answers of all groups to `one`, or None if they do not differ, nor a single one from the present."""
+    """Return the answers of all groups to `one`; None if they are equal, or if a single group answers as before."""
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
     others = (one.answers.get(0, ""),) if len(groups) == 1 else ()
