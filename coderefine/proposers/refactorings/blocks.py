@@ -109,6 +109,18 @@ class StatementBlock:
         """Return whether a statement that begins at `place` is in the block."""
         return (self.body[0].lineno, self.body[0].col_offset) <= place < self.end
 
+    def begins_paragraph(self, position: int) -> bool:
+        """Return whether the statement at `position` of the suite is its first, or follows a blank line."""
+        lines, row = self.unit.text.split("\n"), self.suite.statements[position].lineno - 2
+        while position and lines[row].lstrip().startswith(("#", "@")):
+            row -= 1
+        return not position or not lines[row].strip()
+
+    @cached_property
+    def paragraphs(self) -> int:
+        """Return how many parts it has that blank lines separate."""
+        return 1 + sum(map(self.begins_paragraph, range(self.start + 1, self.stop)))
+
     @property
     def end(self) -> Place:
         return self.body[-1].end_lineno or 0, self.body[-1].end_col_offset or 0

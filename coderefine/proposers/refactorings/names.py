@@ -7,15 +7,15 @@ import builtins
 import keyword
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.extraction import remarks_above
 from coderefine.proposers.refactorings.flow import called
 from coderefine.proposers.refactorings.trees import Loop
-from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, VERBS
+from coderefine.proposers.refactorings.verbs import last_verb, making
+from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, VERBS, split
 
-ADDING = {"append": "add", "add": "add", "extend": "add", "insert": "add", "update": "update", "appendleft": "add"}
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
 INPUTS = 0.4
@@ -51,7 +51,7 @@ def _remark(block: StatementBlock) -> list[str]:
     cut = block.suite.cut(block.start, block.stop)
     above = remarks_above(block.suite.block.body[cut[0]])[1] if cut else []
     remarks = [line.comment.value for line in above if line.comment is not None]
-    return _instruction(remarks[0]) if 0 < len(remarks) <= MOST_REMARKS else []
+    return _instruction(remarks[0]) if 0 < len(remarks) <= MOST_REMARKS and block.paragraphs == 1 else []
 
 
 def _instruction(remark: str) -> list[str]:
@@ -72,8 +72,8 @@ def _only_checks(block: StatementBlock) -> bool:
 
 
 def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
-    names, verb = found.outputs, _making(found)
-    words = [word for name in names for word in ("and", *_words(name))][1:]
+    names, verb = found.outputs, making(found, _function_words(found.block))
+    words = [word for name in names for word in ("and", *split(name))][1:]
     if not any(name in GENERIC or len(name) < 3 for name in names):
         yield [verb, *words], 0.1 * (len(names) - 1)
     for noun, cost in _nouns(found) if len(names) == 1 else ():
@@ -82,58 +82,15 @@ def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
     yield [*_function_words(found.block), *words], 0.9
 
 
-def _making(found: Extraction) -> str:
-    """Return the verb for how the results come about."""
-    block, names = found.block, found.outputs
-    verb = next((verb for node in block.nodes if (verb := _assigning(node, names))), "")
-    if verb or any(isinstance(node, Loop) for node in block.body):
-        return verb or _looping(block, names)
-    if set(names) <= set(found.inputs):
-        return "adjust"
-    return "choose" if getattr(block.body[-1], "orelse", None) else "compute"
-
-
-def _looping(block: StatementBlock, names: Sequence[str]) -> str:
-    """Return the verb for how the results of a loop come about."""
-    calls = [node for node in block.nodes if isinstance(node, ast.Call) and _owner(node) in names]
-    if any(called(node) in ADDING for node in calls):
-        return "collect"
-    return "find" if any(isinstance(node, ast.Break) for node in block.nodes) else "compute"
-
-
-def _assigning(node: ast.AST, names: Sequence[str]) -> str:
-    """Return the verb of the function whose result is assigned to one of `names`; "" if there is none."""
-    if not isinstance(node, ast.Assign) or not any(getattr(item, "id", "") in names for item in node.targets):
-        return ""
-    return next((word for word in _words(called(node.value))[:1] if word in VERBS), "")
-
-
-def _owner(node: ast.Call) -> str:
-    function = node.func
-    return getattr(function.value, "id", "") if isinstance(function, ast.Attribute) else ""
-
-
 def _deed(found: Extraction, noun: list[str]) -> list[str]:
     """Return a verb and `noun`: the verb of the block's last call, or the function's own."""
     own = _function_words(found.block)
-    verb = _last_verb(found.block)
+    verb = last_verb(found.block)
     if found.manner not in ("return", "value") and verb and verb not in noun:
         return [verb, *noun]
     if own and own[0] in VERBS:
         return [own[0], *noun] if noun != own[1:] else []
     return [*own, *(word for word in noun if word not in own)] if len(own) < 3 else ["process", *noun]
-
-
-def _last_verb(block: StatementBlock) -> str:
-    calls = [node.value for node in block.nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
-    verbs = Counter(verb for call in calls if (verb := _verb(called(call))))
-    return verbs.most_common(1)[0][0] if verbs else ""
-
-
-def _verb(name: str) -> str:
-    if name in ADDING:
-        return ADDING[name]
-    return next((word for word in _words(name)[:1] if word in VERBS), "")
 
 
 def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
@@ -143,13 +100,22 @@ def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
     if isinstance(owner, ast.If) and whole:
         yield from _fitting(_quality(owner.test), 0.0)
     for node in block.body:
-        if isinstance(node, ast.For | ast.AsyncFor):
-            yield from _fitting(_words(_last_name(node.iter)), 0.1)
-        elif isinstance(node, ast.If | ast.While):
-            yield from _fitting(_quality(node.test), 0.2)
+        yield from _fitting(*_subject(node))
     if isinstance(owner, ast.For | ast.AsyncFor) and block.suite.branch == "body":
-        yield from _fitting(_words(_last_name(owner.target)), 0.1)
+        yield from _fitting(split(_last_name(owner.target)), 0.1)
     yield from _frequent(found)
+
+
+def _subject(node: ast.stmt) -> tuple[list[str], float]:
+    """Return the words for what a loop or a condition is about, and their cost."""
+    match node:
+        case ast.For() | ast.AsyncFor():
+            return split(_last_name(node.iter)), 0.1
+        case ast.If(test=ast.UnaryOp(operand=test)) | ast.If(test=test):
+            return _quality(test), 0.2
+        case ast.While():
+            return _quality(node.test), INPUTS
+    return [], 0.0
 
 
 def _frequent(found: Extraction) -> Iterator[tuple[list[str], float]]:
@@ -157,9 +123,9 @@ def _frequent(found: Extraction) -> Iterator[tuple[list[str], float]]:
     nodes = found.block.nodes
     names = Counter(node.id for node in nodes if isinstance(node, ast.Name) and node.id in found.inputs)
     for name, _ in names.most_common(2):
-        yield from _fitting(_words(name), INPUTS)
+        yield from _fitting(split(name), INPUTS)
     attributes = Counter(node.attr for node in nodes if isinstance(node, ast.Attribute))
-    yield from (idea for name, _ in attributes.most_common(1) for idea in _fitting(_words(name), 0.7))
+    yield from (idea for name, _ in attributes.most_common(1) for idea in _fitting(split(name), 0.7))
 
 
 def _fitting(words: list[str], cost: float) -> Iterator[tuple[list[str], float]]:
@@ -174,26 +140,30 @@ def _quality(test: ast.expr) -> list[str]:
             return _asked(test)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _compared(left, op, right)
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name() | ast.Attribute() as inner):
             words = _quality(inner)
             return ["missing", *words] if words else []
+        case ast.UnaryOp():
+            return []
         case ast.BoolOp(values=[first, *_]):
             return _quality(first)
         case ast.NamedExpr(target=target):
-            return _words(target.id)
-    return _words(_last_name(test))
+            return split(target.id)
+    return split(_last_name(test))
 
 
 def _asked(test: ast.Call) -> list[str]:
     """Return the words for a call that is a condition."""
     match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
-            return _words(_last_name(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
+            return split(_last_name(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
         case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
-            return _words(name)
+            return split(name)
         case ast.Call(func=ast.Attribute(value=inner, attr="startswith" | "endswith" | "get" | "match")):
-            return _words(_last_name(inner))
-    words = _words(called(test))
+            return split(_last_name(inner))
+        case ast.Call(func=ast.Name(id="len" | "any" | "all" | "sum" | "min" | "max" | "int" | "str"), args=[one, *_]):
+            return split(_last_name(one))
+    words = split(called(test))
     return words[1:] if words[:1] in (["is"], ["has"], ["should"], ["can"]) else words
 
 
@@ -204,11 +174,11 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
         case ast.Constant(value=None) if equal:
             return ["missing", *_quality(left)]
         case ast.Constant(value=str(name)) if equal and name.isidentifier():
-            return _words(name)
+            return split(name)
         case ast.Name() | ast.Attribute() if equal:
-            return _words(_last_name(right))
+            return split(_last_name(right))
     if isinstance(op, ast.In) and isinstance(left, ast.Constant) and str(left.value).isidentifier():
-        return _words(str(left.value))
+        return split(str(left.value))
     return _quality(left)
 
 
@@ -217,7 +187,8 @@ def _last_name(node: ast.AST) -> str:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name
         case ast.Call(
-            func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" | "list" | "set" | "len"), args=[one, *_]
+            func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" | "list" | "set" | "len" | "range"),
+            args=[one, *_],
         ):
             return _last_name(one)
         case ast.Call(func=ast.Attribute(value=inner, attr="items" | "keys" | "values" | "split" | "splitlines")):
@@ -232,11 +203,5 @@ def _last_name(node: ast.AST) -> str:
 
 
 def _function_words(block: StatementBlock) -> list[str]:
-    words = _words(block.unit.function.name)
-    return _words(block.unit.owner) if words == ["init"] else words
-
-
-def _words(name: str) -> list[str]:
-    """Split a name in snake case or camel case into lower-case words."""
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return [word.lower() for word in split.split("_") if word]
+    words = split(block.unit.function.name)
+    return split(block.unit.owner) if words == ["init"] else words

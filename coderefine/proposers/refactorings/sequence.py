@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
+from coderefine.proposers.refactorings.flow import uses
 from coderefine.proposers.refactorings.names import name_for
 from coderefine.proposers.refactorings.trees import Unit
 
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""
-MOST_FLAWS = 1.1
-"""Flaws for each new function above which a draft is not proposed."""
+MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
+"""Flaws for each new function above which a draft is not proposed; of one new function."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
 """Maximum growth: a share of the lines that are not blank, or a few of them in a short function."""
 
@@ -96,7 +98,8 @@ def _steps(draft: Draft, limit: int) -> list[_Step]:
 
 def _step(found: Extraction) -> _Step | None:
     named = name_for(found)
-    return _Step(found, named[0], sum(_flaws(found)) + named[1]) if named else None
+    flaws = sum(_flaws(found)) + named[1] if named else 0.0
+    return _Step(found, named[0], flaws) if named and flaws <= MOST_IN_ONE else None
 
 
 def _flaws(found: Extraction) -> Iterator[float]:
@@ -112,3 +115,18 @@ def _flaws(found: Extraction) -> Iterator[float]:
     yield 0.0 if whole or len(block.body) == 1 else 0.2
     of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
+    yield from _cuts(found)
+
+
+def _cuts(found: Extraction) -> Iterator[float]:
+    """Yield what is wrong with where the block begins and ends."""
+    block, statements = found.block, found.block.suite.statements
+    if block.paragraphs > 1:
+        yield 0.0 if block.begins_paragraph(block.start) else 0.6
+        yield 0.0 if block.ends or block.begins_paragraph(block.stop) else 0.4
+    before = statements[block.start - 1] if block.start else None
+    made = uses([before]).binds if isinstance(before, ast.Assign | ast.AnnAssign) else set()
+    flow = block.unit.flow
+    yield 0.4 * sum(
+        all(block.holds(place) for place in flow.reads[name] if place < block.end) for name in made & {*found.inputs}
+    )

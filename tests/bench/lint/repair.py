@@ -34,35 +34,34 @@ def run(*argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=cwd, env=found, capture_output=True, text=True, check=False)
 
 
-def prepared(folder: Path, package: str) -> Path:
-    """Return the source tree of a package as a repository, with an environment and with the rules selected."""
+def unpacked(folder: Path, package: str) -> Path:
+    """Return the source tree of a package, downloaded and unpacked below `folder`."""
     name = package.partition("[")[0]
-    where = folder / name
+    where, sdists = folder / name, folder / "sdists" / name
     if not where.exists():
-        pip = (sys.executable, "-m", "pip")
-        run(
-            *pip,
-            "download",
-            "-q",
-            "--no-deps",
-            "--no-binary",
-            ":all:",
-            "-d",
-            str(folder / "sdists" / name),
-            name,
-            cwd=folder,
-        )
-        with tarfile.open(next((folder / "sdists" / name).glob("*.tar.gz"))) as archive:
+        pip = (sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", name)
+        run(*pip, "-d", str(sdists), package, cwd=folder)
+        with tarfile.open(next(sdists.glob("*.tar.gz"))) as archive:
             archive.extractall(where, filter="data")
-    top = next(path for path in where.iterdir() if path.is_dir())
+    return next(path for path in where.iterdir() if path.is_dir())
+
+
+def commit(top: Path) -> None:
+    """Make a repository of a source tree, with one commit of everything."""
+    run("git", "init", "-q", cwd=top)
+    run("git", "add", "-A", cwd=top)
+    run("git", "commit", "-q", "-m", "start", cwd=top)
+
+
+def prepared(folder: Path, package: str) -> Path:
+    """Return the source tree of a package as a repository with the rules selected."""
+    top = unpacked(folder, package)
     if not (top / ".git").exists():
         for settings in (top / "ruff.toml", top / ".ruff.toml"):
             settings.unlink(missing_ok=True)
         rules = ", ".join(f'"{rule}"' for rule in RULES)
         (top / ".ruff.toml").write_text(f"line-length = 100\nlint.select = [{rules}]\nlint.preview = false\n")
-        run("git", "init", "-q", cwd=top)
-        run("git", "add", "-A", cwd=top)
-        run("git", "commit", "-q", "-m", "start", cwd=top)
+        commit(top)
     return top
 
 
@@ -73,9 +72,9 @@ def findings(top: Path) -> Counter[str]:
     return Counter(one["code"] for one in found if "test" not in one["filename"].removeprefix(str(top)))
 
 
-def outcomes(top: Path) -> str:
+def outcomes(top: Path, python: str = sys.executable) -> str:
     """Return the last line of pytest without the time."""
-    done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=top)
+    done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=top)
     return (done.stdout.strip().splitlines() or ["nothing"])[-1].partition(" in ")[0]
 
 

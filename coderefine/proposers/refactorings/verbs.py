@@ -1,0 +1,84 @@
+"""The verb in the name of an extracted function: from how its results come about, or what it calls."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
+from coderefine.proposers.refactorings.flow import called
+from coderefine.proposers.refactorings.trees import Loop
+from coderefine.proposers.refactorings.words import VERBS, split
+
+ADDING = {"append": "add", "add": "add", "extend": "add", "insert": "add", "update": "update", "appendleft": "add"}
+CHECKING = frozenset(("check", "validate", "verify"))
+READING = frozenset(("get", "pop", "strip", "join", "split", "replace", "format"))
+"""Methods of built-in types: they say nothing about what a block is for."""
+MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp | ast.SetComp | ast.BinOp
+
+
+def making(found: Extraction, own: Sequence[str]) -> str:
+    """Return the verb for how the results come about; `own`: the words of the function's own name."""
+    block, names = found.block, found.outputs
+    if CHECKING.intersection(own[:1]) and ast.Raise in map(type, block.nodes):
+        return own[0]
+    made = list(_assigned(block, names))
+    verb = _assigning(made[0]) if len(made) == 1 else ""
+    if verb or any(isinstance(node, Loop) for node in block.body):
+        return verb or _looping(block, names)
+    return "adjust" if set(names) <= set(found.inputs) else _choosing(made)
+
+
+def _choosing(made: Sequence[ast.expr]) -> str:
+    """Return the verb for a result that is one of the values `made`."""
+    if made and all(isinstance(value, MADE) for value in made):
+        return "build"
+    given = ast.Name | ast.Attribute | ast.Constant
+    return "choose" if made and all(isinstance(value, given) for value in made) else "compute"
+
+
+def _looping(block: StatementBlock, names: Sequence[str]) -> str:
+    """Return the verb for how the results of a loop come about."""
+    if any(_adds(node, names) for node in block.nodes):
+        return "collect"
+    return "find" if any(isinstance(node, ast.Break) for node in block.nodes) else "compute"
+
+
+def _adds(node: ast.AST, names: Sequence[str]) -> bool:
+    """Return whether `node` adds something other than a constant to one of `names`."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name), value=value):
+            return name in names and not isinstance(value, ast.Constant)
+        case ast.Call():
+            return _owner(node) in names and called(node) in ADDING
+    return False
+
+
+def _assigned(block: StatementBlock, names: Sequence[str]) -> Iterator[ast.expr]:
+    """Yield the values that are assigned to `names`."""
+    for node in block.nodes:
+        if isinstance(node, ast.Assign) and any(getattr(item, "id", "") in names for item in node.targets):
+            yield node.value
+
+
+def _assigning(value: ast.expr) -> str:
+    """Return the verb in the name of the function that is called; "" if there is none."""
+    return next((word for word in split(called(value))[:1] if word in VERBS and word not in READING), "")
+
+
+def _owner(node: ast.Call) -> str:
+    function = node.func
+    return getattr(function.value, "id", "") if isinstance(function, ast.Attribute) else ""
+
+
+def last_verb(block: StatementBlock) -> str:
+    calls = [node.value for node in block.nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    verbs = Counter(verb for call in calls if (verb := _verb(called(call))))
+    return verbs.most_common(1)[0][0] if verbs else ""
+
+
+def _verb(name: str) -> str:
+    if name in ADDING:
+        return ADDING[name]
+    return next((word for word in split(name)[:1] if word in VERBS), "")

@@ -1,0 +1,88 @@
+"""Which block is extracted, and what its function is called: a table of functions that are over a limit."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.trees import Unit
+
+NAMED = {
+    "a loop that adds to a text collects": (
+        """
+        def read(state, lines):
+            first = lines[0] if state else None
+            text = ""
+            for line in lines:
+                if line is None:
+                    break
+                text += line
+                state.cursor += len(line)
+
+            if first and text or state.done:
+                return text
+            return None
+        """,
+        "_collect_text(lines, state):",
+    ),
+    "a comment counts for one paragraph only": (
+        """
+        def process(self, kind, value):
+            if kind is None and value:
+                return
+
+            # Append the token to the current statement
+            self.tokens.append(value)
+
+            # Now the end
+            if kind == ";" or value == ";":
+                self.begun = False
+                self.level = 0
+            elif value and value.split():
+                self.ended = True
+        """,
+        "_process_kind(kind, value, self):",
+    ),
+    "of a call inside a condition the argument counts": (
+        """
+        def render(levels, s):
+            if s is None or not levels and s:
+                return ""
+
+            while len(levels) > 1:
+                s += levels.pop()
+            if not s:
+                return ""
+            return "<" + s
+        """,
+        "_render_levels(levels, s):",
+    ),
+    "what raises validates where the function does": (
+        """
+        def validate_options(options):
+            case = options.get("case")
+            if case not in (None, "upper") or case == "" and options:
+                raise ValueError("case")
+
+            margin = options.get("margin")
+            if margin is not None:
+                if margin < 10:
+                    raise ValueError("margin")
+                margin = margin + 1
+            options["margin"] = margin
+            return options
+        """,
+        "_validate_margin(options):",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_new_function_is_named_for_what_it_computes(name: str) -> None:
+    text, header = NAMED[name]
+    unit = Unit(textwrap.dedent(text).lstrip("\n"))
+    draft = shortened(unit, unit.complexity - 2)
+    assert draft is not None
+    assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
