@@ -110,6 +110,10 @@ CASES: Table = {
         ),
         ("x = [l for l in rows if l]\n", "x = [row for row in rows if row]\n"),
         ("def f(x):\n    l = len(x)\n    return l\n", "def f(x):\n    length = len(x)\n    return length\n"),
+        (
+            "def f(x):\n    l = ' '.join(x)\n    return l\n",
+            "def f(x):\n    joined = ' '.join(x)\n    return joined\n",
+        ),
         ("def f(x):\n    I = g(x)\n    return h(I=I)\n", "def f(x):\n    value = g(x)\n    return h(I=value)\n"),
         ("l = 1\n", None),
         ("def f(x):\n    l = x\n    return lambda l: l\n", None),

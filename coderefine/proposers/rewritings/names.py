@@ -26,8 +26,12 @@ PARTICIPLES = {
     "replace": "replaced",
     "split": "split",
     "format": "formatted",
+    "join": "joined",
 }
 """What a value is called after a call of a function."""
+LINES = {"splitlines": "lines", "readlines": "lines", "readline": "line", "split": "parts", "partition": "parts"}
+"""What a new variable is called after a call of a method."""
+METHOD = re.compile(r"[^()]*\.(\w+)\(")
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Binder = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | Comprehension
 Place = ast.FunctionDef | ast.AsyncFunctionDef | Comprehension
@@ -87,7 +91,9 @@ def _telling_name(code: Code, name: ast.Name) -> str:
         many = code.source(source).rpartition(".")[2]
         return many[:-1] if re.fullmatch(r"[a-z_]{2,}[a-rt-z]s", many) else "item"
     value = code.source(getattr(parent, "value", None) or name)
-    return next((known for begin, known in BY_VALUE if value.startswith(begin)), "value")
+    called = METHOD.match(value)
+    usual = {**PARTICIPLES, **LINES}.get(called[1] if called else "", "value")
+    return next((known for begin, known in BY_VALUE if value.startswith(begin)), usual)
 
 
 def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
