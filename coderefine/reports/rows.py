@@ -25,6 +25,7 @@ from coderefine.core import (
     Stop,
 )
 from coderefine.core.plurals import counted
+from coderefine.source import syntax
 
 LEFT = 5
 """Number of remaining findings that are named; more are counted."""
@@ -278,12 +279,15 @@ def changed_answers(changed: tuple[int, int]) -> str:
 
 
 def answer_template(offers: Sequence[Offer]) -> str:
-    """Return a line of Python for a user who knows the right answer to complete; "" without a question."""
-    question = next((question for offer in offers for question in offer.questions), None)
-    if question is None:
-        return ""
-    answer = next((one for one in question.answers if one and not one.startswith(("raises", "does not"))), "...")
-    return f"{question.call} == {answer}"
+    """Return a line of Python that says what the first question's answer is; "" if none can be written as Python."""
+    lines = (
+        f"{question.call} == {answer}"
+        for offer in offers
+        for question in offer.questions
+        for answer in question.answers
+        if answer and "…" not in question.call + answer
+    )
+    return next((line for line in lines if syntax(line.encode()) is not None), "")
 
 
 def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> Iterator[tuple[Attempt, str]]:

@@ -20,6 +20,7 @@ from tests.support.repo import make_repo
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 
 MEDIAN = '''
+import datetime
 import functools
 import time
 
@@ -79,6 +80,21 @@ def now():
     return time.perf_counter()
 
 
+class Purse:
+    def __init__(self, cents):
+        self.cents, self.log = cents, [{"to": {"name": "ann"}}]
+
+    def pay(self, other, cents):
+        if cents > self.cents:
+            raise ValueError
+        other.cents += cents
+        self.log[0]["to"]["name"] = "bob"
+
+
+def day_after(day):
+    return day + datetime.timedelta(days=1)
+
+
 SEVENTY = 70
 
 
@@ -88,7 +104,9 @@ def clamp(value, low, high):
     return value if value > SEVENTY else low if value > 33 else value - low
 '''
 TESTS = """
-from stats import Counter, Pages, cached, clamp, long, median, now, ticks
+import datetime
+
+from stats import Counter, Pages, Purse, cached, day_after, clamp, long, median, now, ticks
 
 def test_median():
     assert median([3, 1, 2]) == 2
@@ -113,6 +131,14 @@ def test_cached():
 
 def test_clamp():
     assert clamp(9, 3, 20) == 6
+
+def test_pay():
+    purse = Purse(5)
+    Purse(30).pay(purse, 20)
+    assert purse.cents
+
+def test_day_after():
+    assert day_after(datetime.date(2024, 2, 28))
 
 def test_now():
     assert now() > 0
@@ -252,6 +278,29 @@ def test_what_a_method_leaves_in_its_object_counts(pool: Pool) -> None:
     )
     assert base != changed
     assert base == same
+
+
+def test_what_a_call_changes_in_its_arguments_is_shown_where_the_results_are_equal(pool: Pool) -> None:
+    candidates = [
+        Candidate(number, {"stats.py": MEDIAN.replace("other.cents += cents", new).encode()})
+        for number, new in enumerate(("other.cents = cents", "pass"), 1)
+    ]
+    shown = {one.call: one.answers for one in pool.probe(candidates, pool.tests, 5.0).asked}
+    found = shown["<Purse cents=30 log=[{…}]>.pay(<Purse cents=5 log=[{…}]>, 20)"]
+    assert found == {number: f"afterwards other.cents = {cents}" for number, cents in enumerate((25, 20, 5))}
+
+
+def test_the_innermost_parts_that_differ_are_shown(pool: Pool) -> None:
+    candidate = Candidate(1, {"stats.py": MEDIAN.replace('= "bob"', '= "cy"').encode()})
+    (answers,) = {tuple(one.answers.values()) for one in pool.probe([candidate], pool.tests, 5.0).asked}
+    assert answers == tuple(f"afterwards self.log[0]['to']['name'] = '{name}'" for name in ("bob", "cy"))
+
+
+def test_limits_in_attributes_deep_results_and_dates_tell_programs_apart(pool: Pool) -> None:
+    edits = (("cents > self.cents", "cents >= self.cents"), ('= "bob"', '= "cy"'), ("days=1", "days=2"))
+    for old, new in edits:
+        base, other = codes(pool, (old, new))
+        assert base != other, old
 
 
 def test_an_endless_call_is_an_answer(pool: Pool) -> None:

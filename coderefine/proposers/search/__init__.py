@@ -26,7 +26,7 @@ from coderefine.proposers.search.localise import Span, Spectrum, Suspects, runni
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
-from coderefine.proposers.search.validate import Clock, Repair, Trial
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
@@ -213,12 +213,17 @@ class Search(Searcher):
         )
 
     def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """Judge `proposals` and return the repairs; search a little longer if there is evidence against the best."""
+        """Judge `proposals` and return the repairs.
+
+        The search is a little longer if there is evidence against the best one, or if it would be applied although few
+        tests reach it: rivals are likely then.
+        """
         try:
             trial.run(proposals)
             chosen = self._chosen(trial, failing, spectrum)
-            if chosen.doubtful and trial.clock.left > 0:
-                trial.go_on(proposals)
+            hasty = any(rivals.few and not rivals.doubt for rivals in chosen.sets)
+            if (chosen.doubtful or hasty) and trial.clock.left > 0:
+                trial.go_on(proposals, DOUBT if chosen.doubtful else FEW)
                 chosen = self._chosen(trial, failing, spectrum)
             return chosen
         finally:
@@ -232,7 +237,8 @@ class Search(Searcher):
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
-        sets = rival_sets(likely, comparison, trial.frontier, spectrum)
+        explained = frozenset[str]().union(*(repair.fixed for repair in repairs))
+        sets = rival_sets(likely, comparison, trial.frontier, spectrum, explained=explained)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 

@@ -130,6 +130,7 @@ WEIGHTS: Mapping[str, float] = {
     "crashes": -4.0,
     "removes": -4.0,
     "removed": -1.9,
+    "unexplained": -2.5,
     "weak": -1.5,
     "tokens": -0.1,
 }
@@ -161,7 +162,8 @@ class Features:
     number of repairs in this group. `passing`: share of changed results among calls of passing tests and variants of
     these; `near`: among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`:
     share of calls that fail with the repair and did not before. `removes`: the first repair removes behaviour;
-    `removed`: one in the group does. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
+    `removed`: one in the group does. `unexplained`: a failing test that no repair makes pass runs code of the repaired
+    tests. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
     `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
     docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
     examples in docstrings, see `documented`. `worth`: the best score of the
@@ -179,6 +181,7 @@ class Features:
     crashes: float = 0.0
     removes: bool = False
     removed: bool = False
+    unexplained: bool = False
     tokens: int = 1
     seen: bool = False
     worth: float = 0.0
@@ -221,13 +224,18 @@ class Rivals:
         """Return why the confidence in the first group is too low for applying its repair; "" if it is high enough."""
         return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
 
+    @property
+    def few(self) -> bool:
+        """Return whether fewer than FEW tests reach the first repair."""
+        return _reaching(self.groups[0].features) < FEW
+
 
 def vector(known: Features) -> dict[str, float]:
     """Convert `known` to the numbers that WEIGHTS refers to."""
     weak = known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong
     return {
         "always": 1.0,
-        "tests": min(math.log2(max(1, known.tests + known.reached)), 4.0),
+        "tests": min(math.log2(max(1, _reaching(known))), 4.0),
         "share": known.share,
         "margin": max(-1.0, min(known.margin, 4.0)),
         "named": float(known.named),
@@ -240,9 +248,14 @@ def vector(known: Features) -> dict[str, float]:
         "crashes": min(1.0, OFTEN * known.crashes),
         "removes": float(known.removes),
         "removed": float(known.removed),
+        "unexplained": float(known.unexplained),
         "weak": float(weak),
         "tokens": min(float(known.tokens), 8.0),
     }
+
+
+def _reaching(known: Features) -> int:
+    return known.tests + known.reached
 
 
 def confidence(known: Features) -> float:
@@ -256,9 +269,10 @@ def doubts(group: Group) -> str:
     known = group.features
     reasons = (
         (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
-        (known.tests + known.reached < FEW, f"it is reached by only {counted(known.tests + known.reached, 'test')}"),
+        (_reaching(known) < FEW, f"it is reached by only {counted(_reaching(known), 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
+        (known.unexplained, "another failing test runs the same code and stays failing"),
         (known.crashes > 0, "it fails on calls that gave an answer before"),
         (
             known.noticed < known.wrong,
@@ -288,17 +302,26 @@ def answers(comparison: Comparison) -> Behaviour:
 
 
 def rival_sets(
-    repairs: Sequence[Repair], comparison: Comparison, frontier: float, spectrum: Spectrum
+    repairs: Sequence[Repair],
+    comparison: Comparison,
+    frontier: float,
+    spectrum: Spectrum,
+    *,
+    explained: frozenset[str] = frozenset(),
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
-    `frontier`, `spectrum`: see `groups`.
+    `frontier`, `spectrum`, `explained`: see `groups`.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
     return tuple(
-        Rivals(fixed, tuple(groups(repairs, members, comparison, frontier, spectrum)), comparison.asked)
+        Rivals(
+            fixed,
+            tuple(groups(repairs, members, comparison, frontier, spectrum, explained=explained)),
+            comparison.asked,
+        )
         for fixed, members in found.items()
     )
 
@@ -321,10 +344,13 @@ def groups(
     comparison: Comparison,
     frontier: float,
     spectrum: Spectrum,
+    *,
+    explained: frozenset[str] = frozenset(),
 ) -> list[Group]:
     """Describe the groups `found`: lists of indices of repairs that fix the same tests and behave alike.
 
     `frontier`: the score of the last candidate that was tried. `spectrum`: which tests execute which statements.
+    `explained`: the tests that any repair makes pass.
     """
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
     values = [
@@ -345,6 +371,7 @@ def groups(
             margin=max(worth(repairs[place]) for place in places) - frontier,
             ways=len(found),
             voices=len(places),
+            unexplained=_unexplained(repairs[places[0]].fixed, explained, spectrum),
             reached=min(spectrum.passing.get(repairs[place].proposed.scored.site.stmt, 0) for place in places),
         )
         changed = comparison.changed(order[0] + 1, "pPF")
@@ -352,6 +379,11 @@ def groups(
         made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, shown))
     made.sort(key=lambda group: -group.features.share)
     return [_beside(group, made) for group in made]
+
+
+def _unexplained(fixed: frozenset[str], explained: frozenset[str], spectrum: Spectrum) -> bool:
+    """Return whether a failing test that no repair makes pass runs a statement that one of the tests `fixed` runs."""
+    return any(tests & fixed and tests - fixed - explained for tests in spectrum.failing.values())
 
 
 def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, float]:

@@ -134,6 +134,8 @@ MOST = 1500
 
 SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
 """Bonus of the remaining edits there once a repair was found: if it is wrong, the right one is probably near."""
+REMOVING = 6.0
+"""Bonus of edits there that remove behaviour: if one of them passes the tests as well, they say little."""
 
 Code = tuple[object, ...]
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
@@ -176,11 +178,12 @@ class Enumeration:
         heapq.heapify(self._heap)
 
     def _bonus(self, what: tuple[Site, Operator] | Iterator[Scored], head: Scored | None) -> float:
-        site = what[0] if isinstance(what, tuple) else head.site if head else None
-        if self._near is None or site is None:
+        pair = what if isinstance(what, tuple) else (head.site, head.operator) if head else None
+        if self._near is None or pair is None:
             return 0.0
+        site, operator = pair
         if site.stmt is self._near.stmt:
-            return SAME_STATEMENT
+            return SAME_STATEMENT + REMOVING * operator.shortcut
         same = site.local.function is not None and site.local.function is self._near.local.function
         return SAME_FUNCTION if same else 0.0
 

@@ -16,6 +16,8 @@ MOST, MOST_QUESTIONS = 6, 3
 """Maximum number of alternatives, and of inputs shown on which they differ."""
 LONGEST = 70
 """Number of characters up to which a call or a result counts as readable."""
+NO_VALUE = ("raises ", "does not ", "afterwards ")
+"""Prefixes of results that are no values (runner/agent/call_probe.py)."""
 Read = Callable[[Patch, str], "bytes | None"]
 
 
@@ -63,7 +65,7 @@ class _Row:
         """Return a sort key, most readable first; texts that are no Python expressions, and failures, are last."""
         texts = (self.asked.call, *self.answers)
         odd = any("<" in text or "…" in text or len(text) > LONGEST for text in texts)
-        return odd, any(text.startswith(("raises", "does not")) for text in self.answers), sum(map(len, texts))
+        return odd, any(text.startswith(NO_VALUE) for text in self.answers), sum(map(len, texts))
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:

@@ -24,8 +24,11 @@ LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
 whether a rival is found must not depend on how busy the machine is."""
 PARTIAL = 2
 """Factor of both while no repair makes all failing tests pass: one of the others may complete it."""
-DOUBT = 3.0
-"""Additional seconds to find a better repair when there is evidence against the best one."""
+DOUBT, FEW = 3.0, 0.5
+"""Least additional seconds: to find a better repair when there is evidence against the best one, and to find rivals of
+one that few tests reach."""
+MORE_JUDGED = 160
+"""Number of candidates that are judged in this additional time, also if it takes LONGEST_GRACE more seconds."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
 
@@ -99,11 +102,13 @@ class Trial:
         self.frontier = 0.0
         """Score of the last proposal: untried ones are hardly better."""
         self._shown = 0.0
-        self._more = 0.0
+        self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
-    def go_on(self, proposals: Iterator[Proposed]) -> None:
-        """Continue the search for DOUBT seconds, because the best repair is doubtful."""
-        self._more = self.clock.spent - self.repairs[0].at + DOUBT
+    def go_on(self, proposals: Iterator[Proposed], seconds: float) -> None:
+        """Continue the search for at least `seconds` and MORE_JUDGED candidates."""
+        since = self.clock.spent - self.repairs[0].at
+        self._more, self._longest = since + seconds, since + LONGEST_GRACE
+        self._least = self.judged - self._before + MORE_JUDGED
         self.run(proposals)
 
     def run(self, proposals: Iterator[Proposed]) -> None:
@@ -127,8 +132,8 @@ class Trial:
         first = self.repairs[0].at
         since = self.clock.spent - first
         times = 1 if any(repair.whole for repair in self.repairs) else PARTIAL
-        if self.judged - self._before < times * LEAST_JUDGED:
-            return since > max(self._more, times * LONGEST_GRACE)
+        if self.judged - self._before < times * self._least:
+            return since > max(self._more, times * self._longest)
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
 
     def candidate(self, proposed: Proposed) -> Candidate | None:

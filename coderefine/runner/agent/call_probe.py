@@ -12,6 +12,7 @@ import inspect
 import io
 import itertools
 import random
+import re
 import signal
 import sys
 import time
@@ -27,6 +28,8 @@ CALLS = 40
 At most PER_FUNCTION calls of one function by failing tests are recorded, and as many by passing ones.
 """
 PER_FUNCTION = 8
+MOST_FIELDS = 6
+"""Maximum number of attributes of one argument with which another argument may be compared."""
 SLOW = 0.02
 """Seconds for copying the arguments; after a slower copy, no more calls of that function are recorded."""
 NEAR = 320
@@ -37,9 +40,15 @@ EXAMPLE = "d"
 """Kind of an example in a docstring, after the calls (docstring_examples.py)."""
 YIELDS = "yields "
 """Prefix of the text of a result that is an iterator, before its items."""
+AND_THEN, TO, AFTERWARDS = "\x1f", "\x1e", "afterwards "
+"""Separators of a result's text and the changed parts of the arguments; prefix of these where they are shown."""
+MOST_PLACES = 2
+"""Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
 """Prefixes of the codes of a call that did not end, and of one that raised an exception."""
-DEPTH, WIDTH = 5, 60
+DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
+"""Maximum depth, items of one container, and items altogether of a value that are compared."""
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -196,10 +205,14 @@ def _in_turn(rows: List[List[Call]]) -> List[Call]:
 
 
 def _limits(call: Call) -> Iterator[Any]:
-    """Yield the values that the function may compare an argument with: other arguments, constants, globals."""
+    """Yield the values that the function may compare an argument with.
+
+    These are other arguments and their attributes, constants and globals.
+    """
     function: Any = call.function
-    yield from call.args
-    yield from call.kwargs.values()
+    for value in (*call.args, *call.kwargs.values()):
+        yield value
+        yield from list(getattr(value, "__dict__", {}).values())[:MOST_FIELDS]
     yield from (one for one in function.__code__.co_consts if one is not function.__doc__)
     yield from (function.__globals__.get(name) for name in function.__code__.co_names)
 
@@ -224,7 +237,7 @@ def given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List
 
 
 def _same(value: Any, other: Any) -> bool:
-    return type(value) is type(other) and repr(_show(value, DEPTH)) == repr(_show(other, DEPTH))
+    return type(value) is type(other) and _code(value) == _code(other)
 
 
 class _TooLongError(BaseException):
@@ -308,7 +321,8 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
         finally:
             _limit(0, 0)
         if describe is not None:
-            text = describe(value) if items is None else YIELDS + describe(items)
+            shown = describe(value) if items is None else YIELDS + describe(items)
+            text = AND_THEN.join([shown, *_changes(call, args, kwargs, describe)])
     except _TooLongError:
         return TIMEOUT, "does not end"
     except BaseException as error:  # SystemExit included: a result like any other
@@ -316,9 +330,63 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
     return code, text
 
 
+def _changes(call: Call, args: List[Any], kwargs: Dict[str, Any], describe: Describer) -> Iterator[str]:
+    """Yield what `call` has changed in its arguments: a name like `other.cents`, its value before and its value now."""
+    names = call.function.__code__.co_varnames[: call.function.__code__.co_argcount]
+    rows = [*zip(names, call.args, args), *((name, call.kwargs[name], kwargs[name]) for name in kwargs)]  # noqa: B905
+    for name, before, after in rows:
+        for place, old, new in _differences(name, before, after, DEPTH // 2):
+            yield TO.join((place, describe(old), describe(new)))
+
+
+def _differences(name: str, before: Any, after: Any, depth: int) -> "Iterator[Tuple[str, Any, Any]]":
+    """Yield the innermost parts in which `before` and `after` differ, as (name, part before, part after)."""
+    if _code(before) == _code(after):
+        return
+    olds, news = _parts(name, before), _parts(name, after)
+    if depth and olds and olds.keys() == news.keys():
+        for place, old in olds.items():
+            yield from _differences(place, old, news[place], depth - 1)
+    else:
+        yield name, before, after
+
+
+def _parts(name: str, value: Any) -> Dict[str, Any]:
+    """Return the items of a list or a dictionary, or the attributes of an object, by the expression for each."""
+    if isinstance(value, (list, tuple, dict)):
+        keys = value if isinstance(value, dict) else range(len(value))
+        return {"%s[%r]" % (name, key): value[key] for key in keys}
+    return {"%s.%s" % (name, key): item for key, item in getattr(value, "__dict__", {}).items()}
+
+
+def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
+    """Return the results; where all are equal, in their place the parts of the arguments that are not."""
+    rows = {key: text.split(AND_THEN) for key, text in texts.items()}
+    results = {key: row[0] for key, row in rows.items()}
+    if len(set(results.values())) > 1:
+        return results
+    return _afterwards({key: [part.split(TO) for part in row[1:]] for key, row in rows.items()})
+
+
+def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
+    """Return as text the parts of the arguments that differ; `changes`: name, value before and value now, by key."""
+    before = {place: old for parts in changes.values() for place, old, _ in parts}
+    tables = {key: {**before, **{place: new for place, _, new in parts}} for key, parts in changes.items()}
+    shown = _apart(list(before), list(tables.values()))[:MOST_PLACES]
+    rows = {key: ", ".join("%s = %s" % (place, table[place]) for place in shown) for key, table in tables.items()}
+    return {key: row and AFTERWARDS + row for key, row in rows.items()}
+
+
+def _apart(places: List[str], tables: "List[Dict[str, str]]") -> List[str]:
+    """Return those of `places` whose values differ; none where one contains another: not both are known of all."""
+    if any(other.startswith(one) for one, other in itertools.permutations(places, 2)):
+        return []
+    return [place for place in places if len({table[place] for table in tables}) > 1]
+
+
 def asked(call: Call, texts: "Dict[str, str]", describe: Describer) -> "Tuple[str, Dict[str, str]]":
     """Return the call as source text, and its results `texts`; for an iterator the call is `list(...)`."""
-    source = source_of(call, describe)
+    source, texts = source_of(call, describe), _different(texts)
     if not any(text.startswith(YIELDS) for text in texts.values()):
         return source, texts
     cut = len(YIELDS)
@@ -360,34 +428,50 @@ def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
 
 
 def _code(value: Any) -> str:
-    return _digest(_show(value, DEPTH))
+    return _digest(_show(value, DEPTH, iter(range(MOST_SHOWN))))
 
 
 def seen(value: Any) -> str:
     """Return a code of `value`, which the program goes on to use: iterators are not consumed."""
-    return _digest(_show(value, DEPTH - 1, consume=False))
+    return _digest(_show(value, DEPTH - 1, iter(range(MOST_SHOWN)), consume=False))
 
 
 def _digest(shown: Any) -> str:
     return hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def _show(value: Any, depth: int, *, consume: bool = True) -> Any:
-    """Convert `value` to plain data; values that a test considers equal become equal."""
-    if depth == 0:
+def _show(value: Any, depth: int, left: "Iterator[int]", *, consume: bool = True) -> Any:
+    """Convert `value` to plain data; values that a test considers equal become equal.
+
+    `left`: one item for each value that may still be converted.
+    """
+    if depth == 0 or next(left, None) is None:
         return "..."
-    if isinstance(value, float):
-        return float("%.9g" % value)
-    if value is None or isinstance(value, (str, bytes, int, complex, type)):
-        return (type(value).__name__, value) if isinstance(value, bool) else value
+    if value is None or isinstance(value, (str, bytes, int, float, complex, type)):
+        return _plain(value)
 
     def inner(item: Any) -> Any:
-        return _show(item, depth - 1, consume=consume)
+        return _show(item, depth - 1, left, consume=consume)
 
     if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
         return _show_items(value, inner)
     fields = getattr(value, "__dict__", None)
-    return (type(value).__name__, inner(dict(fields)) if fields else "")
+    return (type(value).__name__, inner(dict(fields)) if fields else _text(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float("%.9g" % value)
+    return (type(value).__name__, value) if isinstance(value, bool) else value
+
+
+def _text(value: Any) -> str:
+    """Return the repr of an object without attributes, such as a date or a Decimal, without its address."""
+    plain: Any = object.__repr__
+    try:
+        return ADDRESS.sub("", repr(value)) if type(value).__repr__ is not plain else ""
+    except Exception:  # whatever a __repr__ of theirs raises
+        return ""
 
 
 def _show_items(value: Any, show: Callable[[Any], Any]) -> Any:

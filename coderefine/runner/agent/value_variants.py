@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import datetime
+import decimal
 import random
 import types
 from typing import Any, Callable, Dict, Iterable, List
@@ -20,7 +22,10 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
     make = MAKERS.get(type(value))
     if make is None:
         return objects(value, dice)
-    kept = [one for one in make(value, dice) if type(one) is type(value) and one != value]
+    try:
+        kept = [one for one in make(value, dice) if type(one) is type(value) and one != value]
+    except ArithmeticError:  # a date or a Decimal at the end of its range
+        return []
     return kept if len(kept) <= MOST else dice.sample(kept, MOST)
 
 
@@ -99,6 +104,16 @@ def _of_set(value: Any, _: random.Random) -> List[Any]:
     return [type(value)(), *(value - {one} for one in sorted(value, key=repr)[:2])]
 
 
+def _of_date(value: Any, dice: random.Random) -> List[Any]:
+    steps = (1, -1, 7, dice.randrange(20, 400))
+    return [value + datetime.timedelta(days=step) for step in steps]
+
+
+def _of_span(value: Any, _: random.Random) -> List[Any]:
+    day = datetime.timedelta(days=1)
+    return [value + day, value - day, value * 0, -value, value * 2]
+
+
 MAKERS: Dict[type, Callable[[Any, random.Random], List[Any]]] = {
     bool: lambda value, _: [not value],
     int: _of_int,
@@ -110,4 +125,8 @@ MAKERS: Dict[type, Callable[[Any, random.Random], List[Any]]] = {
     dict: _of_dict,
     set: _of_set,
     frozenset: _of_set,
+    decimal.Decimal: lambda value, _: [value + 1, value - 1, value * 0, -value, value * 2],
+    datetime.date: _of_date,
+    datetime.datetime: _of_date,
+    datetime.timedelta: _of_span,
 }

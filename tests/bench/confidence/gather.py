@@ -1,15 +1,17 @@
 """Gather plausible repairs of faults whose functions lost half of their tests.
 
     python -m tests.bench.confidence.gather written [--half H] [--seed S] [--slice SECONDS]
+    python -m tests.bench.confidence.gather few [--half H] [--slice SECONDS]
     python -m tests.bench.confidence.gather injected [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
     python -m tests.bench.confidence.gather real [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
 
 `written`: the hand-written programs of tests/bench/repair/handwritten, `injected`: faults put into real packages by
 tests/bench/repair/mutator.py. Of the tests that notice the fault or mention the function a random half is taken away,
-but one that fails stays. `real`: the slips of tests/bench/real, with all tests of these projects. Each trial is one row
-of a JSON-lines file in the temporary folder; what has a row is not run again. A row holds every group of plausible
-repairs that behave alike: what is known of it (Features) and whether it is right, that is equal to the original on the
-calls of the *whole* suite and calls near them (repair/differential.py).
+but one that fails stays. `few`: small programs with the two or three tests that their author wrote, all of which stay.
+`real`: the slips of tests/bench/real, with all tests of these projects. Each trial is one row of a JSON-lines file in
+the temporary folder; what has a row is not run again. A row holds every group of plausible repairs that behave alike:
+what is known of it (Features) and whether it is right, that is equal to the original on the calls of the *whole* suite
+and calls near them (repair/differential.py).
 A row belongs to the development half or is put aside by the hash of its name: see `half`.
 """
 
@@ -150,12 +152,15 @@ def keep(row: Row) -> None:
 # -- hand-written programs --------------------------------------------------------------------------------
 
 
+FOLDERS = {"written": ("development", "held_out", "held_out2"), "few": ("few",)}
+
+
 def written(args: argparse.Namespace) -> None:
-    cases = [(folder, case) for folder in ("development", "held_out", "held_out2") for case in load_written(folder)]
+    cases = [(folder, case) for folder in FOLDERS[args.source] for case in load_written(folder)]
     random.Random(args.seed).shuffle(cases)
     for folder, case in cases:
         name = f"{folder}/{case.name}"
-        if not wanted(args, "written", name):
+        if not (wanted(args, args.source, name) and args.only in name):
             continue
         if time.monotonic() > args.until:
             return
@@ -167,7 +172,10 @@ def written_row(name: str, case: Written, args: argparse.Namespace) -> Row:
         top = Path(folder) / case.name
         top.mkdir()
         (top / f"{case.name}.py").write_text(case.faulty, "utf-8")
-        total = fewer_tests(top, case, random.Random(f"{args.seed} {name}"))
+        (top / f"test_{case.name}.py").write_text(case.tests, "utf-8")
+        total = case.tests.count("\ndef test_")
+        if args.source == "written":
+            total = fewer_tests(top, case, random.Random(f"{args.seed} {name}"))
         subprocess.run(["git", "init", "-q"], cwd=top, check=True)
         search, failing, seconds = searched(top, args.search)
         found = (
@@ -175,7 +183,7 @@ def written_row(name: str, case: Written, args: argparse.Namespace) -> Row:
             if search.chosen.sets
             else []
         )
-        return Row("written", name, args.seed, seconds, failing, total, found)
+        return Row(args.source, name, args.seed, seconds, failing, total, found)
 
 
 def right_of(case: Written) -> Right:
@@ -368,7 +376,7 @@ def real_row(project: Project, slip: Slip, seed: int) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", choices=("written", "injected", "real"))
+    parser.add_argument("source", choices=("written", "few", "injected", "real"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slice", type=float, default=1e9, help="begin no trial after so many seconds")
     parser.add_argument("--faults", type=int, default=20, help="of each package")
@@ -377,7 +385,7 @@ def main() -> None:
     parser.add_argument("--search", type=float, default=20.0, help="seconds of each search at most")
     args = parser.parse_args()
     args.until = time.monotonic() + args.slice
-    {"written": written, "injected": injected, "real": real}[args.source](args)
+    {"written": written, "few": written, "injected": injected, "real": real}[args.source](args)
 
 
 if __name__ == "__main__":

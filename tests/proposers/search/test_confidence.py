@@ -108,6 +108,21 @@ def test_a_repair_that_contradicts_an_example_in_a_docstring_is_last() -> None:
     assert "contradicts" not in doubts(found[0])
 
 
+@pytest.mark.parametrize(
+    ("together", "explained", "wanted"),
+    [({"t", "u"}, {"t"}, True), ({"t", "u"}, {"t", "u"}, False), ({"t"}, {"t"}, False)],
+    ids=["shared code", "repaired by another patch", "code of its own"],
+)
+def test_a_failing_test_that_nothing_repairs_speaks_against_a_repair_of_the_code_it_runs(
+    together: set[str], explained: set[str], wanted: bool
+) -> None:
+    first = repair(-4.0, "2")
+    shared = cast(ast.stmt, ast.Pass()), cast(ast.stmt, ast.Break())
+    spectrum = Spectrum({shared[0]: frozenset(together), shared[1]: frozenset("u")}, {}, 2)
+    (found,) = groups([first], [[0]], Comparison({}, ""), -9.0, spectrum, explained=frozenset(explained))
+    assert found.features.unexplained is wanted
+
+
 def test_what_was_never_seen_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None
@@ -145,10 +160,11 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
         (replace(SURE, ways=4, share=0.6, intent=-1), "behave in 4 ways"),
         (replace(SURE, examples=-1), "contradicts an example in a docstring"),
         (replace(SURE, removes=True), "removes behaviour"),
+        (replace(SURE, unexplained=True), "another failing test runs the same code"),
         (replace(SURE, crashes=0.2), "fails on calls"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
     ],
-    ids=["rivals", "few tests", "one test", "contradicted", "an example", "a guard is gone", "crashes", "weak tests"],
+    ids=["rivals", "few tests", "one test", "contradicted", "an example", "a guard is gone", "half", "crashes", "weak"],
 )
 def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
     assert confidence(known) < BAR
