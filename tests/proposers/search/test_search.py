@@ -185,7 +185,8 @@ def test_two_faults_of_different_tests(repair: Repair) -> None:
         "def test_small():\n    assert small(1) and small(2) and small(-4)\n"
         "    assert not small(3)\n    assert not small(9)\n"
     )
-    patches, _, _ = repair({"two.py": faulty, "test_two.py": tests})
+    toml = '[tool.coderefine]\naccept = "plausible"\n'  # in doubt about a part, the parts would be proposed one by one
+    patches, _, _ = repair({"two.py": faulty, "test_two.py": tests, "pyproject.toml": toml})
     right = faulty.replace("a - b", "a + b").replace("a > 3", "a < 3").encode()
     assert patches[0].files["two.py"] == right
     assert ";" in patches[0].summary
