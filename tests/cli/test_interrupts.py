@@ -30,8 +30,8 @@ def wait(done: Callable[[], object], process: subprocess.Popen[str], seconds: fl
 
 
 def gone(mark: str) -> bool:
-    """Nobody with `mark` in its environment is alive, half a second from now at the latest."""
-    until = time.monotonic() + 0.5
+    """Nobody with `mark` in its environment is alive, a few seconds from now at the latest."""
+    until = time.monotonic() + 5.0
     while descendants(mark) and time.monotonic() < until:
         time.sleep(0.02)
     return not descendants(mark)
@@ -58,7 +58,7 @@ def test_a_sleeping_baseline_is_interrupted_at_once(tmp_path: Path, case: str) -
     process.send_signal(number)
     said = end(process)
     assert said.code == 130, said
-    assert time.monotonic() - began < 10.0, "two seconds on a machine that does nothing else"
+    assert time.monotonic() - began < 30.0, "two seconds on a machine that does nothing else; the test sleeps for sixty"
     (line,) = said.lines
     assert re.fullmatch(r"coderefine: interrupted; nothing was written; coderefine resume [\w-]+ goes on", line)
     assert "Traceback" not in said.err

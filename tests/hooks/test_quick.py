@@ -121,7 +121,7 @@ def test_a_child_that_does_not_end_is_killed_with_its_children() -> None:
     began = time.monotonic()
     child = children.Child(["sh", "-c", "sleep 60 & sleep 60"], dict(os.environ))
     assert child.all(began + 0.2) is None
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 def test_the_graph_sees_what_moved(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_dripping_answer_ends_with_the_runs_time(stream: bool) -> None:
         began = time.monotonic()
         with pytest.raises(BudgetError):
             it.client.ask(ASKED)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 7, "all of it takes eight seconds"
 
 
 def test_remembered_before_used_and_recalled_for_free() -> None:

