@@ -21,6 +21,10 @@ LONG = "one two three four five six seven eight nine ten eleven twelve thirteen 
 CASES: Table = {
     "A001": [
         ("def f(x):\n    id = x.id\n    return id\n", "def f(x):\n    id_ = x.id\n    return id_\n"),
+        (
+            "def f(x):\n    id = x.id\n    return id\n\n\ndef g(id_):\n    return id_\n",
+            "def f(x):\n    id_ = x.id\n    return id_\n\n\ndef g(id_):\n    return id_\n",
+        ),
         ("id = 1\n", None),
         ("def f():\n    global id\n    id = 1\n", None),
         ("def f():\n    id = 1\n    return locals()\n", None),
@@ -48,7 +52,7 @@ CASES: Table = {
         ),
         (
             "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B:\n    raise C\n",
-            "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B as exc_2:\n    raise C from exc_2\n",
+            "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B as err:\n    raise C from err\n",
         ),
         ("try:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
@@ -143,7 +147,7 @@ CASES: Table = {
             "def f(x):\n    max_items = 3\n    return [max_items for _ in x]\n",
         ),
         ("def f(x):\n    Max = 3\n    return Max\n", "def f(x):\n    max_ = 3\n    return max_\n"),
-        ("def f(n):\n    N = 3\n    return N + n\n", "def f(n):\n    n_2 = 3\n    return n_2 + n\n"),
+        ("def f(n):\n    N = 3\n    return N + n\n", None),
         ("def f(x):\n    Max = 3\n    def g():\n        nonlocal Max\n        Max = 4\n", None),
     ],
     "PERF401": [

@@ -8,6 +8,9 @@ from collections import Counter
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, fresh, names, sure, uses
 
+USUAL = ("error", "err", "exc")
+"""Names for a caught exception."""
+
 
 def chain(code: Code, at: Diagnostic) -> Edits:
     """B904: `raise A()` in `except B:` → `except B as error:` … `raise A() from error`."""
@@ -29,7 +32,8 @@ def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
     usual = Counter(one.name for one in ast.walk(code.tree) if isinstance(one, ast.ExceptHandler) and one.name)
-    name = fresh(next((name for name, _ in usual.most_common(1)), "error"), names(code.scope(handler)))
+    taken, first = names(code.scope(handler)), next((name for name, _ in usual.most_common(1)), "error")
+    name = next((one for one in (first, *USUAL) if one not in taken), "") or fresh(first, taken)
     return (code.edit(colon, colon, f" as {name}"),), name
 
 

@@ -71,7 +71,7 @@ def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
     kept = [one for node in (*makers, *loop.orelse) for one in uses(node, found.id)]
     sure(not kept, not SEES_NAMES & names(function))
     called = re.match(r"(?:.*\.)?(\w+)\(", code.source(statement.value))
-    new = fresh(f"{PARTICIPLES.get(called[1] if called else '', 'new')}_{found.id}", names(code.tree))
+    new = fresh(f"{PARTICIPLES.get(called[1] if called else '', 'new')}_{found.id}", names(function))
     return _replaced(code, [found, *after], new, loop)
 
 
@@ -98,8 +98,8 @@ def _telling_name(code: Code, name: ast.Name) -> str:
 
 def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
     """Rename the variable `old` of a function or comprehension. Raises Unsure if others may see it, or bind it too."""
-    taken = names(code.tree)
-    new = fresh(f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new, taken)
+    new = f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new
+    sure(new not in names(place))  # nobody likes `size_2`
     sure(new.isidentifier(), not SEES_NAMES & names(place))
     _check_bound_here(place, old)
     return _replaced(code, uses(place, old), new, place)
