@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ import libcst as cst
 
 from coderefine.proposers.refactorings.blocks import Extraction
 from coderefine.proposers.refactorings.trees import Unit
+from coderefine.proposers.refactorings.types import known_types
 
 Spell = Callable[[str], str]
 
@@ -34,6 +36,8 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
     blank, remarks = remarks_above(head)
     blank = blank if first else []
     body = [head.with_changes(leading_lines=remarks), *rest]
+    levels = len(block.suite.parents) - 1 + bool(block.unit.owner and not found.method)
+    body = [_moved(line, levels * len(block.unit.indent)) for line in body]
     call = [
         line.with_changes(leading_lines=blank) if not place else line for place, line in enumerate(_call(found, name))
     ]
@@ -53,18 +57,17 @@ def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -
     shell = cst.parse_module(f"{decorator}{header}\n{unit.indent}pass\n")
     shell_function = shell.body[0]
     assert isinstance(shell_function, cst.FunctionDef), "written above"
-    whole = shell_function.with_changes(body=cst.IndentedBlock(_with_result(found, body)))
+    body = _with_result(found, body)
+    if unit.documented:
+        said = " ".join(name.strip("_").split("_")).capitalize()
+        body = [_statement(f'"""{said}."""'), *body]
+    whole = shell_function.with_changes(body=cst.IndentedBlock(body))
     return NewFunction(name, shell.with_changes(body=[whole], default_indent=unit.indent).code, found.method)
 
 
 def _annotated(unit: Unit) -> Spell:
-    """Return a function that writes a parameter with its annotation, if it is an unchanged parameter that has one."""
-    arguments = unit.function.args
-    known = {
-        one.arg: ast.get_source_segment(unit.text, one.annotation)
-        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        if one.annotation is not None and not unit.flow.binds.get(one.arg)
-    }
+    """Return a function that writes a parameter with its annotation, where its type is known."""
+    known = known_types(unit)
     return lambda name: f"{name}: {known[name]}" if known.get(name) else name
 
 
@@ -77,7 +80,10 @@ def _annotation(found: Extraction) -> str:
         return " -> bool"
     if found.manner == "return":
         return f" -> {ast.get_source_segment(found.block.unit.text, function.returns)}"
-    return "" if found.outputs or found.manner == "value" else " -> None"
+    if found.outputs or found.manner == "value":
+        known = known_types(found.block.unit)
+        return f" -> {known[found.outputs[0]]}" if len(found.outputs) == 1 and found.outputs[0] in known else ""
+    return " -> None"
 
 
 def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
@@ -160,6 +166,23 @@ def _with_exits(line: cst.BaseStatement, found: Extraction) -> cst.BaseStatement
     changed = line.visit(_Exit(going_on, returns=found.manner == "flag"))
     assert isinstance(changed, cst.BaseStatement), "one statement stays one"
     return changed
+
+
+def _moved(line: cst.BaseStatement, columns: int) -> cst.BaseStatement:
+    """Return `line` with what follows a backslash `columns` further left; LibCST moves all other lines."""
+    changed = line.visit(_Continuation(columns))
+    assert isinstance(changed, cst.BaseStatement), "one statement stays one"
+    return changed
+
+
+class _Continuation(cst.CSTTransformer):
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+
+    def leave_SimpleWhitespace(
+        self, original_node: cst.SimpleWhitespace, updated_node: cst.SimpleWhitespace
+    ) -> cst.SimpleWhitespace:
+        return updated_node.with_changes(value=re.sub(rf"(?<=\n)[ \t]{{0,{self._columns}}}", "", updated_node.value))
 
 
 class _Exit(cst.CSTTransformer):

@@ -14,6 +14,8 @@ from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
 WIDEST = 120
+LEAST_PRIVATE, MOST_DOCUMENTED = 3, 0.8
+"""Private functions of a module from which its style is known; share of docstrings from which a new one is written."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Placed:
 
 def placed(text: str, symbol: str, taken: frozenset[str]) -> Placed | str:
     """Return the function `symbol` of a file, or the reason why it is left alone."""
-    found = list(_found(ast.parse(text), symbol.split("."), ()))
+    tree = ast.parse(text)
+    found = list(_found(tree, symbol.split("."), ()))
     if len(found) != 1:
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
@@ -37,7 +40,7 @@ def placed(text: str, symbol: str, taken: frozenset[str]) -> Placed | str:
     alone = _dedented(lines[rows.start : rows.stop], margin) if lines[rows.start].startswith(margin) else None
     if alone is None or indented(alone, len(classes), indent) != lines[rows.start : rows.stop]:
         return "it is indented in an unusual way"
-    unit = Unit(alone, *_belongs(function, classes), taken, indent, _width(lines))
+    unit = Unit(alone, *_belongs(function, classes), taken, indent, _width(lines), _documents(tree))
     return Placed(unit, rows, len(classes))
 
 
@@ -93,6 +96,14 @@ def indented(text: str, depth: int, indent: str) -> list[str]:
     for _ in range(depth):
         body = [cst.ClassDef(cst.Name("_"), cst.IndentedBlock(body))]
     return cst.Module(body, default_indent=indent).code.split("\n")[depth:-1]
+
+
+def _documents(tree: ast.Module) -> bool:
+    """Return whether nearly all private functions of a module have docstrings."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, Function))
+    private = [node for node in functions if node.name.startswith("_") and not node.name.endswith("__")]
+    documented = sum(ast.get_docstring(node) is not None for node in private)
+    return len(private) >= LEAST_PRIVATE and documented >= MOST_DOCUMENTED * len(private)
 
 
 def _width(lines: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import libcst as cst
@@ -47,7 +47,7 @@ class Unit:
     """One function, written without indentation.
 
     `receiver`: the name of its first parameter if it is a method or class method. `taken`: names that a new function
-    may not have.
+    may not have. `documented`: whether a new function gets a docstring.
     """
 
     text: str
@@ -57,6 +57,7 @@ class Unit:
     taken: frozenset[str] = frozenset()
     indent: str = "    "
     width: int = 79
+    documented: bool = False
 
     @cached_property
     def module(self) -> cst.Module:
@@ -106,7 +107,7 @@ class Unit:
         return changed.code
 
     def with_text(self, text: str) -> Unit:
-        return Unit(text, self.receiver, self.decorator, self.owner, self.taken, self.indent, self.width)
+        return replace(self, text=text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ import textwrap
 
 import pytest
 
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
+from coderefine.proposers.refactorings.extraction import extracted
+from coderefine.proposers.refactorings.files import placed
 from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 
@@ -86,3 +89,42 @@ def test_a_new_function_is_named_for_what_it_computes(name: str) -> None:
     draft = shortened(unit, unit.complexity - 2)
     assert draft is not None
     assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
+
+
+TYPED = """
+def count(rows: list[str], known: dict[str, int]) -> int:
+    total = 0
+    if not rows or not known and rows:
+        return total
+
+    skipped: list[str] = []
+    for row in rows:
+        if row in known:
+            total += 1
+        elif row:
+            skipped.append(row)
+
+    return total + len(skipped)
+"""
+
+
+def test_a_new_function_is_annotated_and_documented_as_its_module_is() -> None:
+    others = "".join(f'def _{name}():\n    """Return."""\n\n\n' for name in "abc")
+    place = placed(others + TYPED.lstrip("\n"), "count", frozenset())
+    assert not isinstance(place, str)
+    draft = shortened(place.unit, place.unit.complexity - 2)
+    assert draft is not None
+    (one,) = draft.added
+    assert one.text.split("\n")[:2] == [
+        "def _count_rows(rows: list[str], known: dict[str, int], total: int) -> int:",
+        '    """Count rows."""',
+    ]
+
+
+def test_lines_after_a_backslash_move_with_their_statement() -> None:
+    loop = "    for x in a:\n        if x and \\\n                b:\n            log.append(x)\n"
+    unit = Unit(f"def f(a, b, log):\n{loop}    return log\n")
+    found = examined(StatementBlock(unit, unit.suites[1], 0, 1))
+    assert isinstance(found, Extraction)
+    new = "def _add(x, b, log):\n    if x and \\\n            b:\n        log.append(x)\n"
+    assert extracted(found, "_add")[1].text == new
