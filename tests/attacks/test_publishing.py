@@ -22,7 +22,7 @@ import pytest
 
 from tests.hooks.test_commits import EDITED, FILES, WRONG
 from tests.support.cases import few
-from tests.support.command import ORDER, RIGHT, TESTS, descendants
+from tests.support.command import ORDER, RIGHT, TESTS, Said, coderefine, descendants
 from tests.support.llm_server import LlmServer
 from tests.support.repo import git, make_repo, write
 
@@ -42,8 +42,8 @@ class Scene:
         env = {**os.environ, **self.env}
         return subprocess.run(argv, cwd=top, env=env, input=stdin, capture_output=True, text=True, check=False)
 
-    def ours(self, top: Path, *args: str) -> subprocess.CompletedProcess[str]:
-        return self.run(top, PY, "-m", "coderefine", *args)
+    def ours(self, top: Path, *args: str) -> Said:
+        return coderefine(*args, cwd=top, env=self.env)
 
     def hooked(self) -> Path:
         """A project with our hooks, and one run of them behind it."""
@@ -221,7 +221,7 @@ def an_attribute_dropped(scene: Scene) -> bool:
         os.setxattr(top / "order.py", "user.reviewed", b"yes")
     except (OSError, AttributeError):
         pytest.skip("no extended attributes here")
-    assert scene.ours(top, "fix", "order.py", "--no-model").returncode == 0
+    assert scene.ours(top, "fix", "order.py", "--no-model").code == 0
     return "user.reviewed" not in os.listxattr(top / "order.py")
 
 

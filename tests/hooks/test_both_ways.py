@@ -14,6 +14,7 @@ import pytest
 from coderefine.quick import ticket
 from tests.conftest import seal
 from tests.support.cases import few
+from tests.support.command import coderefine
 from tests.support.repo import git, make_repo, write
 
 FILES = {
@@ -205,7 +206,7 @@ def test_a_test_that_was_red_before_and_fails_elsewhere_is_not_held_against_the_
 def test_two_commits_at_once_in_one_tree(tmp_path: Path) -> None:
     """git itself lets only one through; the other says so, and what it would have committed stays."""
     top = make_repo(tmp_path / "one", FILES)
-    subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
+    assert coderefine("hook", "install", cwd=top).code == 0
     put(pkg__a=EDITED)(top)
     both = [
         subprocess.Popen(("git", "commit", "-m", str(n)), cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -223,7 +224,7 @@ def test_two_commits_at_once_in_one_tree(tmp_path: Path) -> None:
 def test_two_clean_commits_at_once_in_two_worktrees(tmp_path: Path) -> None:
     """Each has a ticket and a map of its own; both have been there before, so both are quick."""
     top, other = make_repo(tmp_path / "one", FILES), tmp_path / "two"
-    subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
+    assert coderefine("hook", "install", cwd=top).code == 0
     git(top, "worktree", "add", "-q", str(other), "-b", "side")
     for text in (EDITED, EDITED.replace("Adding", "Sums")):
         for tree in (top, other):
@@ -241,7 +242,7 @@ def test_two_clean_commits_at_once_in_two_worktrees(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_merge_with_a_conflict(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "merge", FILES)
-    subprocess.run((sys.executable, "-m", "coderefine", "hook", "install"), cwd=top, check=True, capture_output=True)
+    assert coderefine("hook", "install", cwd=top).code == 0
     git(top, "checkout", "-q", "-b", "side")
     put(pkg__a=WRONG)(top)
     git(top, "commit", "-qm", "side", "--no-verify")

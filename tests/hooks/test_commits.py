@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
-from tests.support.command import coderefine
+from tests.support.command import Said, coderefine
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +34,8 @@ def repo(tmp_path: Path) -> Path:
     return top
 
 
-def hook(top: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    argv = (sys.executable, "-m", "coderefine", "hook", *args)
-    return subprocess.run(argv, cwd=top, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+def hook(top: Path, *args: str) -> Said:
+    return coderefine("hook", *args, cwd=top)
 
 
 def commit(top: Path, *args: str) -> subprocess.CompletedProcess[str]:
@@ -179,7 +178,7 @@ def test_nothing_to_judge_costs_nothing_and_says_nothing(repo: Path) -> None:
     write(repo, {"README.md": "x\n"})
     git(repo, "add", "README.md")
     done = hook(repo, "run")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.code, done.out, done.err) == (0, "", "")
 
 
 def test_tests_that_nothing_staged_can_reach_are_named_as_skipped(repo: Path) -> None:
@@ -196,8 +195,8 @@ def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
     assert not path.exists()
     path.write_text("#!/bin/sh\nexit 0\n")
     done = hook(repo, "install")
-    assert done.returncode == 2
-    assert "is there already" in done.stderr
+    assert done.code == 2
+    assert "is there already" in done.err
     hook(repo, "uninstall")
     assert path.read_text() == "#!/bin/sh\nexit 0\n"
 
@@ -208,15 +207,15 @@ def test_a_folder_of_hooks_that_all_repositories_share_is_not_written_to(repo: P
     shared.mkdir()
     git(repo, "config", "--global", "core.hooksPath", str(shared))
     done = hook(repo, "install")
-    assert done.returncode == 2, done.stdout
-    assert "core.hooksPath" in done.stderr
-    assert len([line for line in done.stderr.splitlines() if line]) == 1
+    assert done.code == 2, done.out
+    assert "core.hooksPath" in done.err
+    assert len([line for line in done.err.splitlines() if line]) == 1
     assert list(shared.iterdir()) == []
     (shared / "pre-commit").write_text("exec python -m coderefine hook run\n")
-    assert hook(repo, "uninstall").returncode == 2
+    assert hook(repo, "uninstall").code == 2
     assert (shared / "pre-commit").exists()
     git(repo, "config", "core.hooksPath", ".git/hooks")
-    assert hook(repo, "install").returncode == 0
+    assert hook(repo, "install").code == 0
     assert (repo / ".git/hooks/pre-commit").exists()
 
 
