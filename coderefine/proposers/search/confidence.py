@@ -113,7 +113,8 @@ BAR = 0.75
 """Minimum confidence of a repair that is applied.
 
 Being right counts more than being applied: a lower bar applies more right ones, and more wrong ones (the option --curve
-of learn.py in tests/bench/confidence prints both).
+of learn.py in tests/bench/confidence prints both). On 54 plausible first repairs of hand-written programs, with few
+tests or half of them taken away, 31 of which were over this bar, 30 were right; 11 right ones were below it.
 """
 WEIGHTS: Mapping[str, float] = {
     "always": -0.6,
