@@ -264,17 +264,23 @@ class _NotComparedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UnitCode:
-    """The code of a unit: its first line (with decorators) and name, as in its code object, and the last line."""
+    """The code of a unit, and its first line (with decorators) and name, as in its code object.
+
+    `flat`: the code without line numbers, on which some instructions depend (NOP, where nothing but a line begins).
+    """
 
     line: int
     name: str
     code: types.CodeType
+    flat: types.CodeType
 
     def functions(self, path: str) -> Iterator[Function]:
         """Yield the function, and those in it, as they are recorded in a file with this path."""
-        yield path, self.line, self.name
-        for inner in _inner(self.code) if self.name != "<module>" else ():
-            yield from UnitCode(inner.co_firstlineno, inner.co_name, inner).functions(path)
+        waiting = [self.code]
+        while waiting:
+            code = waiting.pop()
+            yield path, code.co_firstlineno, code.co_name
+            waiting += _inner(code) if code.co_name != "<module>" else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,17 +308,17 @@ class FileEdit:
             was, now = _units(old), _units(new)
         except (SyntaxError, ValueError, RecursionError):
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
-        alike = {name for name in was.keys() & now.keys() if _alike(was[name].code, now[name].code, whole=bool(name))}
+        alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
         removed, lines = _changed_lines(old, new)
         changed = frozenset((was.keys() | now.keys()) - alike)
         certain = "" in changed and _certain(old, removed) and _certain(new, lines)
-        edited = frozenset(name for name in alike if _executable(now[name]) & lines)
+        edited = frozenset(name for name in alike if _executable(now[name].code) & lines)
         return cls(was, now, changed, edited, lines, removed, certain)
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
         """Return the changed lines of a function, else the removed ones, that are not in those that ran."""
-        left = _executable(self.new[name]) & self.lines - new
-        return left or _executable(self.old[name]) & self.removed - old
+        left = _executable(self.new[name].code) & self.lines - new
+        return left or _executable(self.old[name].code) & self.removed - old
 
 
 def _text(data: Text) -> str:
@@ -332,11 +338,20 @@ def _units(text: str) -> Mapping[str, UnitCode]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 _clear_docstring(node)
-    module = compile(tree, "unit", "exec", dont_inherit=True)
-    found = {"": UnitCode(1, "<module>", module)}
-    for name, unit in _functions(module, ""):
+    code = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            node.lineno = node.end_lineno = 1  # type: ignore[attr-defined]
+            node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+    flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
+    return {name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name]) for name, one in code.items()}
+
+
+def _by_name(module: types.CodeType) -> dict[str, types.CodeType]:
+    found = {"": module}
+    for name, code in _functions(module, ""):
         same_named = (f"{name}#{number}" for number in count(2))
-        found[next(one for one in chain((name,), same_named) if one not in found)] = unit
+        found[next(one for one in chain((name,), same_named) if one not in found)] = code
     return found
 
 
@@ -346,13 +361,13 @@ def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asy
         node.body[0].value = ast.Constant("", lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
 
 
-def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, UnitCode]]:
+def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, types.CodeType]]:
     for inner in _inner(code):
         name = prefix + inner.co_name
         if _is_class(inner):
             yield from _functions(inner, f"{name}.")
         elif not inner.co_name.startswith("<"):
-            yield name, UnitCode(inner.co_firstlineno, inner.co_name, inner)
+            yield name, inner
 
 
 def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -481,8 +496,8 @@ def _nearby(end: str, old: Mapping[str, Codes], new: Mapping[str, Codes]) -> Ite
             yield pair[0][0], pair[1][0]
 
 
-def _executable(code: UnitCode) -> frozenset[int]:
+def _executable(code: types.CodeType) -> frozenset[int]:
     """Return the lines of a function that a trace reports, also those of functions in it; not its first line."""
-    found = {line for _, _, line in code.code.co_lines() if line is not None}
-    below = (_executable(UnitCode(0, "", one)) for one in _inner(code.code))
-    return frozenset(found).union(*below) - frozenset(range(code.code.co_firstlineno, code.code.co_firstlineno + 1))
+    found = {line for _, _, line in code.co_lines() if line is not None}
+    below = (_executable(one) for one in _inner(code))
+    return frozenset(found).union(*below) - {code.co_firstlineno}

@@ -106,6 +106,8 @@ GETTER = """class Cart:
     def size(self, value):
         self.kept = value
 """
+ON_ONE_LINE = "def f(a, b=None):\n    return a\n"
+ON_THREE_LINES = ON_ONE_LINE.replace("(a, b=None)", "(\n    a,\n    b=None,\n)")
 CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
 
 
@@ -116,6 +118,7 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
         pytest.param(
             CAUGHT.format("    y = g(x)\n", ""), CAUGHT.format("", "else:\n    y = g(x)\n"), {""}, id="what-is-caught"
         ),
+        pytest.param(ON_ONE_LINE, ON_THREE_LINES, set(), id="layout-that-python-compiles-otherwise"),
         pytest.param("x = 1  # a\n", "x = 1  # b\n", set(), id="a-comment"),
     ],
 )
