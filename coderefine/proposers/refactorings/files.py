@@ -14,8 +14,8 @@ from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
 WIDEST = 120
-LEAST_PRIVATE, MOST_DOCUMENTED = 3, 0.8
-"""Private functions of a module from which its style is known; share of docstrings from which a new one is written."""
+LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
+"""Private functions of a module from which its style is known; share with docstrings for a new one to get one."""
 
 
 @dataclass(frozen=True)

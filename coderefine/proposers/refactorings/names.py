@@ -59,10 +59,11 @@ def _instruction(remark: str) -> list[str]:
     verb, *others = [*re.findall(r"[A-Za-z][\w']*|[^\w\s]", remark.lstrip("#: ").lower()), ""][:8]
     found = []
     for word in others:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or word in STOPPED:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or word in STOPPED - {"of"}:
             break
         found += [word] if word not in SKIPPED else []
-    return [verb, *found[:3]] if verb in VERBS and found else []
+    found = found[: 3 + ("of" in found[:2])]
+    return [verb, *found] if verb in VERBS and found and found[-1] != "of" else []
 
 
 def _only_checks(block: StatementBlock) -> bool:
@@ -112,7 +113,7 @@ def _subject(node: ast.stmt) -> tuple[list[str], float]:
         case ast.For() | ast.AsyncFor():
             return split(_last_name(node.iter)), 0.1
         case ast.If(test=ast.UnaryOp(operand=test)) | ast.If(test=test):
-            return _quality(test), 0.2
+            return [word for word in _quality(test) if word != "missing"], 0.2
         case ast.While():
             return _quality(node.test), INPUTS
     return [], 0.0

@@ -40,7 +40,8 @@ def _choosing(made: Sequence[ast.expr]) -> str:
 
 def _looping(block: StatementBlock, names: Sequence[str]) -> str:
     """Return the verb for how the results of a loop come about."""
-    if any(_adds(node, names) for node in block.nodes):
+    numbers = any(isinstance(value, ast.Constant) and isinstance(value.value, int) for value in _assigned(block, names))
+    if not numbers and any(_adds(node, names) for node in block.nodes):
         return "collect"
     return "find" if any(isinstance(node, ast.Break) for node in block.nodes) else "compute"
 

@@ -48,6 +48,23 @@ NAMED = {
         """,
         "_process_kind(kind, value, self):",
     ),
+    "a condition says what is there, and a comment counts up to its phrase's end": (
+        """
+        def group(tokens, most):
+            if tokens is None or not tokens and most:
+                return None
+
+            # Limit the number of tokens to prevent attacks
+            if most is not None and len(tokens) > most:
+                raise ValueError(
+                    tokens,
+                    most,
+                )
+
+            return tokens
+        """,
+        "_limit_number_of_tokens(most, tokens):",
+    ),
     "of a call inside a condition the argument counts": (
         """
         def render(levels, s):
