@@ -344,6 +344,7 @@ def _units(text: str) -> Mapping[str, UnitCode]:
             node.lineno = node.end_lineno = 1  # type: ignore[attr-defined]
             node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
     flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
+    flat = flat if flat.keys() == code.keys() else code  # functions that are alike become one object without lines
     return {name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name]) for name, one in code.items()}
 
 

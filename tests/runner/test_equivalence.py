@@ -108,6 +108,7 @@ GETTER = """class Cart:
 """
 ON_ONE_LINE = "def f(a, b=None):\n    return a\n"
 ON_THREE_LINES = ON_ONE_LINE.replace("(a, b=None)", "(\n    a,\n    b=None,\n)")
+TWICE = "def f(): pass\n\n\ndef f(): pass\n"
 CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
 
 
@@ -119,6 +120,7 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
             CAUGHT.format("    y = g(x)\n", ""), CAUGHT.format("", "else:\n    y = g(x)\n"), {""}, id="what-is-caught"
         ),
         pytest.param(ON_ONE_LINE, ON_THREE_LINES, set(), id="layout-that-python-compiles-otherwise"),
+        pytest.param(TWICE, TWICE.replace("pass", "return 1", 1), {"f"}, id="two-that-are-alike"),
         pytest.param("x = 1  # a\n", "x = 1  # b\n", set(), id="a-comment"),
     ],
 )
