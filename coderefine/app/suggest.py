@@ -10,7 +10,9 @@ from coderefine import judge
 from coderefine.app.engine import Contents, Show
 from coderefine.app.posting import Pull
 from coderefine.app.project import find_project
-from coderefine.app.request import Request
+from coderefine.app.prove import PatchSource
+from coderefine.app.prove import prove as prove_patch
+from coderefine.app.request import Destination, Request
 from coderefine.app.run import Proved, Published, RunResult, run
 from coderefine.core import Attempt, Listen, Outcome, Patch
 from coderefine.core.plurals import counted
@@ -18,8 +20,24 @@ from coderefine.errors import UsageError
 from coderefine.git import Repository
 from coderefine.git.changes import hidden
 from coderefine.loop.minimal import alone
-from coderefine.publishers.hosts.bundle import CONTROL, LINE, LINES, NOTES, SUGGESTIONS, WORDS, Bundle, Note, Suggestion
+from coderefine.publishers.hosts.bundle import (
+    CONTROL,
+    LINE,
+    LINES,
+    NOTES,
+    PROVED,
+    ROWS,
+    SUGGESTIONS,
+    UNPROVED,
+    WORDS,
+    WORSE,
+    Bundle,
+    Judgement,
+    Note,
+    Suggestion,
+)
 from coderefine.reports.formats import blocking, gone, rule, words
+from coderefine.reports.proofs import decision, proof_rows
 from coderefine.reports.rows import evidence
 
 STYLE = ("ruff/", "radon/")
@@ -80,6 +98,21 @@ def prove(
     under = hidden(repository.top, "HEAD")
     result = run(project, request, report, publish=publish, under=under, show=show)
     return result, result.published.bundle or replace(empty, notes=_notes(result.outcome))
+
+
+def judged(
+    repository: Repository, request: Request, listen: Listen, report: Callable[[RunResult], None], empty: Bundle
+) -> tuple[RunResult, Bundle]:
+    """Judge the pull request itself, as `prove BASE..HEAD` does; return the result, and `empty` with the verdict."""
+    settings = {**request.settings, "accept": "proved", "fast_proof": False}
+    asked = replace(request, settings=settings, destination=Destination(diff=True), model=False)
+    source = PatchSource(f"{empty.base}..{empty.head}")
+    result = prove_patch(source, asked, listen, report, cwd=repository.top)
+    if (proof := result.outcome.proof) is None:
+        return result, empty
+    found = PROVED if proof.verdict else WORSE if proof.worse else UNPROVED
+    rows = [_line(f"{row.label} {row.text}".strip()) for row in proof_rows(result.outcome, proof)]
+    return result, replace(empty, judgement=Judgement(found, _line(decision(proof)), tuple(rows[:ROWS])))
 
 
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:

@@ -13,8 +13,8 @@ from coderefine.app import posting
 from coderefine.app.posting import PostingTarget
 from coderefine.app.request import Request
 from coderefine.app.run import Published, RunResult
-from coderefine.app.suggest import changed, commits, prove
-from coderefine.cli.last_line import exit_code, suggested
+from coderefine.app.suggest import changed, commits, judged, prove
+from coderefine.cli.last_line import exit_code, proof_exit_code, suggested
 from coderefine.cli.options import GATES, LOOP, OUTPUT, option, options, settings
 from coderefine.cli.screen import Screen, screen
 from coderefine.core import Check, Stop
@@ -31,6 +31,7 @@ PULL = (
     option("--pull number", "N", "The number of the pull request (default: as the CI event says).", click.IntRange(1)),
     option("--out", "DIR", "Write what was proved into this folder, for a second stage.", FOLDER),
     option("--from artifact", "DIR", "Only post what a first stage wrote into this folder.", FOLDER),
+    click.option("--verdict", is_flag=True, help="Judge the pull request itself, too; post the verdict as a check."),
     click.option("--style", is_flag=True, help="Suggest repairs of ruff's and radon's findings, too."),
     click.option(
         "--post/--no-post", default=True, help="Post on the pull request where there is one and a token (default: yes)."
@@ -52,6 +53,7 @@ def suggest(  # one parameter per flag that is no configuration key
     out: str | None,
     artifact: str | None,
     format_: str,
+    verdict: bool,
     style: bool,
     post: bool,
     push: bool,
@@ -74,14 +76,30 @@ def suggest(  # one parameter per flag that is no configuration key
         return 0
     request = Request(tuple(sys.argv[1:]), settings(given), model=not no_model)
     with screen(quiet=quiet, format_=format_) as display:
-        return _prove_and_post(target, request, display, show_prompts=show_prompts)
+        repository = Repository.open(Path.cwd())
+        empty, code = Bundle(*commits(repository, pull)), 0
+        if verdict:
+
+            def report(result: RunResult) -> None:
+                if format_ == "text":  # other formats are one report, the one on the suggestions
+                    display.result(result)
+
+            result, empty = judged(repository, request, display.listen, report, empty)
+            if (code := proof_exit_code(result.outcome)) > 1:
+                return code
+        return max(code, _prove_and_post(target, request, display, repository, empty, show_prompts=show_prompts))
 
 
-def _prove_and_post(target: PostingTarget, request: Request, display: Screen, *, show_prompts: bool) -> int:
-    repository = Repository.open(Path.cwd())
-    head, base = commits(repository, target.pull)
-    empty = Bundle(head, base)
-    paths = changed(repository, head, base)
+def _prove_and_post(
+    target: PostingTarget,
+    request: Request,
+    display: Screen,
+    repository: Repository,
+    empty: Bundle,
+    *,
+    show_prompts: bool,
+) -> int:
+    paths = changed(repository, empty.head, empty.base)
     if not paths:
         if display.format_ == "text":
             print("the pull request changes no Python file", file=sys.stderr)
@@ -93,7 +111,7 @@ def _prove_and_post(target: PostingTarget, request: Request, display: Screen, *,
     def report(result: RunResult) -> None:
         if not result.outcome.best.number and result.outcome.stop is not Stop.INTERRUPTED:
             result = replace(result, published=Published("0 suggestions"))
-        display.result(result, suggested(result.outcome, head))
+        display.result(result, suggested(result.outcome, empty.head))
 
     show = display.prompt if show_prompts else None
     result, bundle = prove(

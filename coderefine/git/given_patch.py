@@ -56,6 +56,9 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool =
         apply = ("apply", "--cached", "--whitespace=nowarn")
         usual = repository.run(*apply, "-p1", "-", stdin=text, env=env)
         if usual.returncode and repository.run(*apply, "-p0", "-", stdin=text, env=env).returncode:
+            if not repository.run(*apply, "--check", "--reverse", "-p1", "-", stdin=text, env=env).returncode:
+                where = "in HEAD" if start else "in the working tree, and `coderefine prove` without a patch judges that"
+                raise UsageError(f"{name} is there already: it is {where}")
             raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace")))
         found = _between(repository, before, made.write(), name)
     if start:

@@ -203,9 +203,9 @@ class _Conclusion:
 
     def proof(self) -> Proof:
         tried, known = self._tried, self.start.baseline.cases
-        evidence = self._evidence(tried) if tried.checks else Evidence()
         weakened = tuple(dict.fromkeys(self._weakened(tried)))
         against = next(filter(None, self._reasons(tried, weakened)), "")
+        evidence = self._evidence(tried, measured=not against) if tried.checks else Evidence()
         helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
         passing = {id_ for id_, case in tried.cases.items() if case.status is Status.PASSED}
         return Proof(
@@ -263,9 +263,14 @@ class _Conclusion:
         if reasons and reasons[-1].startswith(PLAUSIBLE):
             yield f"a repair of it is only {reasons[-1]}"
 
-    def _evidence(self, tried: Attempt) -> Evidence:
-        """Return the evidence; where a test file could not be collected without the code, name its tests instead."""
+    def _evidence(self, tried: Attempt, *, measured: bool) -> Evidence:
+        """Return the evidence; where a test file could not be collected without the code, name its tests instead.
+
+        `measured`: measure how strong the tests are, unless that was done.
+        """
         found = self.end.evidence if self.end.best.number else self.state.show(tried)
+        if measured and not self.end.best.number and self.given.code:
+            found = measured_evidence(self.state, tried)
         flipped = dict.fromkeys(id_ for name in found.flipped for id_ in self._behind(name, tried))
         kept = judge.evidence(tried, self.start.baseline, self.state.flaky).kept
         return replace(found, flipped=tuple(flipped), kept=kept, flaky=tuple(sorted(self._flaky)))
@@ -290,7 +295,7 @@ class _Conclusion:
         found = measured_evidence(self.state, small)
         end = replace(self.end, best=_whole(small, given), attempts=(*self.end.attempts, _whole(small, given)))
         end = replace(end, evidence=found)
-        evidence = replace(self, given=given, end=end)._evidence(small)
+        evidence = replace(self, given=given, end=end)._evidence(small, measured=False)
         return end, replace(proof, evidence=evidence, needed=given.whole, spare=tuple(map(str, spare)))
 
     def _weakened(self, tried: Attempt) -> Iterator[str]:

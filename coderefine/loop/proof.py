@@ -26,8 +26,8 @@ WATCHED, SHARE = 0.2, 0.02
 
 On Python 3.11 a traced test may take ten times as long.
 """
-STRENGTH, LEAST_STRENGTH, STRENGTH_SHARE = 5.0, 2.0, 0.1
-"""Maximum and minimum seconds for measuring the strength, and its share of the run's time."""
+LEAST_STRENGTH, STRENGTH, GIVEN_STRENGTH = 2.0, (5.0, 0.1), (30.0, 0.3)
+"""Seconds for measuring the strength: at least; at most, and as a share of the run's time; those for a given patch."""
 
 
 def prove(state: State) -> Attempt:
@@ -64,7 +64,7 @@ def measured_evidence(state: State, proved: Attempt) -> Evidence:
         found,
         strength=measured.noticed,
         changed=found.changed or measured.changed,
-        notes=(*found.notes, *held, *_unasked(state, proved)),
+        notes=(*found.notes, *held, *_unasked(state, proved), *filter(None, (measured.why,))),
         survived=tuple(_moved(one, repair.patch, proved.patch) for one in measured.survived),
     )
 
@@ -101,7 +101,8 @@ def _strength(state: State, attempt: Attempt, found: Evidence) -> Measured:
     if measure is None:
         return Measured()
     state.say("stage", "strength")
-    seconds = min(STRENGTH, max(LEAST_STRENGTH, STRENGTH_SHARE * (time.monotonic() - state.began)))
+    most, share = GIVEN_STRENGTH if state.parts.given else STRENGTH
+    seconds = min(most, max(LEAST_STRENGTH, share * (time.monotonic() - state.began)))
     return measure.measure(
         state.parts.views,
         attempt,

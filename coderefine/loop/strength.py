@@ -30,12 +30,13 @@ class Measured:
 
     `noticed`: (mutants that the tests kill, all mutants judged). `changed`: (calls near the tests whose result the
     patch changes, all compared calls), both without the calls of repaired tests. `survived`: the mutants that no test
-    kills.
+    kills. `why`: why the mutants could not be judged; "" where they were, or where there are none.
     """
 
     noticed: tuple[int, int] | None = None
     changed: tuple[int, int] | None = None
     survived: tuple[Mutation, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,9 @@ class Strength:
         ordered = (*first, *(name for name in running if name not in first))
         try:
             return self._measured(views, attempt, originals, wrong, ordered, len(first), until, freedom)
-        except (RunnerError, WorkspaceError):
+        except (RunnerError, WorkspaceError) as error:
             # The evidence then lacks this number, but that is not the patch's fault.
-            return Measured()
+            return Measured(why=f"the strength of the tests could not be measured: {error}")
 
     def _measured(  # noqa: PLR0917
         self,
@@ -106,7 +107,7 @@ class Strength:
             judged = list(pool.judge(candidates, Plan(known=known | pool.unfit)))
             changed = _changed(pool, originals, running, repaired)
         if not judged:
-            return Measured(changed=changed)
+            return Measured(changed=changed, why="the strength of the tests could not be measured in the time for it")
         survived = _survived(wrong, judged)
         return Measured((len(judged) - len(survived), len(judged)), changed, survived)
 

@@ -20,7 +20,9 @@ from coderefine.publishers.hosts.bundle import (
     LARGEST,
     NAME,
     PATCH,
+    UNPROVED,
     Bundle,
+    Judgement,
     Note,
     Suggestion,
     checked_file,
@@ -43,7 +45,9 @@ index 1234567..89abcde 100644
 -b = 2
 +a = 2
 """
-GOOD = Bundle("a" * 40, "b" * 40, "x", "y", DIFF, True, (ONE,), (Note("t.py", 1, 2, "ruff/F401", "unused"),))
+LEFT = Note("t.py", 1, 2, "ruff/F401", "unused")
+VERDICT = Judgement(UNPROVED, "not proved: nothing shows that it helps", ("patch src/a.py",))
+GOOD = Bundle("a" * 40, "b" * 40, "x", "y", DIFF, True, (ONE,), (LEFT,), VERDICT)
 Json = dict[str, Any]
 
 
@@ -54,6 +58,10 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def in_suggestion(**changes: object) -> Callable[[Json], object]:
     return lambda body: body["suggestions"][0].update(changes)
+
+
+def in_judgement(**changes: object) -> Callable[[Json], object]:
+    return lambda body: body["judgement"].update(changes)
 
 
 EMPTY_FILE = "diff --git a/Jenkinsfile b/Jenkinsfile\nnew file mode 100644\n"
@@ -93,7 +101,11 @@ ATTACKS: dict[str, Callable[[Json], object]] = {
     "too long a line": in_suggestion(new=["x" * 5000]),
     "unknown key": in_suggestion(run="rm -rf /"),
     "no commit": lambda body: body.update(head="main; rm -rf /"),
-    "newer version": lambda body: body.update(version=2),
+    "newer version": lambda body: body.update(version=3),
+    "a judgement that it does not know": in_judgement(found="fine"),
+    "a judgement of many lines": in_judgement(rows=["x"] * 61),
+    "a judgement with HTML's line ends": in_judgement(decision="proved\r\nx"),
+    "a judgement in words": lambda body: body.update(judgement="proved"),
     "missing key": lambda body: body.pop("base"),
     "too many suggestions": lambda body: body.update(suggestions=body["suggestions"] * 31),
     "too many notes": lambda body: body.update(notes=body["notes"] * 301),

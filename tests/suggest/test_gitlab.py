@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.bundle import Bundle, Suggestion
+from coderefine.publishers.hosts.bundle import PROVED, UNPROVED, VERDICT, WORSE, Bundle, Judgement, Suggestion
 from coderefine.publishers.hosts.gitlab_host import GitLab, connect
 from tests.support.github_fake import Fault
 from tests.support.gitlab_fake import Fake, served
@@ -38,6 +38,18 @@ def test_a_discussion_a_note_and_silence(fake: Fake) -> None:
     before = list(fake.writes)
     assert publish(fake, GOOD) == "!1: nothing to change"
     assert fake.writes == before
+
+
+@pytest.mark.parametrize(
+    ("found", "distrust", "state"),
+    [(PROVED, False, "success"), (PROVED, True, "skipped"), (UNPROVED, False, "skipped"), (WORSE, True, "failed")],
+)
+def test_a_verdict_is_one_commit_status(found: str, state: str, *, distrust: bool, fake: Fake) -> None:
+    what = Bundle("a" * 40, "b" * 40, judgement=Judgement(found, "as decided"))
+    for said in (f"!1: verdict: {found}", "!1: nothing to change"):
+        assert GitLab(connect("t", fake.url, "7"), 1, distrust=distrust).publish(what) == said
+    (status,) = fake.statuses
+    assert (status["name"], status["state"], status["description"]) == (VERDICT, state, "as decided")
 
 
 def test_what_is_stale_goes_and_what_was_answered_is_resolved(fake: Fake) -> None:

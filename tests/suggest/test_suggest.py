@@ -140,6 +140,40 @@ def test_what_is_posted_already_is_not_posted_again(proved: Path, pull: Fake, tm
     assert len(pull.writes) == before, pull.writes[before:]
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose branch `good` repairs a failing test, and whose branch `bad` breaks another one."""
+    top = make_repo(tmp_path_factory.mktemp("judged") / "r", {"order.py": ORDER, "test_order.py": TESTS})
+    for branch, text in (("good", GREEN), ("bad", GREEN.replace("total - discount", "total + 1 - discount"))):
+        git(top, "checkout", "-q", "-b", branch, "main")
+        write(top, {"order.py": text})
+        git(top, "commit", "-q", "-a", "-m", branch)
+    return top
+
+
+@pytest.mark.parametrize(("branch", "conclusion", "code"), [("good", "success", 0), ("bad", "failure", 1)])
+def test_the_verdict_on_the_pull_request_is_a_check(
+    branch: str, conclusion: str, code: int, judged: Path, tmp_path: Path
+) -> None:
+    top = Path(shutil.copytree(judged, tmp_path / "r", symlinks=True))
+    git(top, "checkout", "-q", branch)
+    with served(Fake(top, git(top, "rev-parse", "main"))) as fake:
+        said = suggest(fake, "--verdict", "--out", str(tmp_path / "out"), "--no-search")
+        assert said.code == code, said
+        (check,) = (one for one in fake.runs if one["name"] == "coderefine verdict")
+        assert check["conclusion"] == conclusion
+        assert "1 test flipped" in check["output"]["summary"]
+        assert ("breaks" in check["output"]["title"]) == (branch == "bad")
+        assert check["output"]["title"] in said.out
+        fake.runs.clear()
+        env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0"}
+        post = ("suggest", "--from", str(tmp_path / "out"), "--repo", "o/r", "--pull", "1")
+        assert coderefine(*post, cwd=tmp_path, env=env).code == 0
+        (check,) = (one for one in fake.runs if one["name"] == "coderefine verdict")
+        assert check["conclusion"] == conclusion.replace("success", "neutral")
+        assert "its author controls" in check["output"]["summary"]
+
+
 def test_posting_without_a_token_is_a_failure(proved: Path, tmp_path: Path) -> None:
     """It is all that this run was for; the run that proves may go without."""
     out = proved / "out"

@@ -159,7 +159,7 @@ class Fake:
             (rf"POST {issues}/1/comments", lambda: self._note(body)),
             (rf"PATCH {issues}/comments/(\d+)", lambda id: self._edit(int(id), body)),
             (rf"DELETE {issues}/comments/(\d+)", lambda id: self._drop(self.notes, int(id))),
-            (r"GET /repos/o/r/commits/(\w+)/check-runs", lambda sha: (200, self._checks(sha))),
+            (r"GET /repos/o/r/commits/(\w+)/check-runs", lambda sha: (200, self._checks(sha, query["check_name"]))),
             (r"POST /repos/o/r/check-runs", lambda: self._run(body)),
             (r"PATCH /repos/o/r/check-runs/(\d+)", lambda id: self._more(int(id), body)),
             (r"POST /graphql", lambda: self._graphql(body)),
@@ -227,14 +227,15 @@ class Fake:
                 return 204, None
         return 404, {"message": "Not Found"}
 
-    def _checks(self, sha: str) -> Json:
-        found = [one for one in self.runs if one["head_sha"] == sha]
+    def _checks(self, sha: str, name: str) -> Json:
+        found = [one for one in self.runs if one["head_sha"] == sha and one["name"] == name]
         return {"total_count": len(found), "check_runs": found}
 
     def _run(self, body: Json) -> tuple[int, Any]:
-        if len(body["output"]["annotations"]) > 50:
+        notes = body["output"].get("annotations", [])
+        if len(notes) > 50 or len(body["output"]["summary"]) > 65_535:
             return 422, {"message": "annotations: at most 50"}
-        self.runs.append({**body, "id": next(self.ids), "annotations": list(body["output"]["annotations"])})
+        self.runs.append({**body, "id": next(self.ids), "annotations": list(notes)})
         return 201, self.runs[-1]
 
     def _more(self, id: int, body: Json) -> tuple[int, Any]:

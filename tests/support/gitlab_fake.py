@@ -15,6 +15,7 @@ from tests.support.loopback import JsonHandler, listening
 
 Json = dict[str, Any]
 ROOT = "/api/v4/projects/7/merge_requests/1"
+COMMITS = "/api/v4/projects/7/repository/commits"
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Fake:
     url: str = ""
     talks: list[Json] = field(default_factory=list)
     notes: list[Json] = field(default_factory=list)
+    statuses: list[Json] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     before: Callable[[str, str], None] | None = None
@@ -40,10 +42,15 @@ class Fake:
             f"GET {ROOT}/diffs": self.changes,
             f"GET {ROOT}/discussions": self.talks,
             f"GET {ROOT}/notes": self.notes,
+            f"GET {COMMITS}/{self.head}": {"id": self.head},
+            f"GET {COMMITS}/{self.head}/statuses": self.statuses,
         }
         if f"{verb} {path}" in plain:
             return 200, plain[f"{verb} {path}"]
         self.writes.append(f"{verb} {path}")
+        if (verb, path) == ("POST", f"/api/v4/projects/7/statuses/{self.head}"):
+            self.statuses.append({**body, "id": next(self.ids), "status": body["state"]})
+            return 201, self.statuses[-1]
         return self._write(verb, path.removeprefix(ROOT), body)
 
     def _write(self, verb: str, path: str, body: Json) -> tuple[int, Any]:

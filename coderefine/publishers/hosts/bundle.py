@@ -19,13 +19,18 @@ from coderefine.errors import PublishError
 from coderefine.project.protection import protected_name
 from coderefine.publishers.hosts.patch_text import paths_of
 
-VERSION = 1
+VERSION = 2
 NAME = "suggest.json"
 PATCH = "coderefine.patch"
 LARGEST = 2_000_000
 """Maximum size of the file in bytes."""
 SUGGESTIONS, NOTES, LINES, RULES = 30, 300, 400, 50
 LINE, WORDS, LONGEST_PATCH = 2_000, 500, 1_000_000
+ROWS = 60
+VERDICT = "coderefine verdict"
+"""The name of the check with the verdict on the pull request itself."""
+PROVED, UNPROVED, WORSE = "proved", "unproved", "worse"
+"""What was found about the pull request itself; "unproved": nothing gets worse, and nothing shows that it helps."""
 HIGHEST = 10_000_000
 """Largest line number that is accepted."""
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -72,11 +77,21 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on the pull request itself: PROVED, UNPROVED or WORSE, in one line, and the rows of its evidence."""
+
+    found: str
+    decision: str
+    rows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """Everything to post.
 
     `head`: the commit on which the patch was proved. `patch`: the whole patch as a unified diff, "" for none.
-    `behaviour`: it repairs more than style. `evidence` and `summary`: one line each.
+    `behaviour`: it repairs more than style. `evidence` and `summary`: one line each. `judgement`: None if it was not
+    asked for.
     """
 
     head: str
@@ -87,6 +102,7 @@ class Bundle:
     behaviour: bool = False
     suggestions: tuple[Suggestion, ...] = ()
     notes: tuple[Note, ...] = ()
+    judgement: Judgement | None = None
 
     def has_content(self, *, style: bool) -> bool:
         """Return whether there is something to post: a patch, which repairs more than style unless `style` is set."""
@@ -141,6 +157,7 @@ def load(data: bytes) -> Bundle:
         behaviour=_flag(body, "behaviour"),
         suggestions=_list(body, "suggestions", SUGGESTIONS, _suggestion),
         notes=_list(body, "notes", NOTES, _note),
+        judgement=None if body["judgement"] is None else _judgement(body["judgement"]),
     )
 
 
@@ -179,6 +196,13 @@ def _suggestion(found: object) -> Suggestion:
 def _note(found: object) -> Note:
     body = _object(found, set(Note.__slots__), "a note")
     return Note(_path(body), *_span(body), rule=_line(body, "rule", WORDS), text=_line(body, "text", WORDS))
+
+
+def _judgement(found: object) -> Judgement:
+    body = _object(found, set(Judgement.__slots__), "the judgement")
+    if body["found"] not in (PROVED, UNPROVED, WORSE):
+        raise _bad("has a judgement that says neither proved, unproved nor worse")
+    return Judgement(str(body["found"]), _line(body, "decision", WORDS), _list(body, "rows", ROWS, _word))
 
 
 def _object(found: object, keys: set[str], what: str) -> Object:

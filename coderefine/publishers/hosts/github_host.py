@@ -5,6 +5,7 @@ Posting again changes only what differs.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from urllib.parse import quote
 
 from coderefine.core.markdown_code import span
 from coderefine.core.plurals import counted
-from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
+from coderefine.publishers.hosts.bundle import PROVED, VERDICT, WORSE, Bundle, Judgement, Note, Suggestion
 from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark
 from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.host import (
@@ -32,6 +33,7 @@ reviewThreads(first:100,after:$after){pageInfo{hasNextPage endCursor}
 nodes{id isResolved comments(first:1){nodes{databaseId}}}}}}}"""
 VIEWER = "query{viewer{login}}"
 RESOLVE = "mutation($id:ID!){resolveReviewThread(input:{threadId:$id}){thread{isResolved}}}"
+REPORTED = "as the pull request's own run reports, which its author controls"
 ANNOTATIONS = 50
 """Annotations that GitHub takes in one request; more are appended."""
 
@@ -65,6 +67,24 @@ class GitHub(Host):
             raise MovedError("closed, nothing posted")
         if pull["head"]["sha"] != self.head:
             raise MovedError(f"the head moved to {pull['head']['sha'][:10]}, nothing posted")
+
+    def judge(self, judgement: Judgement) -> None:
+        """Write the check run `coderefine verdict`: it fails if anything gets worse, and no other verdict blocks."""
+        id_ = hashlib.sha256(repr((judgement, self.distrust)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        if self._is_written(VERDICT, id_):
+            return
+        kinds = {WORSE: "failure", PROVED: "neutral" if self.distrust else "success"}
+        rows = "\n".join(f"- {span(row)}" for row in judgement.rows)
+        body = {
+            "name": VERDICT,
+            "head_sha": self.head,
+            "status": "completed",
+            "conclusion": kinds.get(judgement.found, "neutral"),
+            "external_id": id_,
+            "output": {"title": judgement.decision[:255], "summary": rows + f"\n- {REPORTED}" * self.distrust},
+        }
+        self.api.ask("POST", f"/repos/{self.repo}/check-runs", body)
+        self.done.append(f"verdict: {judgement.found}")
 
     def find_summary(self) -> str:
         comments = list(self.api.pages(f"/repos/{self.repo}/issues/{self.number}/comments"))
@@ -178,9 +198,14 @@ class GitHub(Host):
         """
         self.attempt(lambda: self._check_run(bundle), "check run")
 
+    def _is_written(self, name: str, id_: str) -> bool:
+        runs = self.api.pages(
+            f"/repos/{self.repo}/commits/{self.head}/check-runs?check_name={quote(name)}", "check_runs"
+        )
+        return any(one.get("external_id") == id_ for one in runs)
+
     def _check_run(self, bundle: Bundle) -> None:
-        mine = f"/repos/{self.repo}/commits/{self.head}/check-runs?check_name=coderefine"
-        if any(one.get("external_id") == bundle.digest for one in self.api.pages(mine, "check_runs")):
+        if self._is_written("coderefine", bundle.digest):
             return
         notes = bundle.notes
         body = {
@@ -202,7 +227,7 @@ class GitHub(Host):
         left = f"{counted(len(bundle.notes), 'finding')} left"
         return {
             "title": left + (", a patch is proved" if bundle.patch else ""),
-            "summary": text + "; as the pull request's own run reports, which its author controls" * self.distrust,
+            "summary": text + f"; {REPORTED}" * self.distrust,
             "annotations": [_annotation(note) for note in notes],
         }
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.bundle import Suggestion
+from coderefine.publishers.hosts.bundle import PROVED, VERDICT, WORSE, Judgement, Suggestion
 from coderefine.publishers.hosts.comments import MARK, SUMMARY, remark
 from coderefine.publishers.hosts.host import (
     BusyError,
@@ -95,6 +95,16 @@ class GitLab(Host):
             raise MovedError("closed, nothing posted")
         if head != self.head:
             raise MovedError(f"the head moved to {head[:10]}, nothing posted")
+
+    def judge(self, judgement: Judgement) -> None:
+        """Write the commit status `coderefine verdict`: failed if anything gets worse, else success or skipped."""
+        states = {WORSE: "failed", PROVED: "skipped" if self.distrust else "success"}
+        state, text = states.get(judgement.found, "skipped"), judgement.decision[:255]
+        statuses = self.project.commits.get(self.head).statuses
+        known = statuses.list(iterator=True, name=VERDICT)
+        if not any((one.status, one.description) == (state, text) for one in known):
+            statuses.create({"state": state, "name": VERDICT, "description": text})
+            self.done.append(f"verdict: {judgement.found}")
 
     def find_summary(self) -> str:
         self.me = self.project.manager.gitlab.http_get("/user")["username"]

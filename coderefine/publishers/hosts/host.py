@@ -12,7 +12,7 @@ from functools import partial
 from typing import ClassVar
 
 from coderefine.errors import PublishError
-from coderefine.publishers.hosts.bundle import Bundle, Suggestion
+from coderefine.publishers.hosts.bundle import Bundle, Judgement, Suggestion
 from coderefine.publishers.hosts.comments import settled, summary
 
 MOST = 30
@@ -147,6 +147,8 @@ class Host(ABC):
     def _post(self, bundle: Bundle) -> None:
         self.head = bundle.head
         self.check_head()
+        if asked := bundle.judgement:
+            self.attempt(lambda: self.judge(asked), "verdict")
         old = self.find_summary()
         if settled(old, bundle, distrust=self.distrust):
             return
@@ -214,6 +216,10 @@ class Host(ABC):
     @abstractmethod
     def check_head(self) -> None:
         """Raise MovedError when the pull request is closed, or its head is not the commit that was proved."""
+
+    @abstractmethod
+    def judge(self, judgement: Judgement) -> None:
+        """Post the verdict on the pull request itself as a check of its head, unless an equal one exists."""
 
     @abstractmethod
     def find_summary(self) -> str:
