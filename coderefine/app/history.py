@@ -107,8 +107,9 @@ def best_diff(journal: Journal) -> str:
     best = outcome.best if outcome and outcome.best.number else best_try(journal.attempts())
     if best is None:
         return ""
-    files = best.patch.files
-    return diff_files(journal.repository, journal.commit(0), journal.start(files), files).decode("utf-8", "replace")
+    files, repository = best.patch.files, journal.repository
+    found = diff_files(repository, journal.commit(0), journal.start(files), files, best.patch.programs)
+    return found.decode("utf-8", "replace")
 
 
 def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:

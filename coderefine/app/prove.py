@@ -76,6 +76,10 @@ def prove(
         )
     repository = Repository.open(place.top)
     given = _read(source, repository, request, cwd)
+    if given.modes and not request.destination.diff:
+        raise UsageError(
+            f"{', '.join(given.modes)}: changes of mode are not written; prove it without, then `git apply`"
+        )
     project = _find_project(given, request, listen, cwd)
     parts = split(given, project)
     first = (Given(Alternative(parts.code), PROVE),) if parts.code else ()
@@ -131,7 +135,9 @@ def split(given: GivenPatch, project: Project) -> GivenParts:
     links = (f"{path} is a symbolic link or a submodule, which cannot be judged" for path in given.links)
     modes = (f"{modes} (mode): neither judged nor written" for modes in given.modes)
     return GivenParts(
-        Patch(_only(given, why.keys() - tests.keys() - beside.keys()), PROVE, given.summary or given.name),
+        Patch(
+            _only(given, why.keys() - tests.keys() - beside.keys()), PROVE, given.summary or given.name, given.programs
+        ),
         tests,
         settings,
         _files(tests, settings, project),

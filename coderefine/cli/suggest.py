@@ -76,28 +76,31 @@ def suggest(  # one parameter per flag that is no configuration key
         return 0
     request = Request(tuple(sys.argv[1:]), settings(given), model=not no_model)
     with screen(quiet=quiet, format_=format_) as display:
-        repository = Repository.open(Path.cwd())
-        empty, code = Bundle(*commits(repository, pull)), 0
-        if verdict:
-
-            def report(result: RunResult) -> None:
-                if format_ == "text":  # other formats are one report, the one on the suggestions
-                    display.result(result)
-
-            result, empty = judged(repository, request, display.listen, report, empty)
-            if (code := proof_exit_code(result.outcome)) > 1:
-                return code
-        return max(code, _prove_and_post(target, request, display, repository, empty, show_prompts=show_prompts))
+        return _prove_and_post(target, request, display, verdict=verdict, show_prompts=show_prompts)
 
 
 def _prove_and_post(
-    target: PostingTarget,
-    request: Request,
-    display: Screen,
-    repository: Repository,
-    empty: Bundle,
-    *,
-    show_prompts: bool,
+    target: PostingTarget, request: Request, display: Screen, *, verdict: bool, show_prompts: bool
+) -> int:
+    repository = Repository.open(Path.cwd())
+    empty = Bundle(*commits(repository, target.pull))
+    code, empty = _judged(request, display, repository, empty) if verdict else (0, empty)
+    return code if code > 1 else max(code, _suggest(target, request, display, repository, empty, show=show_prompts))
+
+
+def _judged(request: Request, display: Screen, repository: Repository, empty: Bundle) -> tuple[int, Bundle]:
+    """Judge the pull request itself; return the exit code, and `empty` with the verdict."""
+
+    def report(result: RunResult) -> None:
+        if display.format_ == "text":  # other formats are one report, the one on the suggestions
+            display.result(result)
+
+    result, bundle = judged(repository, request, display.listen, report, empty)
+    return proof_exit_code(result.outcome), bundle
+
+
+def _suggest(
+    target: PostingTarget, request: Request, display: Screen, repository: Repository, empty: Bundle, *, show: bool
 ) -> int:
     paths = changed(repository, empty.head, empty.base)
     if not paths:
@@ -113,9 +116,9 @@ def _prove_and_post(
             result = replace(result, published=Published("0 suggestions"))
         display.result(result, suggested(result.outcome, empty.head))
 
-    show = display.prompt if show_prompts else None
+    prompt = display.prompt if show else None
     result, bundle = prove(
-        repository, paths, request, display.listen, report, empty=empty, style=target.style, show=show
+        repository, paths, request, display.listen, report, empty=empty, style=target.style, show=prompt
     )
     if result.outcome.stop is not Stop.INTERRUPTED:  # what was not proved to the end is not shown to others
         _post(target, bundle, result)

@@ -14,16 +14,18 @@ EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
 class Patch:
     """New content by repo-relative path, *always relative to the baseline*; `None` deletes a file.
 
-    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved.
+    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved. `programs`: those new
+    files that are executable; other files keep their modes.
     """
 
     files: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     origin: str = ""
     summary: str = ""
+    programs: frozenset[str] = frozenset()
 
     def then(self, files: Mapping[str, bytes | None], *, origin: str, summary: str) -> Patch:
         """Return this patch with `files` added or replaced."""
-        return Patch({**self.files, **files}, origin, summary)
+        return Patch({**self.files, **files}, origin, summary, self.programs)
 
     def __bool__(self) -> bool:
         return bool(self.files)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from coderefine.git.objects import TreeFile, merge, merge_bytes, read_blobs, read_files
 from coderefine.git.patch_format import diff, diff_files, mail, stat
 from coderefine.git.repository import Head, Repository, commit_with_hooks
-from coderefine.git.scratch import Scratch, copy_index, entries_of, scratch, snapshot, untracked_files
+from coderefine.git.scratch import EXECUTABLE, Scratch, copy_index, entries_of, scratch, snapshot, untracked_files
 
 __all__ = [
+    "EXECUTABLE",
     "Head",
     "Repository",
     "Scratch",

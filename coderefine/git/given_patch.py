@@ -31,8 +31,8 @@ class GivenPatch:
     """A given patch: new content by path (None deletes).
 
     `under`: files whose content differs between the working tree and the tree to which the patch belongs. `name`: how
-    the user named the patch; `summary`: its own description. `modes`: changed file modes, as texts. `links`: symbolic
-    links and submodules that it changes; they have no content to judge.
+    the user named the patch; `summary`: its own description. `modes`: changed modes of files, as texts. `programs`: new
+    files that are executable. `links`: symbolic links and submodules that it changes; they have no content to judge.
     """
 
     name: str
@@ -40,6 +40,7 @@ class GivenPatch:
     under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     summary: str = ""
     modes: tuple[str, ...] = ()
+    programs: frozenset[str] = frozenset()
     links: tuple[str, ...] = ()
 
 
@@ -56,10 +57,8 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool =
         apply = ("apply", "--cached", "--whitespace=nowarn")
         usual = repository.run(*apply, "-p1", "-", stdin=text, env=env)
         if usual.returncode and repository.run(*apply, "-p0", "-", stdin=text, env=env).returncode:
-            if not repository.run(*apply, "--check", "--reverse", "-p1", "-", stdin=text, env=env).returncode:
-                where = "in HEAD" if start else "in the working tree, and `coderefine prove` without a patch judges that"
-                raise UsageError(f"{name} is there already: it is {where}")
-            raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace")))
+            reverse = repository.run(*apply, "--check", "--reverse", "-p1", "-", stdin=text, env=env)
+            raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace"), there=not reverse.returncode))
         found = _between(repository, before, made.write(), name)
     if start:
         return replace(found, under=hidden(repository.top, start), summary=summary)
@@ -68,7 +67,12 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool =
     return replace(found, summary=summary)
 
 
-def _refusal(name: str, said: str) -> str:
+def _refusal(name: str, said: str, *, there: bool) -> str:
+    """Return why `git apply` refuses a diff, from what it said; `there`: the reverse of the diff applies."""
+    if there:
+        return (
+            f"{name} is there already: `coderefine prove` judges uncommitted changes, `coderefine prove HEAD` a commit"
+        )
     if "No valid patches" in said or "unrecognized input" in said:
         return f"{name} holds no patch: a unified diff or a mail of `git format-patch` is needed"
     if "without full index line" in said or "binary patch" in said:
@@ -188,15 +192,20 @@ def _between(repository: Repository, before: str, after: str, name: str) -> Give
     links = tuple(sorted(path for path, pair in modes.items() if not {LINK, MODULE}.isdisjoint(pair)))
     plain = {path: pair for path, pair in modes.items() if path not in links}
     there = contents(repository.top, after, [path for path, (_, new) in plain.items() if new != ABSENT])
-    words = tuple(filter(None, (_mode(path, *pair) for path, pair in plain.items())))
-    return GivenPatch(name, {path: there.get(path) for path in plain}, modes=words, links=links)
+    files = {path: there.get(path) for path in plain}
+    return GivenPatch(name, files, modes=tuple(_changed_modes(plain)), programs=_programs(plain), links=links)
 
 
-def _mode(path: str, old: str, new: str) -> str:
-    """Return a change of mode in words: `run.sh: 644 → 755`, or `run.sh: 755` for a new program; "" for none."""
-    if ABSENT in (old, new):
-        return f"{path}: 755" if new == EXECUTABLE else ""
-    return f"{path}: {old[-3:]} → {new[-3:]}" if old != new else ""
+def _programs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:
+    """Return the new files that are executable."""
+    return frozenset(path for path, pair in pairs.items() if pair == (ABSENT, EXECUTABLE))
+
+
+def _changed_modes(pairs: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield each change of a file's mode in words: `run.sh: 644 → 755`."""
+    for path, (old, new) in pairs.items():
+        if ABSENT not in (old, new) and old != new:
+            yield f"{path}: {old[-3:]} → {new[-3:]}"
 
 
 def _modes(repository: Repository, before: str, after: str) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from email.header import Header
 from email.utils import format_datetime
 
 from coderefine.git.repository import Repository
-from coderefine.git.scratch import scratch
+from coderefine.git.scratch import EXECUTABLE, scratch
 
 OPTIONS = (
     "-r",
@@ -57,18 +57,22 @@ def _diff_tree(repository: Repository, before: str, after: str, *options: str, e
 
 
 def diff_files(
-    repository: Repository, head: str | None, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+    repository: Repository,
+    head: str | None,
+    before: Mapping[str, bytes | None],
+    after: Mapping[str, bytes | None],
+    programs: Collection[str] = (),
 ) -> bytes:
     """Return the diff between working-tree contents `before` and `after`, in a repository whose HEAD is `head`.
 
-    Nothing is written below the git directory.
+    `programs`: new files that are executable. Nothing is written below the git directory.
     """
     with scratch(repository, keep=False) as made:
         if head:
             made.read_tree(head)
         made.lay(before)
         old = made.write()
-        made.lay(after)
+        made.lay(after, dict.fromkeys(programs, EXECUTABLE))
         return diff(repository, old, made.write(), env=made.borrowed)
 
 

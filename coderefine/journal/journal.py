@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from coderefine import __version__
 from coderefine.core import EMPTY, Attempt, Outcome, Patch
 from coderefine.errors import JournalError
-from coderefine.git import Repository, copy_index, read_files, scratch, snapshot, untracked_files
+from coderefine.git import EXECUTABLE, Repository, copy_index, read_files, scratch, snapshot, untracked_files
 from coderefine.journal import storage
 from coderefine.journal.entries import Ending, Json, Meta, Publication, decode, encode
 from coderefine.journal.storage import Blobs
@@ -254,7 +254,8 @@ class Journal:
         with scratch(self.repository, self.folder / "index") as made:
             tracked = made.entries(attempt.patch.files)
             files = attempt.patch.files.items()
-            made.lay({path: data for path, data in files if path in tracked or not self._is_private(path)})
+            modes = dict.fromkeys(attempt.patch.programs, EXECUTABLE)
+            made.lay({path: data for path, data in files if path in tracked or not self._is_private(path)}, modes)
             tree = made.write()
         commit = self.repository.commit_tree(tree, base, _message(attempt))
         self._point(attempt.number, commit)

@@ -8,7 +8,7 @@ from coderefine.judge.evidence import changed_statements, evidence, running, unr
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
-from coderefine.judge.score import collected, gone, listed, lost, remarks, score, weigh
+from coderefine.judge.score import collected, gone, incomplete, listed, lost, remarks, score, weigh
 
 __all__ = [
     "Hunk",
@@ -25,6 +25,7 @@ __all__ = [
     "evidence",
     "gone",
     "hunks",
+    "incomplete",
     "line_after",
     "listed",
     "lost",

@@ -8,6 +8,7 @@ unlike the user's own.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -88,6 +89,7 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool = False) -> O
     end = replace(end, attempts=tuple(_whole(one, given) for one in end.attempts), best=_whole(end.best, given))
     if end.stop is Stop.INTERRUPTED:
         return end
+    _complete(state, end)
     conclusion = _Conclusion(given, start, state, end, before)
     proof = conclusion.proof()
     if not proof.verdict:
@@ -96,6 +98,14 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool = False) -> O
         end, proof = conclusion.minimised(proof)
     stop, why = (Stop.CLEAN, "") if end.clean else (Stop.NO_PROGRESS, proof.verdict.reason)
     return replace(end, stop=stop, why=why, proof=proof, offers=())
+
+
+def _complete(state: State, end: Outcome) -> None:
+    """Run all tests on the given patch where the loop refused it after those that failed before."""
+    for attempt in () if end.best.number else state.attempts[1:2]:
+        if attempt.checks and judge.incomplete(attempt, state.baseline):
+            with contextlib.suppress(CriticError):
+                state.attempts[1] = examined(state, attempt)
 
 
 def _refused(end: Outcome, proof: Proof) -> Outcome:
@@ -145,7 +155,7 @@ def _with_tests(start: State, given: GivenParts) -> State:
 
     def run(ask: Ask) -> Attempt:
         start.say("stage", "the patch's tests without its code")
-        checks = critique(parts.views, parts.critics, Patch(given.tests), ask)
+        checks = critique(parts.views, parts.critics, Patch(given.tests, programs=given.code.programs), ask)
         return Attempt(0, Patch(), tuple(_completed(one, suite, given) for one in checks))
 
     tested = confined(start, ask, run) if suite else run(replace(ask, freedom=start.freedom))
@@ -153,7 +163,7 @@ def _with_tests(start: State, given: GivenParts) -> State:
     state = State(
         replace(
             parts,
-            views=SnapshotViews(parts.views, given.tests),
+            views=SnapshotViews(parts.views, given.tests, given.code.programs),
             critics=tuple(_Bound(one, free) if isinstance(one, TestRunner) else one for one in parts.critics),
             original=lambda path: given.tests[path] if path in given.tests else parts.original(path),
             record=lambda attempt: parts.record(_whole(attempt, given)),

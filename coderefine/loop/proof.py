@@ -26,8 +26,8 @@ WATCHED, SHARE = 0.2, 0.02
 
 On Python 3.11 a traced test may take ten times as long.
 """
-LEAST_STRENGTH, STRENGTH, GIVEN_STRENGTH = 2.0, (5.0, 0.1), (30.0, 0.3)
-"""Seconds for measuring the strength: at least; at most, and as a share of the run's time; those for a given patch."""
+STRENGTH, GIVEN_STRENGTH = (2.0, 5.0, 0.1), (10.0, 30.0, 0.3)
+"""Minimum and maximum seconds for measuring the strength, and its share of the run's time; those for a given patch."""
 
 
 def prove(state: State) -> Attempt:
@@ -101,8 +101,8 @@ def _strength(state: State, attempt: Attempt, found: Evidence) -> Measured:
     if measure is None:
         return Measured()
     state.say("stage", "strength")
-    most, share = GIVEN_STRENGTH if state.parts.given else STRENGTH
-    seconds = min(most, max(LEAST_STRENGTH, share * (time.monotonic() - state.began)))
+    least, most, share = GIVEN_STRENGTH if state.parts.given else STRENGTH
+    seconds = min(most, max(least, share * (time.monotonic() - state.began)))
     return measure.measure(
         state.parts.views,
         attempt,

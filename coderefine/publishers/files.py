@@ -12,7 +12,7 @@ from coderefine.git import diff, diff_files, mail, scratch, stat
 from coderefine.journal import Publication, storage
 from coderefine.judge import listed
 from coderefine.publishers.message import AUTHOR, PLAIN, Wording, changed_lines
-from coderefine.publishers.snapshot import Snapshot
+from coderefine.publishers.snapshot import Snapshot, programs
 from coderefine.publishers.transaction import publish
 
 UNKNOWN = "coderefine <coderefine@localhost>"
@@ -52,9 +52,9 @@ class Diff:
 
     def text(self, outcome: Outcome) -> bytes:
         """Return the diff against the tree that was checked, to which `git apply` can apply it."""
-        files = outcome.best.patch.files
-        originals = {path: self.snapshot.judged(path) for path in files}
-        return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, files)
+        patch = outcome.best.patch
+        originals = {path: self.snapshot.judged(path) for path in patch.files}
+        return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, patch.files, patch.programs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class PatchFile:
             with scratch(repository, before) as made:
                 made.lay({change.path: change.before for change in changes})
                 before = made.write()
-                made.lay({change.path: change.after for change in changes})
+                made.lay({change.path: change.after for change in changes}, programs(changes))
                 after = made.write()
         else:
             after = self.snapshot.patched_head(changes).tree

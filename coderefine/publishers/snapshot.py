@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from coderefine.core import EMPTY, Patch
 from coderefine.errors import PublishError
-from coderefine.git import Head, Repository, Scratch, merge, merge_bytes, scratch
+from coderefine.git import EXECUTABLE, Head, Repository, Scratch, merge, merge_bytes, scratch
 from coderefine.git.changes import EMPTY_TREE, hidden
 from coderefine.journal import FileChange, Journal
 from coderefine.judge import listed
@@ -17,6 +17,8 @@ from coderefine.publishers.file_io import current, mode_of, place_of
 Item = tuple[int, str] | None
 """(mode, blob id) of an index entry; None for no entry."""
 GITLINK = 0o160000
+PROGRAM = 0o755
+"""Mode of a new file that is executable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class Snapshot:
                 raise PublishError(f"{path} was not part of the snapshot, so it cannot be written safely")
             before = self.under.get(place, self.originals[path])
             if before != after:
-                found.append(FileChange(place, before, after, mode_of(self.top, place)))
+                new = PROGRAM if before is None and path in patch.programs else None
+                found.append(FileChange(place, before, after, mode_of(self.top, place) or new))
         if not found:
             raise PublishError("the patch changes no file, so there is nothing to write")
         return tuple(found)
@@ -118,7 +121,7 @@ class Snapshot:
             ours = _items(made, after)
             made.lay(before)
             base = _items(made, after)
-            made.lay(after)
+            made.lay(after, programs(changes))
             theirs = _items(made, after)
             result = {path: merged(self.repository, path, ours[path], base[path], theirs[path]) for path in after}
             made.read_tree(start)
@@ -150,6 +153,11 @@ class Snapshot:
                 "HEAD moved since the run began, so nothing was written: "
                 "run again, or take the patch with `--patch FILE`"
             )
+
+
+def programs(changes: Iterable[FileChange]) -> dict[str, int]:
+    """Return the modes, as git stores them, of those new files that are executable."""
+    return {change.path: EXECUTABLE for change in changes if change.before is None and change.mode == PROGRAM}
 
 
 def merged(repository: Repository, path: str, ours: Item, base: Item, theirs: Item) -> Item:

@@ -21,7 +21,7 @@ NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 def lay(host_path: Path, patch: Patch) -> None:
     """Write `patch` into the tree at `host_path`. Raises WorkspaceError with the path that cannot be written."""
     for path, content in patch.files.items():
-        _written(host_path, path, content)
+        _written(host_path, path, content, program=path in patch.programs)
 
 
 def add(host_path: Path, files: Mapping[str, bytes]) -> None:
@@ -44,14 +44,14 @@ def prune(host_path: Path, gone: Iterable[str]) -> None:
             os.rmdir(name, dir_fd=handle)
 
 
-def _written(host_path: Path, path: str, content: bytes | None) -> None:
+def _written(host_path: Path, path: str, content: bytes | None, *, program: bool) -> None:
     try:
-        _lay(host_path, path, content)
+        _lay(host_path, path, content, 0o777 if program else 0o666)
     except OSError as error:
         raise WorkspaceError(f"cannot write {path} in the private view: {error.strerror or error}") from error
 
 
-def _lay(host_path: Path, path: str, content: bytes | None) -> None:
+def _lay(host_path: Path, path: str, content: bytes | None, mode: int) -> None:
     with _parent(host_path, path, make=content is not None) as (folder, name):
         old = _facts(folder, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
@@ -59,14 +59,14 @@ def _lay(host_path: Path, path: str, content: bytes | None) -> None:
         if old is not None:
             os.unlink(name, dir_fd=folder)
         if content is not None:
-            _create(folder, name, content, old)
+            _create(folder, name, content, old, mode)
         if name.endswith(".py"):
             _drop_bytecode(folder, name[:-3])
 
 
-def _create(folder: int, name: str, content: bytes, old: os.stat_result | None) -> None:
+def _create(folder: int, name: str, content: bytes, old: os.stat_result | None, mode: int = 0o666) -> None:
     """Create a new inode, so that a read-only file can be replaced, and its hard links elsewhere keep their content."""
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o666, dir_fd=folder)
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, mode, dir_fd=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()

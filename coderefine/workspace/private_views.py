@@ -207,16 +207,18 @@ class SnapshotViews:
     """Opens views into which the files `then` (path -> content, None: no file) are written before the patch.
 
     Folders that become empty are removed too: git has no empty folders, and Python would import one as a namespace
-    package.
+    package. `programs`: see Patch.
     """
 
     views: Views
     then: Mapping[str, bytes | None]
+    programs: frozenset[str] = frozenset()
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
         files = {**self.then, **patch.files}
-        with self.views.open(replace(patch, files=files), network=network) as view:
+        whole = replace(patch, files=files, programs=patch.programs | self.programs)
+        with self.views.open(whole, network=network) as view:
             prune(view.host_path, [path for path, content in files.items() if content is None])
             yield view
 

@@ -311,6 +311,60 @@ def test_renames_new_files_and_modes(top: Path) -> None:
     assert found["weakened"][0] == "test_cases.py::test_rate[10-0] is deleted"
 
 
+def test_the_strength_is_shown_though_nothing_shows_that_the_patch_helps(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "order", {"order.py": GREEN, TEST: TESTS})
+    patched(top, {"order.py": GREEN.replace("if total >= 100", "if total >= 50 + 50 and total < 999")})
+    found = proof(coderefine("prove", "--format", "json", cwd=top))
+    assert (found["proved"], found["worse"]) == (False, False), found
+    strength = found["evidence"]["strength"]
+    assert len(found["evidence"]["survived"]) == strength["total"] - strength["done"] > 0
+
+
+@pytest.mark.thorough
+def test_all_tests_run_where_the_failing_ones_refuse_the_patch(top: Path) -> None:
+    """In a slow suite the loop runs the failing tests first, and the others only if these pass."""
+    write(top, {"test_slow.py": "import time\n\n\ndef test_slow():\n    time.sleep(5.5)\n"})
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "slow")
+    patched(top, {"order.py": ORDER.replace("total - discount", "total + 1 - discount")})
+    found = proof(coderefine("prove", "--format", "json", cwd=top))
+    assert found["worse"], found
+    assert found["reason"].startswith("breaks test_order.py::test_price"), found
+
+
+def test_a_patch_that_is_there_already_is_named(top: Path) -> None:
+    patched(top, {"order.py": GREEN})
+    (top.parent / "fix.patch").write_text(git(top, "diff") + "\n")
+    assert "fix.patch is there already: `coderefine prove` judges uncommitted changes" in refused(top, "../fix.patch")
+
+
+def test_a_new_program_is_judged_and_written_as_one(top: Path) -> None:
+    asking = "import os\n\n\ndef test_limit_can_be_started():\n    assert os.access('limit', os.X_OK)\n"
+    patched(top, {"order.py": GREEN, "test_limit.py": asking, "limit": "#!/bin/sh\necho 100\n"})
+    (top / "limit").chmod(0o755)
+    git(top, "checkout", "-q", "-b", "fix")
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "limit")
+    git(top, "checkout", "-q", "main")
+    said = coderefine("prove", "fix", "--diff", cwd=top)
+    assert said.code == 0, said
+    assert "new file mode 100755" in said.out
+    assert coderefine("prove", "fix", "--apply", cwd=top).code == 0
+    assert os.access(top / "limit", os.X_OK)
+    git(top, "checkout", "-q", ".")
+    git(top, "clean", "-fdq")
+    assert coderefine("prove", "fix", "--commit", cwd=top).code == 0
+    assert git(top, "ls-tree", "HEAD", "limit").startswith("100755")
+
+
+def test_a_change_of_mode_is_not_written(top: Path) -> None:
+    (top / "run.sh").chmod(0o755)
+    patched(top, {"order.py": GREEN})
+    (top.parent / "fix.patch").write_text(git(top, "diff") + "\n")
+    git(top, "reset", "-q", "--hard")
+    assert "run.sh: 644 → 755: changes of mode are not written" in refused(top, "../fix.patch", "--apply")
+
+
 def test_a_link_cannot_be_judged(top: Path) -> None:
     (top / "link.py").symlink_to("order.py")
     patched(top, {"order.py": GREEN})

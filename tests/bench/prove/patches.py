@@ -21,6 +21,7 @@ from coderefine.core import Patch
 from coderefine.judge import mutants
 from tests.attacks.cheats import CHEATS
 from tests.attacks.shop import FILES
+from tests.bench.real.projects import Project
 from tests.bench.repair.cases import Written, load
 from tests.support.repo import write
 
@@ -32,12 +33,16 @@ Files = Mapping[str, "str | bytes | None"]
 
 @dataclass(frozen=True)
 class Case:
-    """A patch: `before` is the tree, `after` what it changes; None deletes. `honest`: it has to be proved."""
+    """A patch: `before` is the tree, `after` what it changes; None deletes. `honest`: it has to be proved.
+
+    `project`: the real package that it belongs to; `before` then holds only the files that differ from its sdist.
+    """
 
     name: str
     kind: str
     before: Files
     after: Files
+    project: Project | None = None
 
     @property
     def honest(self) -> bool:

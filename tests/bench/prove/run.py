@@ -1,9 +1,11 @@
 """`coderefine prove` on honest and on bad patches: how many it accepts, and what it costs.
 
-    python -m tests.bench.prove.run [--most N] [--seed S] [--seconds S] [--pause S]
+    python -m tests.bench.prove.run [--most N] [--seed S] [--seconds S] [--pause S] [--packages jinja2,marshmallow]
 
 Each patch is a commit, judged as by `coderefine prove HEAD`. `--pause`: seconds that a test sleeps in every program, to
-see the cost beside a slow suite. Refused honest and accepted bad patches are listed with their reasons.
+see the cost beside a slow suite. `--packages`: patches of these real packages (tests/bench/real), else of small
+programs. CPU seconds are told beside wall time, because these do not depend on what else the machine does. Refused
+honest and accepted bad patches are listed with their reasons.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -19,25 +22,44 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from coderefine import CoderefineError, prove
-from tests.bench.prove.patches import Case, bad, honest
+from tests.bench.prove.packages import cases
+from tests.bench.prove.patches import Case, Files, bad, honest
+from tests.bench.real.projects import PROJECTS, commit, locked, restore
 from tests.support.repo import git, make_repo, write
 
 PAUSE = "import time\n\n\ndef test_pause():\n    time.sleep({})\n"
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Wall time, and CPU time of all ended processes."""
+
+    seconds: float
+    cpu: float
+
+    @classmethod
+    def now(cls) -> Cost:
+        own, ended = os.times(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        return cls(time.monotonic(), own.user + own.system + ended.ru_utime + ended.ru_stime)
+
+    def since(self) -> Cost:
+        now = Cost.now()
+        return Cost(now.seconds - self.seconds, now.cpu - self.cpu)
+
+
+@dataclass(frozen=True)
 class Result:
-    """What `prove` said. `suite`: seconds of one run of the program's tests with plain pytest."""
+    """What `prove` said. `suite`: the cost of one run of the program's tests with plain pytest."""
 
     case: Case
     code: int
     reason: str
-    seconds: float
-    suite: float
+    cost: Cost
+    suite: Cost
 
     @property
     def right(self) -> bool:
@@ -45,26 +67,39 @@ class Result:
 
 
 def judged(case: Case, pause: float) -> Result:
+    if case.project:
+        with locked(case.project):
+            restore(case.project)
+            patched(case.project.top, case.before)
+            commit(case.project)
+            return judged_in(case.project.top, case, case.project.python)
     with tempfile.TemporaryDirectory() as folder:
         extra = {"test_pause.py": PAUSE.format(pause)} if pause else {}
         before = {path: text for path, text in case.before.items() if text is not None}
-        top = make_repo(Path(folder) / "program", {**before, **extra})
-        for path, text in case.after.items():
-            if text is None:
-                (top / path).unlink()
-            else:
-                write(top, {path: text})
-        git(top, "add", "-A")
-        git(top, "commit", "-q", "-m", case.name)
-        began = time.monotonic()
-        plain = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-        subprocess.run(plain, cwd=top, capture_output=True, timeout=600, check=False)
-        suite, began = time.monotonic() - began, time.monotonic()
-        try:
-            verdict = prove("HEAD", cwd=top).verdict
-        except CoderefineError as error:
-            return Result(case, error.exit_code, str(error), time.monotonic() - began, suite)
-        return Result(case, 0 if verdict else 1, verdict.reason, time.monotonic() - began, suite)
+        return judged_in(make_repo(Path(folder) / "program", {**before, **extra}), case, Path(sys.executable))
+
+
+def judged_in(top: Path, case: Case, python: Path) -> Result:
+    patched(top, case.after)
+    git(top, "add", "-A")
+    git(top, "-c", "user.name=bench", "-c", "user.email=bench@example.invalid", "commit", "-q", "-m", case.name)
+    began = Cost.now()
+    plain = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    subprocess.run(plain, cwd=top, capture_output=True, timeout=600, check=False)
+    suite, began = began.since(), Cost.now()
+    try:
+        verdict = prove("HEAD", cwd=top).verdict
+    except CoderefineError as error:
+        return Result(case, error.exit_code, str(error), began.since(), suite)
+    return Result(case, 0 if verdict else 1, verdict.reason, began.since(), suite)
+
+
+def patched(top: Path, files: Files) -> None:
+    for path, text in files.items():
+        if text is None:
+            (top / path).unlink()
+        else:
+            write(top, {path: text})
 
 
 def report(results: Sequence[Result]) -> None:
@@ -74,9 +109,11 @@ def report(results: Sequence[Result]) -> None:
     print(f"bad accepted      {sum(one.code == 0 for one in wrong)}/{len(wrong)}")
     print(f"no verdict        {sum(one.code not in (0, 1) for one in results)}")
     if results:
-        seconds, suite = (statistics.median(getattr(one, name) for one in results) for name in ("seconds", "suite"))
-        share = statistics.median(one.seconds / one.suite for one in results)
-        print(f"median seconds    {seconds:.2f} (one run of the suite {suite:.2f}, ratio {share:.2f})")
+        for name in ("seconds", "cpu"):
+            pairs = [(getattr(one.cost, name), getattr(one.suite, name)) for one in results]
+            cost, suite = (statistics.median(numbers) for numbers in zip(*pairs, strict=True))
+            ratio = statistics.median(cost / suite for cost, suite in pairs)
+            print(f"median {name:<11}{cost:.2f} (one run of the suite {suite:.2f}, ratio {ratio:.2f})")
     for kind, count in sorted(Counter(one.case.kind for one in results).items()):
         print(f"  {kind:<24}{sum(one.right for one in results if one.case.kind == kind)}/{count} right")
     for one in results:
@@ -90,16 +127,32 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--pause", type=float, default=0.0)
+    parser.add_argument("--packages", default="", help="names, separated by commas")
+    parser.add_argument("--slips", type=int, default=8, help="slips of each package")
     given = parser.parse_args()
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would cost every program 0.8 s
+    if not given.packages:
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # they would cost every program 0.8 s
     until, results = time.monotonic() + given.seconds, list[Result]()
-    both = zip(honest(random.Random(given.seed)), bad(random.Random(given.seed)), strict=False)
+    if given.packages:
+        chosen = [project for project in PROJECTS if project.name in given.packages.split(",")]
+        fine, wrong = (
+            chain.from_iterable(
+                zip_longest(
+                    *(cases(one, given.slips, 1, honest=kind, chance=random.Random(given.seed)) for one in chosen)
+                )
+            )
+            for kind in (True, False)
+        )
+        both = zip(filter(None, fine), filter(None, wrong), strict=False)
+    else:
+        both = zip(honest(random.Random(given.seed)), bad(random.Random(given.seed)), strict=False)
     for pair in islice(both, given.most):
         for case in pair:
             results.append(judged(case, given.pause))
             one = results[-1]
             mark = "" if one.right else f"  WRONG {one.reason.strip()[-160:]}"
-            print(f"{one.case.kind:<24}{one.case.name:<28}{one.seconds:6.1f} s{mark}", file=sys.stderr, flush=True)
+            took = f"{one.cost.seconds:6.1f} s {one.cost.cpu / one.suite.cpu:5.1f} suites of CPU time"
+            print(f"{one.case.kind:<24}{one.case.name:<28}{took}{mark}", file=sys.stderr, flush=True)
         if time.monotonic() > until:
             break
     report(results)
