@@ -9,6 +9,8 @@ from coderefine.core import Status
 
 KEPT, BROKEN = "kept", "!broken"
 """Codes of docstring examples (agent/docstring_examples.py)."""
+CONTRADICTS = "?"
+"""Suffix of the code of a result whose type contradicts the return annotation (agent/call_probe.py)."""
 Codes = tuple[str, ...]
 """The results of a sequence of calls, one code each; for the prefixes `!` and `~` see agent/call_probe.py."""
 
@@ -48,6 +50,10 @@ class Comparison:
         """Return the number of docstring examples that hold only with candidate `number`, and only without it."""
         pairs = list(self._pairs(number, "d"))
         return pairs.count((BROKEN, KEPT)), pairs.count((KEPT, BROKEN))
+
+    def contradictions(self, number: int) -> int:
+        """Return the number of results of candidate `number` whose type contradicts the function's annotation."""
+        return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))
 
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
         """Yield the results without and with candidate `number` of the calls of `kinds`."""

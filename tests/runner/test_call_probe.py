@@ -7,11 +7,13 @@ import random
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, Optional, TypeVar
 
 import pytest
 
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
+from coderefine.runner.agent.call_probe import fits
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
@@ -67,7 +69,7 @@ def long(text):
     return _weight(text) > 100
 
 
-def _weight(text):
+def _weight(text) -> int:
     return len(text) * 2
 
 
@@ -246,6 +248,41 @@ def test_an_argument_is_set_to_the_limits_that_it_may_be_compared_with(
     value: object, limits: Iterable[object], wanted: list[object]
 ) -> None:
     assert at_limits(value, limits) == wanted
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "wanted"),
+    [
+        ("str", "a", True),
+        ("str", 1, False),
+        (str, None, False),
+        ("None", None, True),
+        ("float", 1, True),
+        ("list[int]", ["a"], True),
+        ("list[int]", (), False),
+        ("str | None", None, True),
+        ("Optional[str]", 1, False),
+        ("Path", 1, False),
+        ("Missing", 1, True),
+        ("Any", 1, True),
+        ("Iterable[int]", 1, False),
+        ("T", 1, True),
+    ],
+)
+def test_a_result_fits_the_annotation_or_not(annotation: object, value: object, wanted: bool) -> None:
+    def function() -> None:
+        pass
+
+    function.__annotations__["return"] = annotation
+    function.__globals__.update(T=TypeVar("T"), Optional=Optional, Any=Any)
+    assert fits(value, function) is wanted
+
+
+def test_a_result_that_contradicts_the_annotation_is_counted(pool: Pool) -> None:
+    texts = (MEDIAN.replace("len(text) * 2", new) for new in ("len(text) * 3", "float(len(text))"))
+    candidates = [Candidate(at, {"stats.py": text.encode()}) for at, text in enumerate(texts, 1)]
+    found = pool.probe(candidates, pool.tests, 5.0)
+    assert found.contradictions(1) == 0 < found.contradictions(2)
 
 
 def test_programs_that_differ_only_at_a_limit_are_told_apart(pool: Pool) -> None:

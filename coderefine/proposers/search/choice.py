@@ -7,11 +7,12 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.enumeration import DEAR
-from coderefine.proposers.search.naturalness import TOKEN, common_ends
+from coderefine.proposers.search.naturalness import TOKEN
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
 
@@ -105,9 +106,9 @@ def _emptying(repair: Repair) -> bool:
 def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
     """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
-    Repairs that remove behaviour are last; then by the number of changed tokens, where two that change places count
-    once; operators before names before constants; then the shorter result (`a != b` rather than `not a == b`); then by
-    score.
+    Repairs that remove behaviour are last; then by the number of changed tokens other than parentheses, where two that
+    change places count once; operators before names before constants; then the shorter result (`a != b` rather than
+    `not a == b`); then by score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
@@ -116,13 +117,17 @@ def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
         text[one.start : one.end] == other.text for one, other in itertools.permutations(parts)
     )
     for part in parts[:1] if exchanged else parts:
-        old, new = TOKEN.findall(text[part.start : part.end]), TOKEN.findall(part.text)
-        head, tail = common_ends(old, new)
-        rest = (*old[head : len(old) - tail], *new[head : len(new) - tail])
-        changed += max(len(old), len(new)) - head - tail
+        old, new = _tokens(text[part.start : part.end]), _tokens(part.text)
         longer += len(new) - len(old)
-        kind = max([kind, *map(_kind, rest)])
+        for step, first, end, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if step != "equal":
+                changed += max(end - first, stop - start)
+                kind = max([kind, *map(_kind, (*old[first:end], *new[start:stop]))])
     return _emptying(repair), changed, kind, longer, -worth(repair)
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for token in TOKEN.findall(text) if token not in "()"]
 
 
 def _kind(token: str) -> int:

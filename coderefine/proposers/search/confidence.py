@@ -159,7 +159,8 @@ LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 class Features:
     """Features of a group of repairs that behave alike.
 
-    `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours. `voices`:
+    `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours,
+    without those that contradict the documentation while another agrees with it. `voices`:
     number of repairs in this group. `passing`: share of changed results among calls of passing tests and variants of
     these; `near`: among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`:
     share of calls that fail with the repair and did not before. `removes`: the first repair removes behaviour;
@@ -279,7 +280,7 @@ def doubts(group: Group) -> str:
             known.noticed < known.wrong,
             f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it",
         ),
-        (known.examples < 0, "it contradicts an example in a docstring"),
+        (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.intent < 0, "it draws a limit otherwise than the docstring"),
         (
             group.changed is not None and group.changed[0] > 0,
@@ -354,12 +355,10 @@ def groups(
     `explained`: the tests that any repair makes pass.
     """
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
+    agreed = [max(agreeing[place] for place in one) for one in found]
     values = [
-        shared(one, repairs)
-        - doubt(one, behaviour, repairs)
-        + INTENT * _intent(one, repairs)
-        + EXAMPLES * max(agreeing[place] for place in one)
-        for one in found
+        shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) + EXAMPLES * agrees
+        for one, agrees in zip(found, agreed, strict=True)
     ]
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     made = []
@@ -370,7 +369,7 @@ def groups(
             examples=agreeing[order[0]],
             share=weight / sum(weights),
             margin=max(worth(repairs[place]) for place in places) - frontier,
-            ways=len(found),
+            ways=len(agreed) - agreed.count(-1) or len(found),
             voices=len(places),
             unexplained=_unexplained(repairs[places[0]].fixed, explained, spectrum),
             reached=min(spectrum.passing.get(repairs[place].proposed.scored.site.stmt, 0) for place in places),
@@ -396,16 +395,18 @@ def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, floa
 def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:
     """Compare each repair with the examples in docstrings: 1 if more hold than before, -1 if one fails that held.
 
-    Also -1 if more hold with another repair of the same tests; 0 if the examples say nothing.
+    Also -1 if more hold with another repair of the same tests, or if more results contradict a return annotation than
+    with another; 0 if the documentation says nothing.
     """
-    counts = [comparison.examples(place + 1) for place in range(len(repairs))]
+    counts = [(*comparison.examples(place), comparison.contradictions(place)) for place in range(1, len(repairs) + 1)]
     most: dict[frozenset[str], int] = {}
-    for repair, (mended, broken) in zip(repairs, counts, strict=True):
-        if not broken:
-            most[repair.fixed] = max(mended, most.get(repair.fixed, 0))
+    least: dict[frozenset[str], int] = {}
+    for repair, (mended, broken, wrong) in zip(repairs, counts, strict=True):
+        most[repair.fixed] = max(0 if broken else mended, most.get(repair.fixed, 0))
+        least[repair.fixed] = min(wrong, least.get(repair.fixed, wrong))
     return [
-        -1 if broken or mended < most.get(repair.fixed, 0) else int(mended > 0)
-        for repair, (mended, broken) in zip(repairs, counts, strict=True)
+        -1 if broken or mended < most[repair.fixed] or wrong > least[repair.fixed] else int(mended > 0)
+        for repair, (mended, broken, wrong) in zip(repairs, counts, strict=True)
     ]
 
 

@@ -95,7 +95,8 @@ class Index:
     def _note(
         self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
     ) -> None:
-        if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None):
+        called = self.module.fields.get(node) == "func"  # `self.show` in `self.show()` is no value that is used
+        if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None) and not called:
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
             self._piece(self.statements, node, names, function, owner)

@@ -214,6 +214,12 @@ class FunctionContext:
         return tuple(stmt.name for owner in self._classes for stmt in owner.body if isinstance(stmt, Function))
 
     @cached_property
+    def properties(self) -> tuple[str, ...]:
+        """Return those of `methods` that are read without a call: they have a decorator like `cached_property`."""
+        inside = (stmt for owner in self._classes for stmt in owner.body if isinstance(stmt, Function))
+        return tuple(one.name for one in inside if any("property" in dotted(by) for by in one.decorator_list))
+
+    @cached_property
     def _classes(self) -> list[ast.ClassDef]:
         if self.owner is None:
             return []

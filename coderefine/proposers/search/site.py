@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,10 @@ NEUTRAL: dict[type[ast.operator], str] = {
     ast.Add: "0", ast.Sub: "0", ast.Mult: "1", ast.Div: "1", ast.FloorDiv: "1", ast.Pow: "1",
 }  # fmt: skip
 """Neutral right operand of each operation."""
+
+
+REPEATABLE = (ast.Add, ast.Mult, ast.Pow, ast.MatMult, ast.LShift)
+"""Operators that are used with twice the same operand: `x * x`."""
 
 
 @dataclass(frozen=True)
@@ -216,8 +220,20 @@ class Site:
         if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):
             node, text = parent, self.module.code(parent.left)
         bare = isinstance(parent, ast.Slice) and text == "None"
-        if text != self.module.code(node) and not bare:
+        if text != self.module.code(node) and not bare and not self._with_itself(node, text):
             yield emit.expression(self.module, node, text, weight, boost)
+
+    def _with_itself(self, node: ast.AST, text: str) -> bool:
+        """Return whether `text` in place of `node` combines a value with itself: `x is x`, `x or x`, `x - x`."""
+        operands: Sequence[ast.AST] = ()
+        match self.module.parents.get(node):
+            case ast.Compare(left=left, comparators=others):
+                operands = (left, *others)
+            case ast.BoolOp(values=operands):
+                pass
+            case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, REPEATABLE):
+                operands = (left, right)
+        return "(" not in text and any(other is not node and self.module.code(other) == text for other in operands)
 
     def tight(self, node: ast.AST) -> str:
         """Return the node's text, in parentheses if it is an operation, so that it can be an operand."""

@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 import types
+import typing
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .short_repr import Describer
@@ -49,6 +50,9 @@ TIMEOUT, FAILED = "~", "!"
 DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
 """Maximum depth, items of one container, and items altogether of a value that are compared."""
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+CONTRADICTS = "?"
+"""Suffix of the code of a result whose type contradicts the function's return annotation."""
+UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -318,6 +322,7 @@ def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
             items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None
             value = value if items is None else iter(items)
             code = _code((value, *given(call.function, args, kwargs)))
+            code += "" if items is not None or fits(value, call.function) else CONTRADICTS
         finally:
             _limit(0, 0)
         if describe is not None:
@@ -382,6 +387,31 @@ def _apart(places: List[str], tables: "List[Dict[str, str]]") -> List[str]:
     if any(other.startswith(one) for one, other in itertools.permutations(places, 2)):
         return []
     return [place for place in places if len({table[place] for table in tables}) > 1]
+
+
+def fits(value: Any, function: Any) -> bool:
+    """Return whether `value` may be a result of `function` according to its return annotation, as far as this is known.
+
+    Parameters of generic types (`list[int]`) are not checked.
+    """
+    annotation = function.__annotations__.get("return", Any)
+    try:
+        wanted = eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation
+        return _is_a(value, wanted)
+    except Exception:  # an annotation may be any expression: what cannot be evaluated says nothing
+        return True
+
+
+def _is_a(value: Any, wanted: Any) -> bool:
+    if wanted is None:
+        return value is None
+    parts = typing.get_args(wanted)
+    origin = typing.get_origin(wanted) or wanted
+    if origin in UNIONS:
+        return any(_is_a(value, part) for part in parts)
+    if not isinstance(origin, type) or getattr(origin, "_is_protocol", False):
+        return True
+    return isinstance(value, (float, int) if origin is float else origin)
 
 
 def asked(call: Call, texts: "Dict[str, str]", describe: Describer) -> "Tuple[str, Dict[str, str]]":

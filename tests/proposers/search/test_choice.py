@@ -62,6 +62,7 @@ class Given:
         (("size", "limit"), ("1", "0")),
         (("<", "<="), ("7", "8")),
         (("not ", ""), ("<", ">=")),
+        (("not size < limit", "(size < limit)"), ("<", ">=")),
     ],
     ids=[
         "an operator before a number",
@@ -69,6 +70,7 @@ class Given:
         "a name before a number",
         "an operator before a large number",
         "without `not` before a second negation",
+        "parentheses do not count",
     ],
 )
 def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, str], other: tuple[str, str]) -> None:

@@ -123,6 +123,14 @@ def test_a_failing_test_that_nothing_repairs_speaks_against_a_repair_of_the_code
     assert found.features.unexplained is wanted
 
 
+def test_a_repair_whose_results_contradict_an_annotation_is_no_rival() -> None:
+    """`return self.message` was one of five ways: the others returned `self` or a method from `-> str`."""
+    behaviour: Behaviour = {-1: ("a", "b"), 0: ("c?", "d?"), 1: ("c", "d")}
+    found = made(behaviour, "FF", repair(-4.0, "2"), repair(-5.0, "3"))
+    assert [(group.places, group.features.ways) for group in found] == [((1,), 1), ((0,), 1)]
+    assert "return annotation" in doubts(found[1])
+
+
 def test_what_was_never_seen_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None

@@ -207,6 +207,34 @@ def test_no_operation_is_made_that_does_nothing() -> None:
     assert body("return x + 1") in made("arithmetic", body("return x - 1"), 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "vain"),
+    [
+        (body("return x is y", head="def f(x, y, z):"), "return x is x"),
+        (body("return x - y", head="def f(x, y, z):"), "return x - x"),
+        (body("return x or y", head="def f(x, y, z):"), "return x or x"),
+    ],
+    ids=["comparison", "arithmetic", "boolean"],
+)
+def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> None:
+    """`NotImplemented` became `inc` in `not (inc is NotImplemented)`, which is always false."""
+    line = text.count("\n")
+    assert not any(vain in new for operator in ("variable", "ingredient") for new in made(operator, text, line))
+    assert made("variable", text, line)
+
+
+def test_a_method_is_no_value() -> None:
+    """`self.name` became `self.show`, or `super().show`, which are only ever called."""
+    text = (
+        "class A(B):\n    @property\n    def title(self):\n        return 1\n    def show(self):\n"
+        "        super().show()\n        return self.name\n"
+    )
+    found = made("attribute", text, 7)
+    assert text.replace("return self.name", "return self.title") in found
+    assert text.replace("return self.name", "return self.show") not in found
+    assert not any(new.endswith("super().show\n") for new in made("ingredient", text, 7))
+
+
 def test_not_is_removed_rather_than_the_comparison_inverted() -> None:
     """`not (x is not y)` compiles to the same as `x is y`, and stood before it."""
     text = body("return not (x is y)")

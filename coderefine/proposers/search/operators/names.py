@@ -221,7 +221,7 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
 def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str, float]:
     if dotted(node.value) not in ("self", "cls"):
         return {}
-    pool = site.local.methods if called else (*site.local.fields, *site.local.methods)
+    pool = site.local.methods if called else (*site.local.fields, *site.local.properties)
     return {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
 
 
