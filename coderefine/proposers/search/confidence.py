@@ -169,7 +169,7 @@ class Features:
     `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
     docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
     examples in docstrings, see `documented`. `worth`: the best score of the
-    group; `margin`: its distance to the best untried candidate. `tests`: number of repaired tests. `reached`: number of
+    group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of repaired tests. `reached`: number of
     traced passing tests that execute the patched statement. `noticed`: number of killed mutants among `wrong` judged
     ones.
     """
@@ -351,7 +351,7 @@ def groups(
 ) -> list[Group]:
     """Describe the groups `found`: lists of indices of repairs that fix the same tests and behave alike.
 
-    `frontier`: the score of the last candidate that was tried. `spectrum`: which tests execute which statements.
+    `frontier`: the lowest score of a tried candidate. `spectrum`: which tests execute which statements.
     `explained`: the tests that any repair makes pass.
     """
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
@@ -360,15 +360,15 @@ def groups(
         shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) + EXAMPLES * agrees
         for one, agrees in zip(found, agreed, strict=True)
     ]
-    weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     made = []
-    for places, weight in zip(found, weights, strict=True):
+    for places, share in zip(found, _shares(values), strict=True):
         order = sorted(places, key=lambda place: (-intent(repairs[place]), *plainness(repairs[place])))
+        features = _features(order, repairs, comparison)
         features = replace(
-            _features(order, repairs, comparison),
+            features,
             examples=agreeing[order[0]],
-            share=weight / sum(weights),
-            margin=max(worth(repairs[place]) for place in places) - frontier,
+            share=share,
+            margin=features.worth - frontier,
             ways=len(agreed) - agreed.count(-1) or len(found),
             voices=len(places),
             unexplained=_unexplained(repairs[places[0]].fixed, explained, spectrum),
@@ -379,6 +379,12 @@ def groups(
         made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, shown))
     made.sort(key=lambda group: -group.features.share)
     return [_beside(group, made) for group in made]
+
+
+def _shares(values: Sequence[float]) -> list[float]:
+    """Return the share of each value in the sum of all after exponentiation with TEMPER."""
+    weights = [math.exp((value - max(values)) / TEMPER) for value in values]
+    return [weight / sum(weights) for weight in weights]
 
 
 def _unexplained(fixed: frozenset[str], explained: frozenset[str], spectrum: Spectrum) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,8 +100,8 @@ class Trial:
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
         self.tried = self.judged = self._before = 0
-        self.frontier = 0.0
-        """Score of the last proposal: untried ones are hardly better."""
+        self.frontier = math.inf
+        """The lowest score of a proposal so far; the last one's depends on how many near the first repair are tried."""
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
@@ -143,7 +144,7 @@ class Trial:
         except UnicodeEncodeError:
             return None
         self.tried += 1
-        self.frontier = proposed.scored.score
+        self.frontier = min(self.frontier, proposed.scored.score)
         self._given[self.tried] = (proposed, {proposed.path: data})
         return Candidate(self.tried, {proposed.path: data})
 
