@@ -168,9 +168,9 @@ class Features:
     tests. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
     `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
     docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
-    examples in docstrings, see `documented`. `worth`: the best score of the
-    group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of repaired tests. `reached`: number of
-    traced passing tests that execute the patched statement. `noticed`: number of killed mutants among `wrong` judged
+    examples in docstrings, see `documented`. `worth`: the best score of the group; `margin`: its distance to the lowest
+    score of a tried candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that
+    execute the patched statement. `noticed`: number of killed mutants among `wrong` judged
     ones.
     """
 
