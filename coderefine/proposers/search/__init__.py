@@ -22,7 +22,15 @@ from coderefine.proposers.search.confidence import Rivals, answers, bonuses, com
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
-from coderefine.proposers.search.localise import Span, Spectrum, Suspects, running, suspects, test_sources
+from coderefine.proposers.search.localise import (
+    Span,
+    Spectrum,
+    Suspects,
+    inside_functions,
+    running,
+    suspects,
+    test_sources,
+)
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
@@ -270,10 +278,12 @@ class Search(Searcher):
     ) -> tuple[list[Site], Spectrum]:
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
-        paths = _run_through(coverage, failing)
+        imported = self._imported(situation, views, pool, failing, coverage)
+        paths = _run_through({**coverage, **imported}, failing)
         modules = self._modules(situation, paths | self._neighbours(paths))
         others = {path: module for path, module in modules.items() if self._free(path)}
         free = {path: module for path, module in others.items() if path in paths}
+        coverage = {**coverage, **inside_functions(free, imported, failing)}
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests), tests=tests, steps=pool.steps)
         world = ProjectContext({**free, **others})
@@ -290,18 +300,22 @@ class Search(Searcher):
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
         wanted = to_watch(names, {case.id: case.seconds for case in failing})
         cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
-        return self._with_imported(situation, views, {**cold, **coverage}, names)
+        return {**cold, **coverage}
 
-    def _with_imported(self, situation: Situation, views: Views, found: Coverage, names: list[str]) -> Coverage:
-        """Return `found`; if no test of `names` runs a line of the program, add the lines run at import of the tests.
+    def _imported(
+        self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], found: Coverage
+    ) -> Coverage:
+        """Return the lines that run while the test modules are imported, for tests about which `found` says too little.
 
-        An example is a class that a test module creates by calling a function.
+        These are the modules that cannot be imported and, if no test runs a line of the program, all that were traced:
+        a test module may create a class by calling a function.
         """
-        watched = [name for name in names if name in found]
-        if not watched or any(map(self._free, itertools.chain.from_iterable(found[name] for name in watched))):
-            return found
-        imported = (situation.trace or self._cold_coverage(situation, views, names)).get("", {})
-        return {**found, **dict.fromkeys(watched, imported)}
+        names = [case.id for case in failing if case.id in pool.broken]
+        watched = [case.id for case in failing if case.id in found and case.id in pool.tests]
+        if not any(map(self._free, itertools.chain.from_iterable(found[name] for name in watched))):
+            names += watched
+        trace = (situation.trace or self._cold_coverage(situation, views, names)) if names else {}
+        return dict.fromkeys(names, trace.get("", {}))
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
         """Return the lines by test from a cold run, without tests that hang or crash; these have tracebacks only."""

@@ -282,6 +282,27 @@ def _read(stmt: ast.stmt) -> Iterator[str]:
             yield node.attr
 
 
+def inside_functions(modules: Mapping[str, Module], imported: Coverage, failing: Iterable[Case]) -> Coverage:
+    """Return those lines of `imported` that are in functions, and those in tracebacks.
+
+    All other statements of a module run whenever it is imported, which says nothing about them.
+    """
+    raising = {(frame.path, frame.line) for case in failing if case.failure for frame in case.failure.frames}
+    return {
+        name: {
+            path: frozenset(line for line in lines if (path, line) in raising or _in_function(modules[path], line))
+            for path, lines in by_path.items()
+            if path in modules
+        }
+        for name, by_path in imported.items()
+    }
+
+
+def _in_function(module: Module, line: int) -> bool:
+    stmt = module.by_line.get(line)
+    return stmt is not None and module.function(stmt) is not None
+
+
 Span = tuple[int, int]
 """Start and end offset in characters, end exclusive."""
 

@@ -166,10 +166,16 @@ class Trial:
             self._tell(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _partly(self, judged: Judged) -> frozenset[str]:
-        """Return the repaired tests; empty if another test failed."""
+        """Return the repaired tests; empty if another test failed.
+
+        A test module that could not be imported has no status once it can be.
+        """
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
             return frozenset()
-        return frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
+        ended = judged.plausible or judged.statuses
+        imported = {name: Status.PASSED for name in self._failing if "::" not in name} if ended else {}
+        found = {**imported, **judged.statuses}
+        return frozenset(name for name in self._failing if found.get(name) is Status.PASSED)
 
     @property
     def pausing(self) -> bool:

@@ -186,10 +186,13 @@ class _Stop(server_plugin.ServerPlugin):
 
 
 def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
-    """Run the tests of `message`; return statuses by test id, missing tests and collection errors as JSON."""
+    """Run the tests of `message`; return statuses by test id, missing tests and collection errors as JSON.
+
+    For a test module that could not be collected before, all its tests run.
+    """
     pytest_internals.skip_rendering(run.config)
     places = {item.nodeid: number for number, item in enumerate(run.items)}
-    wanted = list(places) if message["tests"] is None else message["tests"]
+    wanted = list(places) if message["tests"] is None else _with_tests_of_modules(message["tests"], list(places))
     missing = _without(wanted, places)
     numbers = sorted(_numbers(wanted, places))
     board = child.Board(len(run.items))
@@ -210,6 +213,15 @@ def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> byte
     """Return the result of a run in which pytest ended before the tests."""
     record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
     return json.dumps(record).encode("ascii")
+
+
+def _with_tests_of_modules(names: List[str], collected: List[str]) -> List[str]:
+    """Return `names` where each module is replaced by its tests among `collected`, if there are any."""
+    found: List[str] = []
+    for name in names:
+        inside = [test for test in collected if "::" not in name and test.startswith(name + "::")]
+        found += inside or [name]
+    return found
 
 
 def _numbers(names: Iterable[str], places: Dict[str, int]) -> List[int]:

@@ -152,6 +152,23 @@ def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair
     assert patches
 
 
+def test_a_fault_in_a_function_that_had_returned_before_the_test_module_failed_to_import(repair: Repair) -> None:
+    """Only functions in the traceback were searched: `words` is not among them."""
+    files = {
+        "words.py": "def words(text):\n    found = text.split()\n    return found[2:]\n",
+        "rules.py": (
+            "from words import words\n\ndef parse(text):\n    left = words(text)\n    if left[0] != 'rule':\n"
+            "        raise ValueError(left[0])\n    return left[1:]\n"
+        ),
+        "test_rules.py": (
+            "from rules import parse\n\nRULE = parse('1 rule a b')\n\ndef test_rule():\n    assert RULE == ['a', 'b']\n"
+            "\ndef test_longer():\n    assert parse('2 rule a b c') == ['a', 'b', 'c']\n"
+        ),
+    }
+    patches, _, _ = repair(files)
+    assert patches[0].files == {"words.py": files["words.py"].replace("2", "1").encode()}
+
+
 @pytest.mark.thorough
 def test_a_method_that_lost_its_staticmethod(repair: Repair) -> None:
     faulty = (
