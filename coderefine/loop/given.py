@@ -104,6 +104,7 @@ def _complete(state: State, end: Outcome) -> None:
     """Run all tests on the given patch where the loop refused it after those that failed before."""
     for attempt in () if end.best.number else state.attempts[1:2]:
         if attempt.checks and judge.incomplete(attempt, state.baseline):
+            state.steady = ()  # the thread that would rerun these tests has ended with the loop
             with contextlib.suppress(CriticError):
                 state.attempts[1] = examined(state, attempt)
 
