@@ -106,12 +106,15 @@ def test_a_sure_failure_costs_few_runs() -> None:
 
 
 def test_a_right_patch_is_not_refused_for_a_test_that_fails_by_chance_in_the_proof(tmp_path: Path) -> None:
-    """In the proof alone, and there one time in four; it is an honest test's timing, say."""
+    """In the proof alone, and there one time in four; it is an honest test's timing, say.
+
+    In up to 1.5 % of the runs it is refused all the same (see above): one of three may be.
+    """
     luck = "import os\n\n\ndef test_luck():\n    assert os.environ['PYTHONHASHSEED'] != '2' or os.urandom(1)[0] >= 64\n"
     top = make_repo(tmp_path / "luck", {"shop.py": SUM, "test_shop.py": TESTS, "test_luck.py": luck})
-    for _ in range(2):
-        outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
-        assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
+    outcomes = [run(top, Script([{"shop.py": RIGHT}])).outcome for _ in range(3)]
+    refused = [outcome.attempts[1].verdict.reason for outcome in outcomes if outcome.best.number != 1]
+    assert len(refused) <= 1, refused
 
 
 NAMED_BY_THE_CLOCK = """
