@@ -16,6 +16,7 @@ COMMANDS = {
     "write": ("coderefine.cli.write", "Write the code that you ask for; the tests you name decide."),
     "prove": ("coderefine.cli.prove", "Judge a given patch: proved, or why not."),
     "suggest": ("coderefine.cli.suggest", "Prove patches for a pull request, and suggest them on it."),
+    "fleet": ("coderefine.cli.fleet", "Run fix, check, write or prove in many repositories."),
     "hook": ("coderefine.cli.hook", "Check what is staged; install git hooks that do it."),
     "demo": ("coderefine.cli.demo", "Make a small faulty repository and fix it."),
     "pick": ("coderefine.cli.pick", "Prove and write one of the plausible patches that a run offered."),

@@ -1,0 +1,353 @@
+"""`coderefine fleet`: one command in many repositories, each run in a process of its own.
+
+The folder of a fleet contains the record (one JSON object a line), the clones, the patches, and each run's report and
+page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from coderefine import config, proc
+from coderefine.app.history import recorded_report
+from coderefine.config import masked
+from coderefine.core.plurals import counted
+from coderefine.errors import CoderefineError, GitError, ProcessError, SurroundingsError, UsageError
+from coderefine.git import Repository, process
+from coderefine.journal import Journal, storage
+from coderefine.journal.journal import run_names
+from coderefine.reports import fleet as reports
+from coderefine.reports import html
+from coderefine.reports.fleet import FAILED, INTERRUPTED, FleetResult
+
+COMMANDS = ("check", "fix", "write", "prove")
+PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from coderefine.cli import main; main()"
+"""`-m coderefine` would import modules of the repository, the working folder, in place of ours."""
+REMOTE = re.compile(r"[\w+.-]+://|[\w.-]+@[\w.-]+:")
+BACK_OFF = (1.0, 4.0, 16.0)
+"""Seconds between two attempts to reach a host."""
+CLONE_MAY_TAKE = 1800.0
+END = 20.0
+"""Seconds for a run to end after it was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRequest:
+    """What to run everywhere. `command`: the command and its arguments; `max_cost`: dollars, for all runs together.
+
+    `timeout`: seconds after which a run is killed.
+    """
+
+    command: tuple[str, ...]
+    jobs: int = 1
+    max_cost: float | None = None
+    timeout: float = 3600.0
+
+    def __post_init__(self) -> None:
+        name = self.command[0]
+        if name not in COMMANDS:
+            raise UsageError(f"a fleet runs {', '.join(COMMANDS)}; not {name!r}")
+        given = {word.partition("=")[0] for word in self.command}
+        if "--format" in given:
+            raise UsageError("a fleet reads the reports of its runs as json: leave out --format")
+        if self.max_cost is not None and "--max-cost" in given:
+            raise UsageError("--max-cost of the fleet is divided among its runs: give it once, before `--`")
+
+
+def read_list(file: Path) -> tuple[str, ...]:
+    """Return the repositories that `file` lists, one a line; paths are relative to its folder, `#` begins a comment."""
+    try:
+        lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in file.read_text("utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from error
+    places = [line if REMOTE.match(line) else str((file.parent / line).resolve()) for line in lines if line]
+    if not places:
+        raise UsageError(f"{file} lists no repository: write one path or URL a line")
+    return tuple(dict.fromkeys(places))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The record of a fleet in `folder`: the command, and each repository's result as it ended."""
+
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "record.jsonl"
+
+    def open(self, command: Sequence[str], *, resume: bool, only_failed: bool) -> None:
+        """Begin a new record and keep the earlier one beside it; or go on with it, if it fits. Raises UsageError."""
+        words = [masked(word) for word in command]
+        if not (resume or only_failed):
+            storage.make_folder(self.folder)
+            if self.file.exists():
+                self.file.replace(self.file.with_suffix(".old.jsonl"))
+            self._add({"command": words})
+        recorded = next((line["command"] for line in self._lines() if "command" in line), None)
+        if recorded is None:
+            raise UsageError(f"{self.folder} has no record of a fleet: begin one without --resume and --only-failed")
+        if resume and recorded != words:
+            raise UsageError(f"{self.folder} is a fleet of `{' '.join(recorded)}`: --resume goes on with that")
+
+    def add(self, result: FleetResult) -> None:
+        self._add(asdict(result))
+
+    def results(self) -> Iterator[FleetResult]:
+        """Yield the recorded results; the last one of a location counts."""
+        return (FleetResult(**line) for line in self._lines() if "location" in line)
+
+    def to_run(self, locations: Iterable[str], *, resume: bool, only_failed: bool) -> Iterator[FleetResult]:
+        """Yield where to begin: an empty result, or that of an interrupted run, which can be resumed."""
+        past = {result.location: result for result in self.results()}
+        for location in locations:
+            last = past.get(location, FleetResult(location, INTERRUPTED))
+            if last.status == INTERRUPTED:
+                if resume or not only_failed:
+                    yield last
+            elif last.status == FAILED and only_failed:
+                yield FleetResult(location)
+
+    def write_page(self, results: Sequence[FleetResult]) -> Path:
+        """Write the page about `results`, with links to the page of each run, and return its path."""
+        page = self.folder / "index.html"
+        page.write_text(reports.page(results, {one.name for one in results if self.page_of(one).exists()}), "utf-8")
+        return page
+
+    def page_of(self, result: FleetResult) -> Path:
+        return self.folder / "pages" / f"{result.name}.html"
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        text = self.file.read_text("utf-8") if self.file.exists() else ""
+        for line in text.splitlines():
+            with suppress(ValueError):  # a line cut off by a crash
+                yield json.loads(line)
+
+    def _add(self, body: Mapping[str, object]) -> None:
+        storage.append(self.file, json.dumps(body).encode() + b"\n")
+
+
+@dataclass(slots=True)
+class Fleet:
+    """A fleet at work: its runs, and the money that is left for them."""
+
+    record: Record
+    request: FleetRequest
+    spent: float = 0.0
+    """Dollars spent, and those that runs under way may still spend."""
+    _stopping: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _children: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _hosts: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+
+    def run(self, begun: Iterable[FleetResult], listen: Callable[[FleetResult], None]) -> None:
+        """Run the command in each repository of `begun`; record each result and pass it to `listen` as it comes.
+
+        A result in `begun` that has a run is of an interrupted one, which is resumed.
+        """
+        with ThreadPoolExecutor(self.request.jobs) as pool:
+            futures = [pool.submit(self._run, result) for result in begun]
+            try:
+                for future in as_completed(futures):
+                    self.record.add(future.result())
+                    listen(future.result())
+            except BaseException:
+                with self._lock:
+                    self._stopping = True
+                    children = tuple(self._children)
+                for child in children:
+                    child.terminate()
+                for child in children:
+                    proc.ends(child, END)
+                with proc.stopped():
+                    pool.shutdown(cancel_futures=True)
+                for future in futures:
+                    if not future.cancelled() and future.result().status == INTERRUPTED:
+                        self.record.add(future.result())  # its cost counts, and its run can be resumed
+                raise
+
+    def _run(self, result: FleetResult) -> FleetResult:
+        """Run the command in one repository; whatever happens there is a result."""
+        began, share = time.monotonic(), 0.0
+        try:
+            top = self._checked_out(result) if REMOTE.match(result.location) else Path(result.location)
+            if not top.is_dir():
+                raise SurroundingsError(f"{top} is not a folder")
+            share = self._reserve(top)
+            result = self._judged(replace(result, usd=share), top)
+        except (CoderefineError, OSError) as error:
+            result = replace(result, status=FAILED, detail=masked(str(error)), usd=share, code=2)
+        except Exception as error:  # one repository never ends the fleet
+            result = replace(result, status=FAILED, detail=f"a bug in coderefine: {error!r}", code=3, usd=share)
+        with self._lock:
+            self.spent += result.usd - share
+        status = INTERRUPTED if self._stopping and result.code not in (0, 1) else result.status
+        return replace(result, status=status, seconds=round(time.monotonic() - began, 1))
+
+    def _checked_out(self, result: FleetResult) -> Path:
+        """Clone or fetch the repository; one connection to a host at a time, again later if it fails."""
+        top = self.record.folder / "repositories" / result.name
+        if result.run:  # it goes on with the tree that it began with
+            return top
+        storage.make_folder(top.parent)
+        with self._hosts[urlsplit(result.location).netloc]:
+            for pause in (*BACK_OFF, None):
+                if (top / ".git").is_dir():
+                    done = process.run(("fetch", "-q", "--prune"), cwd=top, timeout=CLONE_MAY_TAKE)
+                else:
+                    command = ("clone", "-q", "--", result.location, top.name)
+                    done = process.run(command, cwd=top.parent, timeout=CLONE_MAY_TAKE)
+                if not done.returncode or self._stopping:
+                    break
+                if pause is None or not result.location.startswith(("http", "ssh", "git")):
+                    raise GitError(f"cannot be cloned or fetched: {_reason(done.stderr)}")
+                time.sleep(pause)
+        repository = Repository.open(top)
+        repository.git("reset", "-q", "--hard", "@{upstream}")
+        repository.git("clean", "-q", "-f", "-d")  # ignored files, such as a .venv, stay
+        return top
+
+    def _reserve(self, top: Path) -> float:
+        """Set aside what the run in `top` may spend, and return it."""
+        if self.request.max_cost is None or self.request.command[0] == "check":
+            return 0.0
+        own, budget = config.load(top).max_cost, self.request.max_cost
+        with self._lock:
+            share = max(0.0, min(own, budget - self.spent, budget / self.request.jobs))
+            self.spent += share
+        return share
+
+    def _judged(self, result: FleetResult, top: Path) -> FleetResult:
+        """Run the command in `top`, and read its report."""
+        folder, earlier = self.record.folder, _runs(top)
+        report, errors = folder / "reports" / f"{result.name}.json", folder / "reports" / f"{result.name}.err"
+        storage.make_folder(report.parent)
+        with report.open("wb") as out, errors.open("wb") as err:
+            code = self._ended((sys.executable, "-c", PROGRAM, *self._words(result)), top, out.fileno(), err.fileno())
+        complaint, last = _complaint(errors.read_text("utf-8", "replace"))
+        try:
+            found = json.loads(report.read_bytes())
+        except ValueError:
+            detail = complaint or last or f"exit {code}, and no report"
+            usd = result.usd if _runs(top) != earlier else 0.0  # a run that was refused at once has spent nothing
+            return replace(result, status=FAILED, detail=masked(detail), code=code or 3, usd=usd)
+        usd = found.get("cost", {}).get("usd", 0.0)
+        status, detail = read_report(found, code, complaint)
+        result = replace(result, code=code, status=status, detail=masked(detail), run=found.get("run") or "")
+        return self._kept(replace(result, usd=result.usd if usd is None else usd), top, found.get("diff") or "")
+
+    def _words(self, result: FleetResult) -> list[str]:
+        """Return the arguments of a run, with what it may spend."""
+        name, *more = ("resume", result.run) if result.run else self.request.command
+        if self.request.max_cost is not None and name not in ("check", "resume"):
+            more = ["--max-cost", f"{result.usd:.6f}", *more] if result.usd else ["--no-model", *more]
+        return [name, "--format", "json", *more]
+
+    def _kept(self, result: FleetResult, top: Path, diff: str) -> FleetResult:
+        """Keep the patch of a run, and the page about it, in the fleet's folder."""
+        if diff:
+            patch = self.record.folder / "patches" / f"{result.name}.patch"
+            _write(patch, diff)
+            result = replace(result, patch=str(patch))
+        if result.run:
+            with suppress(CoderefineError):
+                report = recorded_report(Journal.load(Repository.open(top), result.run))
+                _write(self.record.page_of(result), html.outcome(report))
+        return result
+
+    def _ended(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> int:
+        """Run `argv` in `top` to its end and return its exit code."""
+        with self._started(argv, top, out, err) as child:
+            if not proc.ends(child, self.request.timeout):
+                child.terminate()
+                proc.ends(child, END)
+                raise ProcessError(f"still running after {self.request.timeout:g} s: killed (--repo-timeout)")
+            return child.returncode
+
+    @contextmanager
+    def _started(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> Iterator[subprocess.Popen[bytes]]:
+        with self._lock:
+            if self._stopping:
+                raise ProcessError("the fleet is being stopped")
+            child = proc.start(argv, cwd=top, env=proc.clean_env(secrets=True), stdout=out, stderr=err)
+            self._children.add(child)
+        try:
+            yield child
+        finally:
+            proc.kill(child)
+            with self._lock:
+                self._children.discard(child)
+
+
+def _complaint(stderr: str) -> tuple[str, str]:
+    """Return the error that a run printed, and its last line."""
+    lines = ["", *stderr.strip().splitlines()]
+    found = [line.removeprefix("coderefine: ") for line in lines if line.startswith("coderefine: ")]
+    return ["", *found][-1], lines[-1]
+
+
+def _runs(top: Path) -> list[str]:
+    """Return the names of the recorded runs in the repository of `top`; none without a repository."""
+    with suppress(GitError):
+        return run_names(Repository.open(top))
+    return []
+
+
+def _reason(stderr: bytes) -> str:
+    lines = stderr.decode("utf-8", "replace").splitlines()
+    return next((line for line in lines if line.startswith("fatal: ")), "git died")
+
+
+def _write(path: Path, text: str) -> None:
+    storage.make_folder(path.parent)
+    path.write_text(text, "utf-8")
+
+
+def read_report(found: Mapping[str, Any], code: int, complaint: str) -> tuple[str, str]:
+    """Return status and detail of a run from its JSON report, its exit code and the error that it printed."""
+    if complaint or code not in (0, 1):
+        return "refused" if code == 1 else FAILED, complaint or found.get("why") or f"exit {code}"
+    return _read_checks(found, code) if found["kind"] == "check" else _read_outcome(found, code)
+
+
+def _read_checks(found: Mapping[str, Any], code: int) -> tuple[str, str]:
+    counts = (f"{one['critic']} {len(one['findings'])}" for one in found["checks"] if not one["clean"])
+    return ("findings" if code else "clean"), ", ".join(counts)
+
+
+def _read_outcome(found: Mapping[str, Any], code: int) -> tuple[str, str]:
+    if proof := found["proof"]:
+        return ("proved" if proof["proved"] else "refused"), proof["reason"]
+    left = sum(one["severity"] == "hard" for one in found["remaining"])
+    remain = f"{counted(left, 'finding')} remain{'s' * (left == 1)}" if left else ""
+    if found["best"]["number"]:
+        return _read_patch(found, code, remain)
+    if found["offers"]:
+        offered = sum(len(one["alternatives"]) for one in found["offers"])
+        return "offered", f"{counted(offered, 'alternative')}; {remain}"
+    return ("refused", found["why"] or remain) if code else ("clean", "")
+
+
+def _read_patch(found: Mapping[str, Any], code: int, remain: str) -> tuple[str, str]:
+    paths = ", ".join(one["path"] for one in found["patch"])
+    status = "plausible" if found["evidence"]["doubts"] else "partly" if code else "fixed"
+    return status, f"{paths}; {remain}" if remain else paths
+
+
+def exit_code(results: Iterable[FleetResult]) -> int:
+    """Return 0 if every run ended with 0, 2 if one failed, else 1."""
+    found = tuple(results)
+    return 2 if any(one.status == FAILED for one in found) else int(any(one.code for one in found))

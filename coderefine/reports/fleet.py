@@ -1,0 +1,76 @@
+"""The report of a fleet: one line for each repository, a table and a page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from coderefine.config import masked
+from coderefine.core.plurals import counted
+from coderefine.reports.html import FOLDER
+
+FAILED, INTERRUPTED = "failed", "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetResult:
+    """How the run in one repository ended.
+
+    `location`: a path or URL, as the list has it. `usd`: what it cost, at most. `run`: its name in the repository's
+    journal. `patch`: the file with its patch.
+    """
+
+    location: str
+    status: str = FAILED
+    detail: str = ""
+    code: int = 2
+    seconds: float = 0.0
+    usd: float = 0.0
+    run: str = ""
+    patch: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return a name for files of this repository: readable, and different for each location."""
+        last = re.split(r"[/:]", self.location.rstrip("/"))[-1].removesuffix(".git")
+        return f"{re.sub(r'[^A-Za-z0-9._-]', '_', last)}-{hashlib.sha256(self.location.encode()).hexdigest()[:8]}"
+
+
+def line(result: FleetResult, width: int) -> str:
+    """Return `fixed      ../shop    shop.py    1.2 s`; `width`: of the column of locations."""
+    cost = f"  ${result.usd:.4f}" if result.usd else ""
+    detail = " ".join(result.detail.split())[:160]
+    return f"{result.status:11} {masked(result.location):{width}} {result.seconds:7.1f} s{cost}  {detail}".rstrip()
+
+
+def table(results: Sequence[FleetResult], width: int) -> str:
+    """Return all results, those that need attention last, and their number by status."""
+    counts = Counter(one.status for one in results)
+    lines = [line(one, width) for one in sorted(results, key=lambda one: (one.code, one.status))]
+    return "\n".join(("", *lines, f"{counted(len(results), 'run')}: {totals(counts)}"))
+
+
+def totals(counts: Counter[str]) -> str:
+    return ", ".join(f"{number} {status}" for status, number in counts.most_common())
+
+
+def page(results: Sequence[FleetResult], linked: Collection[str]) -> str:
+    """Return the page about a fleet. `linked`: names of results whose runs have a page in the folder `pages`."""
+    css = (FOLDER / "page.css").read_text("utf-8")
+    loader = FileSystemLoader(FOLDER)
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
+    environment.filters |= {"masked": masked}
+    return environment.get_template("fleet.html").render(
+        css=Markup(css),
+        digest=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
+        results=results,
+        linked=linked,
+        totals=totals(Counter(one.status for one in results)),
+    )

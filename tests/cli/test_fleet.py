@@ -1,0 +1,126 @@
+"""`coderefine fleet`: one command in many repositories."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, coderefine, end, start
+from tests.support.llm_server import LlmServer
+from tests.support.repo import git, make_repo, write
+
+RUFF = ("--gate", "ruff")
+
+
+def words(out: str) -> dict[str, str]:
+    """The last word on each repository, by the last part of its path."""
+    return {line.split()[1].rpartition("/")[2]: line.split()[0] for line in out.splitlines() if " s" in line}
+
+
+@pytest.fixture
+def list_(tmp_path: Path) -> Path:
+    """Six places: untidy, green, a remote, and three that no run can work on."""
+    make_repo(tmp_path / "untidy", {"order.py": LINT})
+    make_repo(tmp_path / "green", {"order.py": GREEN})
+    make_repo(tmp_path / "far", {"order.py": LINT})
+    make_repo(tmp_path / "broken", {"order.py": ORDER, "pyproject.toml": "[tool.coderefine\n"})
+    list_ = tmp_path / "repos.txt"
+    list_.write_text(f"# ours\nuntidy\n\ngreen  # tidy\nbroken\nmissing\nfile://{tmp_path}/far\nfile://{tmp_path}/no\n")
+    return list_
+
+
+def test_each_repository_has_the_result_of_a_single_run_and_a_broken_one_ends_nothing(list_: Path) -> None:
+    here = list_.parent
+    single = make_repo(here / "single", {"order.py": LINT})
+    coderefine("fix", *RUFF, cwd=single)
+
+    said = coderefine("fleet", "repos.txt", "--jobs", "2", "--", "fix", *RUFF, cwd=here)
+
+    assert said.code == 2
+    expected = dict.fromkeys(("broken", "missing", "no"), "failed") | {
+        "untidy": "fixed",
+        "green": "clean",
+        "far": "fixed",
+    }
+    assert words(said.out) == expected
+    assert "6 runs: 3 failed, 2 fixed, 1 clean" in said.out
+    assert "missing is not a folder" in said.out
+    assert "pyproject.toml cannot be read" in said.out
+    repaired = (single / "order.py").read_text()
+    folder = here / "repos.txt.fleet"
+    (clone,) = (folder / "repositories").iterdir()
+    assert repaired == (here / "untidy" / "order.py").read_text() == (clone / "order.py").read_text()
+    assert (here / "far" / "order.py").read_text() == LINT
+    (patch,) = (folder / "patches").glob("far-*.patch")
+    git(here / "far", "apply", str(patch))
+    assert (here / "far" / "order.py").read_text() == repaired
+    page = (folder / "index.html").read_text()
+    assert all(f'href="pages/{path.name}"' in page for path in (folder / "pages").iterdir())
+    assert page.count("<tr>") == 7
+
+    write(here / "broken", {"order.py": GREEN, "pyproject.toml": ""})
+    again = coderefine("fleet", "repos.txt", "--only-failed", "--", "check", *RUFF, cwd=here)
+    assert words(again.out) == expected | {"broken": "clean"}
+    lines = again.out.partition("\n\n")[0].splitlines()
+    assert {line.split()[1].rpartition("/")[2] for line in lines} == {"broken", "missing", "no"}
+
+
+@pytest.mark.thorough
+def test_an_interrupted_fleet_goes_on(tmp_path: Path) -> None:
+    slow = "import time\n\n\ndef test_slow():\n    time.sleep(2)\n"
+    names = ("one", "two", "three")
+    for name in names:
+        make_repo(tmp_path / name, {"order.py": LINT, "test_order.py": slow})
+    (tmp_path / "repos.txt").write_text("\n".join(names))
+    command = ("fleet", "repos.txt", "--jobs", "1")
+    process = start(*command, "--", "fix", "--no-search", cwd=tmp_path)
+    assert process.stdout
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    said = end(process)
+    assert said.code == 130
+    assert "--resume goes on" in said.err
+
+    other = coderefine(*command, "--resume", "--", "check", cwd=tmp_path)
+    assert other.code == 2
+    assert "`fix --no-search`" in other.err
+    rest = coderefine(*command, "--resume", "--", "fix", "--no-search", cwd=tmp_path)
+    assert rest.code == 0
+    assert [line.split()[0] for line in (first, *rest.out.partition("\n\n")[0].splitlines())] == ["fixed"] * 3
+    assert words(rest.out) == dict.fromkeys(names, "fixed")
+    for name in names:
+        assert "import os" not in (tmp_path / name / "order.py").read_text()
+
+
+@pytest.mark.thorough
+def test_a_budget_is_for_all_runs_together(tmp_path: Path) -> None:
+    """The price of this model is unknown, so the first run may have spent all that there is."""
+    for name in ("one", "two"):
+        make_repo(tmp_path / name, {"order.py": ORDER, "test_order.py": TESTS})
+    (tmp_path / "repos.txt").write_text("missing\none\ntwo\n")
+    with LlmServer([RIGHT]) as server:
+        flags = ("--no-search", "--model", "m", "--base-url", server.url, "--max-tokens", "90000")
+        said = coderefine("fleet", "repos.txt", "--jobs", "1", "--max-cost", "1", "--", "fix", *flags, cwd=tmp_path)
+    assert words(said.out) == {"missing": "failed", "one": "fixed", "two": "refused"}
+    assert len(server.requests) == 1
+    record = (tmp_path / "repos.txt.fleet" / "record.jsonl").read_text().splitlines()
+    assert [json.loads(line)["usd"] for line in record[1:]] == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (("--", "undo"), "a fleet runs check, fix, write, prove; not 'undo'"),
+        (("--", "fix", "--format=sarif"), "leave out --format"),
+        (("--max-cost", "1", "--", "fix", "--max-cost", "1"), "give it once"),
+        (("--only-failed", "--", "fix"), "has no record of a fleet"),
+    ],
+)
+def test_what_a_fleet_cannot_do_is_refused(tmp_path: Path, argv: tuple[str, ...], why: str) -> None:
+    (tmp_path / "repos.txt").write_text("shop\n")
+    said = coderefine("fleet", "repos.txt", *argv, cwd=tmp_path)
+    assert said.code == 2
+    assert why in said.err
