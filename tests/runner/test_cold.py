@@ -468,6 +468,13 @@ def test_failures_count_although_pytest_crashes_after_them(cold: Cold) -> None:
     assert check.notes == ("pytest crashed after the last test (exit code 1): ValueError: too late",)
 
 
+def test_modules_that_end_while_they_are_listed_are_no_crash(cold: Cold) -> None:
+    """As with jinja2's ModuleLoader, whose modules leave `sys.modules` whenever Python collects garbage."""
+    growing = "lambda phase, info: sys.modules.setdefault(f'late{len(sys.modules)}', sys)"
+    test = f"import gc, sys\ndef test_a():\n    gc.callbacks.append({growing})\n    gc.set_threshold(5)\n"
+    assert cold({"test_x.py": test}).notes == ()
+
+
 def test_no_tests_is_clean_with_a_note(cold: Cold) -> None:
     check = cold({"lib.py": ""})
     assert (check.cases, check.complete, check.notes) == ({}, True, ("no tests",))

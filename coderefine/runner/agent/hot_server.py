@@ -459,7 +459,7 @@ def _rewrites(spec: Any) -> bool:
 def preloadable(top: str) -> Message:
     """Return the names of loaded third-party modules, oldest first, and which of these pytest rewrote."""
     names, special = [], []
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         spec = getattr(module, "__spec__", None)
         if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_agent", "__main__"):
             continue

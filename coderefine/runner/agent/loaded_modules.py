@@ -91,7 +91,7 @@ class LoadedModules:
 
 
 def _modules() -> Iterator[Module]:
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
             yield name, file

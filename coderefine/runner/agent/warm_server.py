@@ -53,7 +53,7 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
 def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
     """Import `modules`; return the names of project modules that were imported with them (there must be none)."""
     pytest_internals.import_modules(modules, rewritten)
-    return [name for name, module in sys.modules.items() if ours(getattr(module, "__file__", None), top)]
+    return [name for name, module in sys.modules.copy().items() if ours(getattr(module, "__file__", None), top)]
 
 
 def ours(path: Optional[str], top: str) -> bool:
