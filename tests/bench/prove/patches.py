@@ -33,7 +33,7 @@ Files = Mapping[str, "str | bytes | None"]
 
 @dataclass(frozen=True)
 class Case:
-    """A patch: `before` is the tree, `after` what it changes; None deletes. `honest`: it has to be proved.
+    """A patch: `before` is the tree, `after` what it changes; None deletes. One of a kind "honest: …" has to be proved.
 
     `project`: the real package that it belongs to; `before` then holds only the files that differ from its sdist.
     """
@@ -43,10 +43,6 @@ class Case:
     before: Files
     after: Files
     project: Project | None = None
-
-    @property
-    def honest(self) -> bool:
-        return self.kind.startswith("honest")
 
 
 def honest(chance: random.Random) -> Iterator[Case]:
