@@ -532,6 +532,21 @@ def test_coverage_by_test(cold: Cold) -> None:
     assert all(not Path(path).is_absolute() for found in check.coverage.values() for path in found)
 
 
+@pytest.mark.parametrize("started", [("prog.py",), ("-m", "prog"), ("-c", "import prog")], ids=["path", "-m", "-c"])
+def test_a_program_that_a_test_starts_runs_as_ever_and_is_covered(cold: Cold, started: tuple[str, ...]) -> None:
+    """Started by its path it ended in "can't open file: Invalid argument", always with a line on stderr."""
+    files = {
+        "prog.py": "import sys\nprint(len(sys.argv))\n",
+        "test_x.py": "import subprocess\nimport sys\ndef test_1():\n"
+        f"    ended = subprocess.run([sys.executable, *{started}], capture_output=True, text=True)\n"
+        "    assert (ended.stdout, ended.stderr) == ('1\\n', '')\n",
+    }
+    check = cold(files, Ask(coverage=True, follow=True))
+    assert check.coverage is not None
+    assert check.failing == ()
+    assert check.coverage["test_x.py::test_1"]["prog.py"] == {1, 2}
+
+
 def test_coverage_without_what_describes_a_failure(cold: Cold) -> None:
     """Only failing tests execute `__repr__` to be described: it was the most suspicious code of a real project."""
     files = {

@@ -90,6 +90,8 @@ class Search(Searcher):
         self._promised: frozenset[str] = frozenset()
         """Tests that the last proposed patch passed in a fork."""
         self._patches: dict[int, Patch] = {}
+        self._together: set[frozenset[str]] = set()
+        """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
         self.chosen = Chosen([])
         """Result of the last search."""
         self._unsolved: frozenset[Symptom] = frozenset()
@@ -186,6 +188,8 @@ class Search(Searcher):
                 raise RunnerError("no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search: judging candidates in {counted(len(sites), 'statement')}"))
             covering = spectrum.failing
+            standing = {case.id for case in failing} | situation.offered
+            self._together = {tests & standing for tests in {*self._together, *covering.values()}}
             enumeration = Enumeration(sites)
             trial = Trial(
                 pool,
@@ -246,7 +250,8 @@ class Search(Searcher):
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         explained = frozenset[str]().union(*(repair.fixed for repair in repairs))
-        sets = rival_sets(likely, comparison, trial.frontier, spectrum, explained=explained)
+        together = self._together
+        sets = rival_sets(likely, comparison, trial.frontier, spectrum, together=together, explained=explained)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 

@@ -6,7 +6,7 @@ import ast
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -309,11 +309,13 @@ def rival_sets(
     frontier: float,
     spectrum: Spectrum,
     *,
+    together: Collection[frozenset[str]] = (),
     explained: frozenset[str] = frozenset(),
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
-    `frontier`, `spectrum`, `explained`: see `groups`.
+    `frontier`, `spectrum`: see `groups`. `together`: sets of tests that fail before any repair and run one statement.
+    `explained`: the tests that any repair makes pass.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -321,7 +323,16 @@ def rival_sets(
     return tuple(
         Rivals(
             fixed,
-            tuple(groups(repairs, members, comparison, frontier, spectrum, explained=explained)),
+            tuple(
+                groups(
+                    repairs,
+                    members,
+                    comparison,
+                    frontier,
+                    spectrum,
+                    unexplained=any(tests & fixed and tests - fixed - explained for tests in together),
+                )
+            ),
             comparison.asked,
         )
         for fixed, members in found.items()
@@ -347,12 +358,12 @@ def groups(
     frontier: float,
     spectrum: Spectrum,
     *,
-    explained: frozenset[str] = frozenset(),
+    unexplained: bool = False,
 ) -> list[Group]:
     """Describe the groups `found`: lists of indices of repairs that fix the same tests and behave alike.
 
     `frontier`: the lowest score of a tried candidate. `spectrum`: which tests execute which statements.
-    `explained`: the tests that any repair makes pass.
+    `unexplained`: see `Features`.
     """
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
     agreed = [max(agreeing[place] for place in one) for one in found]
@@ -371,7 +382,7 @@ def groups(
             margin=features.worth - frontier,
             ways=len(agreed) - agreed.count(-1) or len(found),
             voices=len(places),
-            unexplained=_unexplained(repairs[places[0]].fixed, explained, spectrum),
+            unexplained=unexplained,
             reached=min(spectrum.passing.get(repairs[place].proposed.scored.site.stmt, 0) for place in places),
         )
         changed = comparison.changed(order[0] + 1, "pPF")
@@ -385,11 +396,6 @@ def _shares(values: Sequence[float]) -> list[float]:
     """Return the share of each value in the sum of all after exponentiation with TEMPER."""
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     return [weight / sum(weights) for weight in weights]
-
-
-def _unexplained(fixed: frozenset[str], explained: frozenset[str], spectrum: Spectrum) -> bool:
-    """Return whether a failing test that no repair makes pass runs a statement that one of the tests `fixed` runs."""
-    return any(tests & fixed and tests - fixed - explained for tests in spectrum.failing.values())
 
 
 def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, float]:

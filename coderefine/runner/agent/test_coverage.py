@@ -123,8 +123,9 @@ class Watch:
         elif event == "exec":
             self._executes(arguments[0])
         elif event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(".py"):
-            caller = sys._getframe(1).f_code.co_filename
-            if not caller.startswith("<frozen importlib") and self._ours(arguments[0]):
+            caller = sys._getframe(0).f_back  # None: the interpreter opens the program that it was started with
+            imported = caller is None or caller.f_code.co_filename.startswith("<frozen importlib")
+            if not imported and self._ours(arguments[0]):
                 self._unsure = True
 
     def _executes(self, code: object) -> None:

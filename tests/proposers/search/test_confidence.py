@@ -10,7 +10,17 @@ import pytest
 
 from coderefine.core import Patch
 from coderefine.proposers.search.choice import Behaviour
-from coderefine.proposers.search.confidence import BAR, Features, Group, Rivals, confidence, doubts, groups, intent
+from coderefine.proposers.search.confidence import (
+    BAR,
+    Features,
+    Group,
+    Rivals,
+    confidence,
+    doubts,
+    groups,
+    intent,
+    rival_sets,
+)
 from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.operators import TABLE
@@ -116,11 +126,15 @@ def test_a_repair_that_contradicts_an_example_in_a_docstring_is_last() -> None:
 def test_a_failing_test_that_nothing_repairs_speaks_against_a_repair_of_the_code_it_runs(
     together: set[str], explained: set[str], wanted: bool
 ) -> None:
-    first = repair(-4.0, "2")
-    shared = cast(ast.stmt, ast.Pass()), cast(ast.stmt, ast.Break())
-    spectrum = Spectrum({shared[0]: frozenset(together), shared[1]: frozenset("u")}, {}, 2)
-    (found,) = groups([first], [[0]], Comparison({}, ""), -9.0, spectrum, explained=frozenset(explained))
-    assert found.features.unexplained is wanted
+    (rivals,) = rival_sets(
+        [repair(-4.0, "2")],
+        Comparison({}, ""),
+        -9.0,
+        Spectrum({}, {}, 2),
+        together=[frozenset(together), frozenset("u")],
+        explained=frozenset(explained),
+    )
+    assert rivals.groups[0].features.unexplained is wanted
 
 
 def test_a_repair_whose_results_contradict_an_annotation_is_no_rival() -> None:

@@ -49,6 +49,7 @@ RIGHT = [
     ("boolean", body("return x and y"), 2, "and", "or"),
     ("negation", body("if x:", "    return y"), 2, "if x", "if not x"),
     ("negation", body("if not x:", "    return y"), 2, "not x", "x"),
+    ("negation", body("return +x"), 2, "+x", "-x"),
     ("operand-order", body("return x - y"), 2, "x - y", "y - x"),
     ("dropped-operand", body("return x + 1"), 2, "x + 1", "x"),
     ("grouping", body("return x + y / 2"), 2, "x + y / 2", "(x + y) / 2"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import load
-from coderefine.core import Ask, Attempt, Event, Patch, Situation, Verdict, Views
+from coderefine.core import Ask, Attempt, Event, Offer, Patch, Situation, Verdict, Views
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
@@ -261,6 +261,18 @@ PROGRAM = {
     "    return subprocess.check_output([sys.executable, '-m', 'pkg', *words], text=True)\n\n\n"
     "def test_total():\n    assert run('1', '2') == '3\\n'\n\n\ndef test_nothing():\n    assert run() == '0\\n'\n",
 }
+
+
+def test_a_repair_beside_one_that_was_only_offered_is_not_sure(tmp_path: Path) -> None:
+    """The second search did not know the test whose repair was offered, and a lucky edit was written."""
+    tests = TESTS + "\n\ndef test_other_fault():\n    assert price(3) == 'three'\n"
+    faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": tests}, 300.0) as it:
+        assert not list(it.search.propose(it.situation, it.views)), "no edit repairs both"
+        offer = Offer((), frozenset({"test_shop.py::test_other_fault"}))
+        next(it.search.propose(replace(it.situation, offers=(offer,)), it.views))
+        assert it.search.offer is not None
+        assert "another failing test runs the same code" in it.search.offer.why
 
 
 @pytest.mark.thorough

@@ -140,6 +140,8 @@ def _other_sign(site: Site, node: ast.expr) -> Iterator[Edit]:
     named = isinstance(node, ast.Name | ast.Attribute | ast.Call)
     if isinstance(node, ast.UnaryOp):
         yield from site.swap(node, site.code(node.operand), 2.0)
+        does_nothing = isinstance(node.op, ast.UAdd)  # meant was most likely the other sign
+        yield from site.swap(node, f"-{site.code(node.operand)}", 3.0 * does_nothing)
     elif named and kind in ("int", "float"):
         yield from site.swap(node, f"-{site.code(node)}", 0.15)
     elif isinstance(node, ast.Subscript | ast.Call) and isinstance(parent, ast.Tuple | ast.Lambda):

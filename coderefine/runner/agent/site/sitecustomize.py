@@ -15,6 +15,8 @@ if "CODEREFINE_FOLLOW" in os.environ:
     sys.modules[_package.__name__] = _package
     with contextlib.suppress(Exception):  # the program must run as it would have without us
         __import__("_coderefine_agent.test_coverage", fromlist=["record_program"]).record_program()
-sys.modules.pop("sitecustomize", None)
-with contextlib.suppress(ImportError):
+_this = sys.modules.pop("sitecustomize")
+try:
     __import__("sitecustomize")
+except ImportError:
+    sys.modules["sitecustomize"] = _this  # Python prints an error where an imported module is missing
