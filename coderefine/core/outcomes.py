@@ -198,11 +198,17 @@ class Evidence:
         return "plausible" if self.doubts else "proved"
 
     @property
+    def claim(self) -> str:
+        """Return `proved`, or `plausible, may be wrong`, for reports that are read without the rest of the evidence."""
+        return "plausible, may be wrong" if self.doubts else "proved"
+
+    @property
     def proved_by(self) -> str:
         """Describe which tests ran in the proof; "" if all did."""
         if self.ran is None:
             return ""
-        return "proved by {:,} of {:,} tests (--fast-proof): those that can reach the patch".format(*self.ran)
+        verb = "judged" if self.doubts else "proved"
+        return "{} by {:,} of {:,} tests (--fast-proof): those that can reach the patch".format(verb, *self.ran)
 
 
 PROVE = "prove"

@@ -39,10 +39,11 @@ def prove(state: State) -> Attempt:
         state.attempts[attempt.number] = proved
         if proved.verdict:
             found = measured_evidence(state, proved)
-            if why := "" if state.parts.accept_plausible else weak(state, found):
+            why = weak(state, found)
+            if why and not state.parts.accept_plausible:
                 offer_whole(state, proved, why)
                 continue
-            state.evidence = found
+            state.evidence = replace(found, doubts=found.doubts or ((why,) if why else ()))
             return proved
         state.say("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline

@@ -19,7 +19,8 @@ def outcome(report: RunReport) -> str:
     text = "".join(_commands(blocking(report.end.remaining)))
     if report.end.best.number:
         message = f"{report.end.best.patch.summary}: {evidence(report.end.evidence)}"
-        text += f"::notice title={_property('coderefine proved a patch')}::{_data(message)}\n"
+        title = f"coderefine: a patch is {report.end.evidence.claim}"
+        text += f"::notice title={_property(title)}::{_data(message)}\n"
     return text
 
 

@@ -56,7 +56,7 @@ def _suggestion(report: RunReport, hunk: Hunk) -> Json:
     end = _at(hunk.last + 1, 1) if last.endswith(b"\n") else _at(hunk.last, len(last) + 1)
     span = {"start": _at(hunk.first, 1), "end": end}
     return {
-        "message": f"proved by coderefine: {report.end.best.patch.summary or 'part of the patch'}",
+        "message": f"{report.end.evidence.claim}: {report.end.best.patch.summary or 'part of the patch'}",
         "location": {"path": hunk.path, "range": span},
         "severity": "INFO",
         "code": {"value": "coderefine/patch"},

@@ -107,7 +107,7 @@ def _fix(report: RunReport) -> list[Json]:
         if not pieces or not all(hunk.textual for hunk in pieces):
             return []
         changes.append({"artifactLocation": _artifact(path), "replacements": [_replacement(hunk) for hunk in pieces]})
-    text = report.end.best.patch.summary or "the proved patch"
+    text = f"{report.end.evidence.claim}: {report.end.best.patch.summary or 'the patch'}"
     return [{"description": {"text": text}, "artifactChanges": changes}] if changes else []
 
 

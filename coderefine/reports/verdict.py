@@ -15,8 +15,7 @@ def verdict(end: Outcome) -> str:
         text = decision(end.proof)
         return f"{text[:1].upper()}{text[1:]}."
     if end.best.number:
-        word = "Plausible, may be wrong" if end.evidence.doubts else "Proved"
-        return f"{word}: {_repaired(end)}; {_rest(end)}."
+        return f"{end.evidence.claim.capitalize()}: {_repaired(end)}; {_rest(end)}."
     if end.offers:
         count = sum(len(offer.alternatives) for offer in end.offers)
         return f"Nothing is written: {count} plausible patch{'es' * (count != 1)} to choose from."

@@ -161,6 +161,21 @@ def test_the_first_is_written_where_plausible_is_accepted_and_called_so(shop: Pa
 
 
 @pytest.mark.thorough
+def test_a_patch_whose_lines_no_test_checks_is_not_called_proved_because_plausible_is_accepted(tmp_path: Path) -> None:
+    files = {"calc.py": "def total(n):\n    return n + x\n"}
+    files["test_calc.py"] = "from calc import total\n\ndef test_total():\n    assert total(3) is not None\n"
+    top = make_repo(tmp_path / "calc", files)
+    asked = ("fix", "--search-time", "0", "--gate", "pytest", "--accept", "plausible", "--model", "scripted")
+    with LlmServer([block("calc.py", "    return n + x", "    return 2 * n + 7 - n * n")]) as server:
+        said = coderefine(*asked, "--base-url", server.url, "--commit", cwd=top)
+    assert said.code == 0, said
+    if "could not be measured" in said.out:
+        pytest.skip("the machine is too busy to measure how many small mistakes the tests notice")
+    assert re.search(r"^plausible +may be wrong: the tests notice \d of", said.out, re.MULTILINE), said.out
+    assert "Coderefine-Confidence: plausible: the tests notice " in git(top, "log", "-1", "--format=%B")
+
+
+@pytest.mark.thorough
 def test_the_hook_leaves_the_file_alone_whatever_is_accepted(shop: Path) -> None:
     write(shop, {"pyproject.toml": '[tool.coderefine]\naccept = "plausible"\nsearch-time = 60.0\n'})
     write(shop, {"shop.py": SHOP.replace("Prices", "The prices")})

@@ -7,12 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from coderefine.core import Attempt, Case, Check, Failure, Finding, Outcome, Patch, Span, Status, Stop
+from coderefine.core import Attempt, Case, Check, Evidence, Failure, Finding, Outcome, Patch, Span, Status, Stop
 from coderefine.reports.formats import MODULES, RunReport, named
 from tests.support.repo import git, make_repo
 
@@ -60,6 +61,16 @@ def offset(text: bytes, line: int, column: int) -> int:
     assert line <= len(lines), "a position behind the end of the file"
     assert column - 1 <= len(lines[line - 1]), "a position behind the end of its line"
     return sum(len(one) + 1 for one in lines[: line - 1]) + column - 1
+
+
+@pytest.mark.parametrize("name", ["github", "rdjson", "sarif", "html", "markdown"])
+def test_no_report_calls_a_plausible_patch_proved(name: str) -> None:
+    sure = told(b"a\n", b"b\n")
+    unsure = replace(sure, end=replace(sure.end, evidence=Evidence(doubts=("it removes behaviour",), ran=(1, 2))))
+    assert "proved" in named(name).outcome(sure).lower()
+    text = re.sub("<style>.*?</style>", "", named(name).outcome(unsure).lower(), flags=re.DOTALL)
+    assert "proved" not in text
+    assert "plausible" in text
 
 
 @pytest.mark.parametrize("name", CHANGES)
