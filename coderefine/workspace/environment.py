@@ -15,8 +15,11 @@ from coderefine import proc, temporary
 from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 
-DROPPED = ("PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTEST_ADDOPTS_FILE", "OLDPWD", "PWD")
-"""A bytecode folder shared by all views could serve one patch the bytecode of another."""
+DROPPED = ("PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTEST_ADDOPTS_FILE", "PYTEST_DEBUG_TEMPROOT", "OLDPWD", "PWD")
+"""A bytecode folder shared by all views could serve one patch the bytecode of another.
+
+The folder of PYTEST_DEBUG_TEMPROOT is outside the sandbox: all tests with `tmp_path` would fail there, and run again.
+"""
 MARK = "CODEREFINE_VIEW"
 """Environment variable that every child of a copied view inherits."""
 ROUNDS = 20

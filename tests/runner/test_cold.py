@@ -475,6 +475,12 @@ def test_modules_that_end_while_they_are_listed_are_no_crash(cold: Cold) -> None
     assert cold({"test_x.py": test}).notes == ()
 
 
+def test_modules_that_have_ended_are_no_crash(cold: Cold) -> None:
+    """As with jinja2's ModuleLoader, which leaves weak references to its modules in `sys.modules`."""
+    test = "import sys, types, weakref\ndef test_a(): sys.modules['late'] = weakref.proxy(types.ModuleType('late'))\n"
+    assert cold({"test_x.py": test}).notes == ()
+
+
 def test_no_tests_is_clean_with_a_note(cold: Cold) -> None:
     check = cold({"lib.py": ""})
     assert (check.cases, check.complete, check.notes) == ({}, True, ("no tests",))

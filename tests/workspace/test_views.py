@@ -187,7 +187,7 @@ def test_an_editable_install_imports_the_view(top: Path, place: Place, kind: str
 
 
 def test_children_get_a_clean_environment(views: Views, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GIT_INDEX_FILE", "MY_API_KEY", "PYTHONPYCACHEPREFIX"):
+    for name in ("GIT_INDEX_FILE", "MY_API_KEY", "PYTHONPYCACHEPREFIX", "PYTEST_DEBUG_TEMPROOT"):
         monkeypatch.setenv(name, "leak")
     monkeypatch.setenv("KEPT", "kept")
     with views.open() as view:

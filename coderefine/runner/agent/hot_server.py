@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 import threading
 import time
 import types
@@ -29,7 +28,7 @@ from .call_probe import Answers, Call
 from .code_diff import NotHotError, SourceFile
 from .direct_calls import DirectCalls
 from .live_functions import ExecutedCode, Key, LiveFunctions, Target, key
-from .loaded_modules import LoadedModules
+from .loaded_modules import LoadedModules, loaded
 from .server_plugin import ServerPlugin
 from .working_tree import WorkingTree, decoded
 
@@ -435,7 +434,7 @@ def modules_of(top: str) -> Dict[str, str]:
     from importlib.machinery import SourceFileLoader
 
     found: Dict[str, str] = {}
-    for module in list(sys.modules.values()):
+    for _, module in loaded():
         path = getattr(module, "__file__", None)
         if not warm_server.ours(path, top):
             continue
@@ -448,7 +447,7 @@ def modules_of(top: str) -> Dict[str, str]:
 
 def rewritten() -> Set[str]:
     """Return the files whose assertions pytest rewrote: tests, conftest files and plug-ins."""
-    modules = [module for module in list(sys.modules.values()) if getattr(module, "__spec__", None) is not None]
+    modules = [module for _, module in loaded() if getattr(module, "__spec__", None) is not None]
     return {str(module.__file__) for module in modules if _rewrites(module.__spec__)}
 
 
@@ -459,7 +458,7 @@ def _rewrites(spec: Any) -> bool:
 def preloadable(top: str) -> Message:
     """Return the names of loaded third-party modules, oldest first, and which of these pytest rewrote."""
     names, special = [], []
-    for name, module in sys.modules.copy().items():
+    for name, module in loaded():
         spec = getattr(module, "__spec__", None)
         if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_agent", "__main__"):
             continue

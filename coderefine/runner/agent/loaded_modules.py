@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import weakref
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 Module = Tuple[str, str]
@@ -90,8 +91,17 @@ class LoadedModules:
         return os.path.realpath(full) if os.path.islink(full) else full
 
 
+def loaded() -> List[Tuple[str, Any]]:
+    """Return the loaded modules by name, except those that only a weak reference is left of, as jinja2 keeps them.
+
+    They end, and leave `sys.modules`, whenever Python collects garbage, even while this loop runs.
+    """
+    modules: Dict[str, Any] = sys.modules.copy()
+    return [(name, module) for name, module in modules.items() if type(module) is not weakref.ProxyType]
+
+
 def _modules() -> Iterator[Module]:
-    for name, module in sys.modules.copy().items():
+    for name, module in loaded():
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
             yield name, file

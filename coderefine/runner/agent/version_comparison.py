@@ -22,6 +22,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, cast
 
 from .call_probe import Call, answers, label
+from .loaded_modules import loaded
 
 VARIANTS = 60
 """Number of variants that are derived from one recorded call."""
@@ -273,7 +274,7 @@ class OtherVersion:
 
 def modules(path: str) -> List[types.ModuleType]:
     real = os.path.realpath(path)
-    found = [(module, getattr(module, "__file__", None)) for module in list(sys.modules.values())]
+    found = [(module, getattr(module, "__file__", None)) for _, module in loaded()]
     return [module for module, file in found if isinstance(file, str) and os.path.realpath(file) == real]
 
 

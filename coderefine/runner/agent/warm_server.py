@@ -12,12 +12,11 @@ import importlib
 import json
 import os
 import socket
-import sys
 import threading
 import warnings
 from typing import Any, Callable, Container, Dict, Iterable, List, Optional
 
-from . import agent_channel, child, cold_plugin, pytest_internals, server_plugin, working_tree
+from . import agent_channel, child, cold_plugin, loaded_modules, pytest_internals, server_plugin, working_tree
 
 Message = Dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
@@ -53,7 +52,7 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
 def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
     """Import `modules`; return the names of project modules that were imported with them (there must be none)."""
     pytest_internals.import_modules(modules, rewritten)
-    return [name for name, module in sys.modules.copy().items() if ours(getattr(module, "__file__", None), top)]
+    return [name for name, module in loaded_modules.loaded() if ours(getattr(module, "__file__", None), top)]
 
 
 def ours(path: Optional[str], top: str) -> bool:
@@ -161,7 +160,7 @@ class _Stop(server_plugin.ServerPlugin):
         return pytest_internals.start_session(config, self._serve)
 
     def _serve(self, config: Any, opened: Any) -> None:
-        loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+        loaded = [getattr(module, "__file__", None) for _, module in loaded_modules.loaded()]
         if threading.active_count() > 1 or any(self._ours(file) for file in loaded):
             os._exit(0)
         self.config = config
