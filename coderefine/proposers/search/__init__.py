@@ -32,6 +32,7 @@ from coderefine.proposers.search.localise import (
     test_sources,
 )
 from coderefine.proposers.search.offering import offer, summary
+from coderefine.proposers.search.past import MOST_FILES, Change, changes, former
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial
@@ -92,6 +93,8 @@ class Search(Searcher):
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
+        self._changes: dict[str, tuple[Change, ...]] = {}
+        """How the files of plausible repairs were changed lately, by path."""
         self.chosen = Chosen([])
         """Result of the last search."""
         self._unsolved: frozenset[Symptom] = frozenset()
@@ -245,7 +248,7 @@ class Search(Searcher):
 
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Order the repairs, best first, after comparing their behaviour beyond the tests."""
-        repairs, pool = trial.repairs, trial.pool
+        repairs, pool = [self._with_past(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
@@ -254,6 +257,16 @@ class Search(Searcher):
         sets = rival_sets(likely, comparison, trial.frontier, spectrum, together=together, explained=explained)
         sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
+
+    def _with_past(self, repair: Repair) -> Repair:
+        """Add to `repair` which earlier state of its lines it restores."""
+        module = repair.proposed.scored.site.module
+        if self._place.git_dir is None or repair.files.keys() != {module.path}:
+            return repair
+        if module.path not in self._changes and len(self._changes) < MOST_FILES:
+            self._changes[module.path] = changes(self._place.top, module.path)
+        found = self._changes.get(module.path, ())
+        return replace(repair, former=former(module, repair.files[module.path], found))
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
         """Add to `rivals` how many mutants of the first repair the tests kill."""

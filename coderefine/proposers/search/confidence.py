@@ -124,6 +124,7 @@ WEIGHTS: Mapping[str, float] = {
     "named": 3.0,
     "intent": 2.5,
     "examples": 3.0,
+    "former": 2.5,
     "rivals": -1.5,
     "behaviours": -0.8,
     "disturbs": -1.0,
@@ -147,6 +148,8 @@ INTENT = 1.5
 """Bonus of repairs whose comparison agrees with the docstring, and penalty of those that contradict it."""
 EXAMPLES = 6.0
 """Bonus of repairs with which the examples in docstrings hold that did not, and penalty of those that break some."""
+FORMER = 4.0
+"""Bonus of repairs that put back what an earlier commit replaced: the one that introduced the fault, most likely."""
 FEW = 4
 """Number of tests that reach a repair below which their number is named as evidence against it."""
 MOST_WRONG, NOTICING = 8, 0.7
@@ -159,19 +162,18 @@ LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 class Features:
     """Features of a group of repairs that behave alike.
 
-    `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours,
-    without those that contradict the documentation while another agrees with it. `voices`:
-    number of repairs in this group. `passing`: share of changed results among calls of passing tests and variants of
-    these; `near`: among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`:
-    share of calls that fail with the repair and did not before. `removes`: the first repair removes behaviour;
-    `removed`: one in the group does. `unexplained`: a failing test that no repair makes pass runs code of the repaired
-    tests. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
-    `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
-    docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
-    examples in docstrings, see `documented`. `worth`: the best score of the group; `margin`: its distance to the lowest
+    `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours, without
+    those that contradict the documentation while another agrees with it. `voices`: number of repairs in this group.
+    `passing`: share of changed results among calls of passing tests and variants of these; `near`: among variants of
+    calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of calls that fail with the
+    repair and did not before. `removes`: the first repair removes behaviour; `removed`: one in the group does.
+    `unexplained`: a failing test that no repair makes pass runs code of the repaired tests. `tokens`: number of changed
+    tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which the
+    repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its comparison, -1 if they
+    contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it restores
+    what its lines were in an earlier commit. `worth`: the best score of the group; `margin`: its distance to the lowest
     score of a tried candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that
-    execute the patched statement. `noticed`: number of killed mutants among `wrong` judged
-    ones.
+    execute the patched statement. `noticed`: number of killed mutants among `wrong` judged ones.
     """
 
     share: float = 1.0
@@ -193,6 +195,7 @@ class Features:
     named: bool = False
     intent: int = 0
     examples: int = 0
+    former: bool = False
     noticed: int = 0
     wrong: int = 0
 
@@ -243,6 +246,7 @@ def vector(known: Features) -> dict[str, float]:
         "named": float(known.named),
         "intent": float(known.intent),
         "examples": float(known.examples),
+        "former": float(known.former),
         "rivals": float(known.ways > 1),
         "behaviours": math.log(max(1, known.ways)),
         "disturbs": known.passing,
@@ -294,7 +298,12 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
     """Select the repairs whose behaviour is compared: for each set of repaired tests, the most likely single edits."""
     single = [repair for repair in repairs if repair.second is None]
     sets = sorted({repair.fixed for repair in single}, key=lambda fixed: -len(fixed))[:MOST_SETS]
-    by_set = (sorted((one for one in single if one.fixed == fixed), key=worth, reverse=True) for fixed in sets)
+    by_set = (
+        sorted(
+            (one for one in single if one.fixed == fixed), key=lambda one: (bool(one.former), worth(one)), reverse=True
+        )
+        for fixed in sets
+    )
     return [repair for members in by_set for repair in members[:MOST_COMPARED]]
 
 
@@ -368,12 +377,16 @@ def groups(
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
     agreed = [max(agreeing[place] for place in one) for one in found]
     values = [
-        shared(one, repairs) - doubt(one, behaviour, repairs) + INTENT * _intent(one, repairs) + EXAMPLES * agrees
+        shared(one, repairs)
+        - doubt(one, behaviour, repairs)
+        + INTENT * _intent(one, repairs)
+        + EXAMPLES * agrees
+        + FORMER * _restores(one, repairs)
         for one, agrees in zip(found, agreed, strict=True)
     ]
     made = []
     for places, share in zip(found, _shares(values), strict=True):
-        order = sorted(places, key=lambda place: (-intent(repairs[place]), *plainness(repairs[place])))
+        order = sorted(places, key=lambda at: (not repairs[at].former, -intent(repairs[at]), *plainness(repairs[at])))
         features = _features(order, repairs, comparison)
         features = replace(
             features,
@@ -399,9 +412,12 @@ def _shares(values: Sequence[float]) -> list[float]:
 
 
 def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, float]:
-    """Return the bonuses for agreement with docstrings and comments, in units of the score, by index of the repair."""
+    """Return the bonuses for agreement with docstrings, comments and history, in units of the score, by index."""
     agreeing = documented(repairs, comparison)
-    return {place: INTENT * intent(repair) + EXAMPLES * agreeing[place] for place, repair in enumerate(repairs)}
+    return {
+        place: INTENT * intent(repair) + EXAMPLES * agreeing[place] + FORMER * bool(repair.former)
+        for place, repair in enumerate(repairs)
+    }
 
 
 def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:
@@ -426,6 +442,10 @@ def _intent(places: Sequence[int], repairs: Sequence[Repair]) -> int:
     return max((intent(repairs[place]) for place in places), key=abs)
 
 
+def _restores(places: Sequence[int], repairs: Sequence[Repair]) -> bool:
+    return any(repairs[place].former for place in places)
+
+
 def _features(order: Sequence[int], repairs: Sequence[Repair], comparison: Comparison) -> Features:
     first, behaviour = repairs[order[0]], answers(comparison)
     removes, tokens = plainness(first)[:2]
@@ -441,6 +461,7 @@ def _features(order: Sequence[int], repairs: Sequence[Repair], comparison: Compa
         tests=len(first.fixed),
         named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
         intent=_intent(order, repairs),
+        former=_restores(order, repairs),
     )
 
 

@@ -122,9 +122,12 @@ def _size(together: Sequence[Sequence[int]]) -> int:
 
 
 def summary(repair: Repair) -> str:
-    """Summarise a repair as `src/cart.py:41 `>` → `>=``; long texts are cut, swapped ones are joined by `↔`."""
+    """Summarise a repair as `src/cart.py:41 `>` → `>=``; long texts are cut, swapped ones are joined by `↔`.
+
+    One that restores what the lines were says so.
+    """
     both = filter(None, (repair.proposed, repair.second))
-    return "; ".join(map(_edit, both))
+    return "; ".join(map(_edit, both)) + (f" ({repair.former})" if repair.former else "")
 
 
 def _edit(proposed: Proposed) -> str:

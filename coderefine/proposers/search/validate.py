@@ -39,6 +39,7 @@ class Repair:
     """A proposal that passed the tests. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
 
     `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
+    `former`: the earlier state of its lines that it restores, see `past.former`; "" for none.
     """
 
     proposed: Proposed
@@ -48,6 +49,7 @@ class Repair:
     files: Mapping[str, bytes] = field(default_factory=dict)
     second: Proposed | None = None
     parts: tuple[frozenset[str], ...] = ()
+    former: str = ""
 
 
 @dataclass(slots=True)

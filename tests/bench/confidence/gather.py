@@ -2,12 +2,14 @@
 
     python -m tests.bench.confidence.gather written [--half H] [--seed S] [--slice SECONDS]
     python -m tests.bench.confidence.gather few [--half H] [--slice SECONDS]
+    python -m tests.bench.confidence.gather past [--half H] [--slice SECONDS]
     python -m tests.bench.confidence.gather injected [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
     python -m tests.bench.confidence.gather real [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
 
 `written`: the hand-written programs of tests/bench/repair/handwritten, `injected`: faults put into real packages by
 tests/bench/repair/mutator.py. Of the tests that notice the fault or mention the function a random half is taken away,
 but one that fails stays. `few`: small programs with the two or three tests that their author wrote, all of which stay.
+`past`: the same, in repositories whose last commit brought the fault.
 `real`: the slips of tests/bench/real, with all tests of these projects. Each trial is one row of a JSON-lines file in
 the temporary folder; what has a row is not run again. A row holds every group of plausible repairs that behave alike:
 what is known of it (Features) and whether it is right, that is equal to the original on the calls of the *whole* suite
@@ -51,6 +53,7 @@ from tests.bench.repair.cases import load as load_written
 from tests.bench.repair.differential import agree, same_in_package
 from tests.bench.repair.injected import HANGS, PACKAGES, Package, drawn, outcome, prepare
 from tests.bench.repair.mutator import Fault
+from tests.support.repo import git, make_repo
 
 ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-confidence.jsonl"
 SHOWN = 4
@@ -152,7 +155,7 @@ def keep(row: Row) -> None:
 # -- hand-written programs --------------------------------------------------------------------------------
 
 
-FOLDERS = {"written": ("development", "held_out", "held_out2"), "few": ("few",)}
+FOLDERS = {"written": ("development", "held_out", "held_out2"), "few": ("few",), "past": ("few",)}
 
 
 def written(args: argparse.Namespace) -> None:
@@ -170,13 +173,14 @@ def written(args: argparse.Namespace) -> None:
 def written_row(name: str, case: Written, args: argparse.Namespace) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / case.name
-        top.mkdir()
+        make_repo(top, {f"{case.name}.py": case.right} if args.source == "past" else {})
         (top / f"{case.name}.py").write_text(case.faulty, "utf-8")
         (top / f"test_{case.name}.py").write_text(case.tests, "utf-8")
         total = case.tests.count("\ndef test_")
         if args.source == "written":
             total = fewer_tests(top, case, random.Random(f"{args.seed} {name}"))
-        subprocess.run(["git", "init", "-q"], cwd=top, check=True)
+        git(top, "add", "-A")
+        git(top, "commit", "-qm", "Change")
         search, failing, seconds = searched(top, args.search)
         found = (
             described(search.chosen.sets[0], f"{case.name}.py", case.right, right_of(case))
@@ -376,7 +380,7 @@ def real_row(project: Project, slip: Slip, seed: int) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", choices=("written", "few", "injected", "real"))
+    parser.add_argument("source", choices=("written", "few", "past", "injected", "real"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slice", type=float, default=1e9, help="begin no trial after so many seconds")
     parser.add_argument("--faults", type=int, default=20, help="of each package")
@@ -385,7 +389,7 @@ def main() -> None:
     parser.add_argument("--search", type=float, default=20.0, help="seconds of each search at most")
     args = parser.parse_args()
     args.until = time.monotonic() + args.slice
-    {"written": written, "few": written, "injected": injected, "real": real}[args.source](args)
+    {"written": written, "few": written, "past": written, "injected": injected, "real": real}[args.source](args)
 
 
 if __name__ == "__main__":

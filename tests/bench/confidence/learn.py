@@ -97,7 +97,7 @@ def main() -> None:
         weights = learnt(development, WEIGHTS)
         level = bar(development, weights)
         print(json.dumps({name: round(value, 2) for name, value in weights.items()}, indent=1), f"bar {level:.3f}")
-    for source in ("written", "few", "injected", "real"):
+    for source in ("written", "few", "past", "injected", "real"):
         for title, part in (("development", development), ("aside", aside)):
             chosen = [one for one in part if one[2].source == source]
             print(f"{source:9}", figures(title, chosen, weights, level))

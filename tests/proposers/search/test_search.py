@@ -324,3 +324,13 @@ def test_a_name_that_is_not_there_is_mended_wherever_the_file_has_it(repair: Rep
     patches, search, _ = repair({"basket.py": SLIPS, "test_basket.py": tests})
     assert patches[0].files == {"basket.py": SLIPS.replace(b"itmes", b"items")}
     assert search.spent.test_runs < 2000
+
+
+def test_what_an_earlier_commit_had_is_preferred_to_what_only_passes(tmp_path: Path) -> None:
+    right = "BULK = 10\n\ndef price(n):\n    if n >= BULK:\n        return n * 9 // 10\n    return n\n"
+    tests = "from shop import price\n\ndef test_both():\n    assert (price(5), price(20)) == (5, 18)\n"
+    make_repo(tmp_path / "p", {"shop.py": right, "test_shop.py": tests})
+    with begun(tmp_path, {"shop.py": right.replace(">=", "<")}, 300.0) as it:
+        patch = next(it.search.propose(it.situation, it.views))
+        assert patch.summary.startswith("shop.py:4 `<` → `>=` (as before ")
+        assert it.search.offer is None, it.search.offer

@@ -1,0 +1,94 @@
+"""What the lines of a file used to be: from the last commits that changed it, and from uncommitted work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from coderefine.errors import GitError
+from coderefine.git import process
+from coderefine.proposers.search.syntax import Module
+
+MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
+"""Maximum number of commits of a file, of seconds for each of the two commands per file, and of files."""
+DIFF = ("-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--inter-hunk-context=0")
+"""Only changed lines; no program that the user configured is run."""
+OFFLINE = ("--literal-pathspecs", "-c", "protocol.allow=never")
+"""A partial clone must not fetch the files that it lacks."""
+COMMIT = re.compile(r"\0([0-9a-f]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Adjoining lines that were changed: `came` stands where `gone` was. `commit`: "" for uncommitted work."""
+
+    commit: str
+    gone: tuple[str, ...]
+    came: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"as before {self.commit}" if self.commit else "as in HEAD"
+
+    def undone_by(self, old: Sequence[str], new: Sequence[str]) -> bool:
+        """Return whether the lines `new` in place of `old` undo this change, or a part of it.
+
+        Lines that are only added or only removed say little, so they have to undo all of it.
+        """
+        gone, came, old, new = (_bare(lines) for lines in (self.gone, self.came, old, new))
+        return _within(new, gone) and _within(old, came) if old and new else (old, new) == (came, gone)
+
+
+def _bare(lines: Sequence[str]) -> list[str]:
+    """Return the lines that are not blank, without indentation and repeated blanks."""
+    return [" ".join(line.split()) for line in lines if line.strip()]
+
+
+def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
+    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
+
+
+def changes(top: Path, path: str) -> tuple[Change, ...]:
+    """Return the changes of the file at `path` below `top`, the newest first; empty where git does not know it."""
+    commands = (
+        ("diff", *DIFF, "HEAD"),
+        ("log", f"-{MOST_COMMITS}", "-p", *DIFF, "--no-show-signature", "--format=%x00%h", "HEAD"),
+    )
+    found: list[Change] = []
+    for command in commands:
+        try:
+            result = process.run((*OFFLINE, *command, "--", path), cwd=top, timeout=SECONDS)
+        except GitError:
+            return tuple(found)
+        found += _parsed(result.stdout.decode("utf-8", "replace").split("\n"))
+    return tuple(found)
+
+
+def _parsed(lines: Sequence[str]) -> Iterator[Change]:
+    """Yield the hunks of git's output."""
+    commit = ""
+    sides: dict[str, list[str]] | None = None
+    for line in (*lines, "@@"):
+        if sides is not None and line[:1] in ("-", "+"):
+            sides[line[0]].append(line[1:].removesuffix("\r"))
+            continue
+        if sides is not None and line[:1] != "\\":  # "\ No newline at end of file"
+            yield Change(commit, tuple(sides["-"]), tuple(sides["+"]))
+            sides = None
+        if line.startswith("@@"):
+            sides = {"-": [], "+": []}
+        elif match := COMMIT.match(line):
+            commit = match[1]
+
+
+def former(module: Module, data: bytes, changes: Sequence[Change]) -> str:
+    """Say which of `changes` the new content `data` of a module undoes, in all that it alters; "" for none."""
+    old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    pairs = [(old[a:b], new[c:d]) for step, a, b, c, d in steps if step != "equal"]
+    undone = (next((change for change in changes if change.undone_by(*pair)), None) for pair in pairs)
+    found = [change.name if change else "" for change in undone]
+    return found[0] if found and all(found) else ""

@@ -1,0 +1,103 @@
+"""What earlier commits say of a repair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coderefine.proposers.search.past import changes, former
+from coderefine.proposers.search.syntax import Module
+from tests.support.repo import git, make_repo, write
+
+FIRST = """def fee(total):
+    # Small sums cost more.
+    if total < 10:
+        return 2
+    return 1
+
+
+def due(total):
+    return total + fee(total)
+"""
+FAULTY = FIRST.replace("total < 10", "total <= 10").replace("    # Small sums cost more.\n", "")
+
+
+def module(text: str) -> Module:
+    found = Module.of("fee.py", text.encode())
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A repository whose second commit brought a fault."""
+    top = make_repo(tmp_path / "p", {"fee.py": FIRST})
+    write(top, {"fee.py": FAULTY})
+    git(top, "commit", "-qam", "Simplify")
+    return top
+
+
+def said(top: Path, old: str, new: str, text: str = FAULTY) -> str:
+    """What the history of `top` says of `new` in place of `old`."""
+    assert old in text
+    return former(module(text), text.replace(old, new).encode(), changes(top, "fee.py"))
+
+
+def test_a_line_that_is_as_before_a_commit_names_the_commit(top: Path) -> None:
+    assert said(top, "total <= 10", "total < 10") == f"as before {git(top, 'rev-parse', '--short', 'HEAD').strip()}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("<= 10", "< 11"), ("return 2", "return 1"), ("    return 1\n", ""), ("total <= 10", "not (total < 10)")],
+    ids=["other text", "other line", "since the first commit", "more than it was"],
+)
+def test_what_never_was_there_has_no_past(top: Path, old: str, new: str) -> None:
+    assert said(top, old, new) == ""
+
+
+def test_a_line_that_is_as_in_head_says_so(top: Path) -> None:
+    edited = FAULTY.replace("total + fee", "total - fee")
+    write(top, {"fee.py": edited})
+    assert said(top, "total - fee", "total + fee", edited) == "as in HEAD"
+
+
+def test_every_changed_line_must_be_as_it_was(top: Path) -> None:
+    text = FAULTY.replace("<= 10", "< 10").replace("return 1", "return 3")
+    assert former(module(FAULTY), text.encode(), changes(top, "fee.py")) == ""
+
+
+def test_a_removed_line_comes_from_a_commit_that_only_added_it(top: Path) -> None:
+    more = FAULTY.replace("    return total + ", "    total = round(total)\n    return total + ")
+    write(top, {"fee.py": more})
+    git(top, "commit", "-qam", "Round")
+    assert said(top, "    total = round(total)\n", "", more).startswith("as before ")
+
+
+def test_a_shallow_clone_knows_only_what_it_has(top: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--depth=1", top.as_uri(), "shallow")
+    assert [change.gone for change in changes(tmp_path / "shallow", "fee.py")] == [()]
+    assert said(tmp_path / "shallow", "<= 10", "< 10") == ""
+
+
+def test_a_partial_clone_fetches_nothing(top: Path, tmp_path: Path) -> None:
+    git(top, "config", "uploadpack.allowFilter", "true")
+    git(top, "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", top.as_uri(), "partial")
+    packs = tmp_path / "partial/.git/objects/pack"
+    before = sorted(path.name for path in packs.iterdir())
+    assert said(tmp_path / "partial", "<= 10", "< 10") == ""
+    assert sorted(path.name for path in packs.iterdir()) == before
+
+
+def test_a_program_that_shows_diffs_is_not_run(top: Path, tmp_path: Path) -> None:
+    git(top, "config", "diff.external", f"touch {tmp_path}/ran; true")
+    git(top, "config", "diff.show.textconv", f"touch {tmp_path}/ran; cat")
+    write(top, {".gitattributes": "*.py diff=show\n"})
+    assert said(top, "<= 10", "< 10").startswith("as before ")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_without_history_there_is_no_past(tmp_path: Path) -> None:
+    assert changes(tmp_path, "fee.py") == ()
