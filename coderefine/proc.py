@@ -174,6 +174,11 @@ def run(
     return Result(tuple(argv), child.returncode, out, err, time.monotonic() - began, timed_out)
 
 
+def is_stopped() -> bool:
+    """Return whether the run is being stopped, so that waits for anything else end, too."""
+    return bool(_LIVE.stopped)
+
+
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
     """Kill every running process and let no new one start, so that threads that wait for them end."""

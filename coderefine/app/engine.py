@@ -79,13 +79,26 @@ def _task_critics(project: Project) -> tuple[Critic, ...]:
     return tuple(found)
 
 
-def check(project: Project) -> tuple[Check, ...]:
-    """Run the gates on the tree as it is and, if they are clean, the task's advisers, like `fix` at its start."""
+def check(project: Project, cluster: str | None = None, python: str | None = None) -> tuple[Check, ...]:
+    """Run the gates on the tree as it is and, if they are clean, the task's advisers, like `fix` at its start.
+
+    `cluster`: the address of workers that run the tests, with their interpreter `python` (default: the same path).
+    """
     from coderefine.loop.critique import critique
 
-    ask = Ask(project.place.scope)
-    with open_views(project) as views:
-        checks = critique(views, gates(project), Patch(), ask)
+    ask, critics = Ask(project.place.scope), gates(project)
+    with ExitStack() as stack:
+        if cluster:
+            from coderefine.cluster.client import Cluster, connect
+            from coderefine.critics.pytest import Pytest
+
+            client = stack.enter_context(connect(cluster))
+            workers = Cluster.of(client, project.interpreter, project.config, python)
+            for critic in critics:
+                if isinstance(critic, Pytest):
+                    critic.runner = workers.run_tests
+        views = stack.enter_context(open_views(project))
+        checks = critique(views, critics, Patch(), ask)
         advisers = tuple(critic for critic in _task_critics(project) if not critic.gate)
         if not advisers or not all(check.clean and check.complete for check in checks):
             return checks

@@ -6,16 +6,24 @@ import click
 
 from coderefine.app import engine
 from coderefine.app.project import find_project
-from coderefine.cli.options import GATES, OUTPUT, PATHS, TASK, options, settings
+from coderefine.cli.options import CLUSTER, GATES, OUTPUT, PATHS, TASK, options, settings
 from coderefine.cli.screen import screen
 
 
 @click.command()
 @PATHS
-@options(TASK, GATES, OUTPUT)
-def check(paths: tuple[str, ...], format_: str, *, quiet: bool, **given: object) -> int:
+@options(TASK, GATES, CLUSTER, OUTPUT)
+def check(
+    paths: tuple[str, ...],
+    format_: str,
+    *,
+    cluster: str | None,
+    cluster_python: str | None,
+    quiet: bool,
+    **given: object,
+) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
     with screen(quiet=quiet, format_=format_) as display:
-        checks = engine.check(find_project(paths, settings(given), display.listen))
+        checks = engine.check(find_project(paths, settings(given), display.listen), cluster, cluster_python)
         display.checks(checks)
     return 0 if engine.passed(checks) else 1

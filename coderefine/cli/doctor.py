@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from coderefine import sandbox
+from coderefine.cli.options import CLUSTER, options
 from coderefine.config import Config, load, masked
 from coderefine.errors import CoderefineError
 from coderefine.git import Repository
@@ -24,10 +26,12 @@ Line = tuple[str, str, bool]
 @click.command()
 @click.argument("path", default=".", type=click.Path())
 @click.option("--no-model", is_flag=True, help="Do not contact the model's server.")
-def doctor(path: str, *, no_model: bool) -> int:
+@options(CLUSTER)
+def doctor(path: str, *, no_model: bool, cluster: str | None, cluster_python: str | None) -> int:
     """Report what works on this system and how to solve each problem; exit 2 if something must be done."""
     healthy = True
-    for name, text, fine in _lines(Path(path), ask_model=not no_model):
+    lines = _lines(Path(path), ask_model=not no_model)
+    for name, text, fine in chain(lines, _workers(Path(path), cluster, cluster_python) if cluster else ()):
         click.echo(f"{'ok ' if fine else 'bad'}  {name:<12} {text}")
         healthy = healthy and fine
     return 0 if healthy else 2
@@ -58,6 +62,22 @@ def _lines(path: Path, *, ask_model: bool) -> Iterator[Line]:
         for missing in found.missing:
             yield "", f"missing: {missing}", True
     yield _model(config, ask=ask_model)
+
+
+def _workers(path: Path, address: str, python: str | None) -> Iterator[Line]:
+    """Yield a line for each worker: what it has, or in what it differs from this machine."""
+    from coderefine.cluster.client import connect, environments
+    from coderefine.cluster.worker import describe as describe_worker
+
+    place = locate([path], Path.cwd())
+    own = str(interpreter(place, load(place.root, os.environ), os.environ).path)
+    home = describe_worker(own)
+    with connect(address) as client:
+        for worker, found in environments(client, python or own).items():
+            differing = home.differences(found)
+            guards = f"sandbox lacks {', '.join(found.lacking)}" if found.lacking else "sandbox whole"
+            same = f"{found.python}, {found.platform}, {len(found.packages or {})} packages as here; {guards}"
+            yield "worker", f"{worker} {'; '.join(differing) or same}", not differing
 
 
 def _git(place: Place) -> Line:

@@ -49,6 +49,14 @@ GATES = (
     ),
     click.option("--network/--no-network", default=None, help="Let the project's tests use the network (default: no)."),
 )
+CLUSTER = (
+    option(
+        "--cluster",
+        "ADDRESS",
+        "Run the tests on the workers of a Dask cluster: tcp://…, tls://…, a scheduler file, or local[:N].",
+    ),
+    option("--cluster-python", "PATH", "Use this interpreter on the workers (default: the same path as here)."),
+)
 TASK = (
     option(
         "--task",

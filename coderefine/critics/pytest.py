@@ -58,6 +58,8 @@ class Pytest:
         self._paced = False
         self._slowest = 0.0
         self._doubted: tuple[str, ...] = ()
+        self.runner = run_tests
+        """Runs the tests; that of a cluster has the same results."""
         self._canary = ""
         """Why no canary tests run with the project's; "" where they do."""
         self.spent = 0.0
@@ -93,7 +95,7 @@ class Pytest:
         # Wall seconds of one test: much more than its CPU seconds, for it may have to wait for a processor.
         limit = max(self._limit, WAITING * (ask.computing or 0.0))
         try:
-            return run_tests(
+            return self.runner(
                 view,
                 self._place,
                 self._interpreter,

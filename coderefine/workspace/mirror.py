@@ -46,8 +46,8 @@ class Mirror:
     def _restore(self) -> None:
         fresh: dict[str, tuple[Print, Print]] = {}
         self._check_folder()
-        there = dict(_walk(self.origin, ""))
-        here = dict(_walk(self.copy, "", every=True))
+        there = dict(walk(self.origin, ""))
+        here = dict(walk(self.copy, "", every=True))
         self._drop_extras(here, there)
         for name, facts in there.items():
             fresh[name] = self._restored(name, facts, here.get(name))
@@ -106,7 +106,7 @@ class Mirror:
                     os.utime(self.copy / name, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
-def _walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
+def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
     """Yield files, folders (before their content) and links below `top`. `every`: also those never copied."""
     with os.scandir(top / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
@@ -118,7 +118,7 @@ def _walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, 
             continue
         yield name, facts
         if folder and name != ".git":
-            yield from _walk(top, name, every=every)
+            yield from walk(top, name, every=every)
 
 
 def _skipped(entry: os.DirEntry[str], *, folder: bool) -> bool:

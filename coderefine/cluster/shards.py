@@ -1,0 +1,76 @@
+"""Divide the tests of a run by what they took, and put the results together."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from coderefine.core import Check
+from coderefine.journal import storage
+
+SHORTEST = 2.0
+"""Seconds of tests for which a shard is worth its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRecord:
+    """What is known about a project's tests. `seconds`: by test file, in the order of collection.
+
+    `independent`: whether shards had the results of a whole run (None: not compared yet).
+    """
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    independent: bool | None = None
+
+    @classmethod
+    def load(cls, file: Path) -> SuiteRecord:
+        """Return the record in `file`; an empty one if there is none that can be read."""
+        with suppress(OSError, ValueError, TypeError):
+            return cls(**json.loads(file.read_text("utf-8")))
+        return cls()
+
+    def save(self, file: Path) -> None:
+        storage.make_folder(file.parent)
+        storage.write(file, json.dumps(asdict(self)).encode())
+
+    def learn(self, check: Check) -> SuiteRecord:
+        """Return the record with the durations of `check`, which has all tests."""
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for case in check.cases.values():
+            seconds[case.path] += case.seconds
+        return replace(self, seconds=dict(seconds))
+
+    def shards(self, most: int) -> list[tuple[str, ...]]:
+        """Divide the known test files into at most `most` shards of equal duration; long files are placed first."""
+        number = min(most, len(self.seconds), int(sum(self.seconds.values()) / SHORTEST))
+        loads = [(0.0, index) for index in range(number)]
+        found: list[list[str]] = [[] for _ in loads]
+        for path, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
+            load, index = min(loads)
+            found[index].append(path)
+            loads[index] = (load + seconds, index)
+        return [tuple(shard) for shard in found]
+
+
+def merged(checks: Sequence[Check]) -> Check:
+    """Return one Check of several on the same tree."""
+    cases = [case for check in checks for case in check.cases.values()]
+    if len(checks) > 1:
+        cases.sort(key=lambda case: case.path)  # as pytest collects them, but for folders
+    return replace(
+        checks[0],
+        cases={case.id: case for case in cases},
+        seconds=max(check.seconds for check in checks),
+        complete=all(check.complete for check in checks),
+        notes=tuple(dict.fromkeys(note for check in checks for note in check.notes)),
+    )
+
+
+def same(one: Check, other: Check) -> bool:
+    """Return whether every test ended alike in both."""
+    first, second = ({id: case.status for id, case in check.cases.items()} for check in (one, other))
+    return first == second

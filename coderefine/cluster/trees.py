@@ -1,0 +1,123 @@
+"""Trees by content, in a git repository of our own below the user's cache: the same for the client and for workers.
+
+A tree has every file that a copied view has, ignored ones too. What goes over the network is a pack of the objects that
+the other side lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coderefine.git import process
+from coderefine.temporary import remove
+from coderefine.workspace.mirror import walk
+
+MOST = 4 << 30
+"""Bytes kept on the disk; the trees that were not used for longest are removed first."""
+BYTES = "* -text -eol -filter -ident -working-tree-encoding\n"
+"""Attributes with which files are stored and written unchanged, whatever the tree's own .gitattributes say."""
+REFS = "refs/trees/"
+
+
+def cache() -> Path:
+    """Return the folder for trees and records of clusters."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coderefine" / "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeStore:
+    """The store in `folder`."""
+
+    folder: Path = field(default_factory=cache)
+    most: int = MOST
+
+    @property
+    def _repository(self) -> Path:
+        return self.folder / "objects.git"
+
+    def add(self, top: Path, name: str) -> str:
+        """Store the tree at `top` and return its id. `name`: of the project; only what changed is read again."""
+        index = self.folder / f"{name}.index"
+        work = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(top)}
+        there = {os.fsencode(path) for path, facts in walk(top, "") if not stat.S_ISDIR(facts.st_mode)}
+        gone = set(self._git("ls-files", "-z", env=work).split(b"\0")) - there if index.exists() else set()
+        for names, flags in ((gone, ("--force-remove",)), (there, ("--add", "--replace"))):
+            listed = b"".join(one + b"\0" for one in sorted(names) if one)
+            self._git("update-index", *flags, "-z", "--stdin", stdin=listed, env=work)
+        tree = self._git("write-tree", env=work).decode().strip()
+        self._git("update-ref", f"{REFS}{tree}", tree)
+        return tree
+
+    def pack(self, tree: str, known: Iterable[str]) -> bytes:
+        """Return the objects of `tree` that a store with the trees `known` lacks."""
+        ours = self.known()
+        revisions = [tree, *(f"^{one}" for one in known if one in ours)]
+        return self._git("pack-objects", "--stdout", "--revs", "--thin", "-q", stdin="\n".join(revisions).encode())
+
+    def known(self) -> frozenset[str]:
+        """Return the ids of the trees that are stored here."""
+        return frozenset(self._git("for-each-ref", "--format=%(objectname)", REFS).decode().split())
+
+    def receive(self, tree: str, pack: bytes) -> None:
+        """Store a pack that has what is missing of `tree`. Raises GitError if it is damaged or not whole."""
+        self._git("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+        self._git("update-ref", f"{REFS}{tree}", tree)
+
+    def checkout(self, tree: str) -> Path:
+        """Return a folder with the files of `tree`, written unless it is still there."""
+        folder = self.folder / "trees" / tree
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
+            work = {"GIT_INDEX_FILE": str(made.with_suffix(".index")), "GIT_WORK_TREE": str(made)}
+            self._git("read-tree", tree, env=work)
+            self._git("checkout-index", "--all", "--force", env=work)
+            made.with_suffix(".index").unlink()
+            with contextlib.suppress(OSError):  # another task was faster
+                made.rename(folder)
+            remove(made)
+            self._trim(folder)
+        os.utime(folder)
+        return folder
+
+    def _trim(self, keep: Path) -> None:
+        """Remove the oldest trees, and at last the objects, until the folder is within its bound."""
+        trees = sorted((one for one in keep.parent.iterdir() if one != keep), key=lambda one: one.stat().st_mtime)
+        for old in (*trees, self._repository):
+            if _size(self.folder) <= self.most:
+                return
+            remove(old)
+
+    def _git(self, *args: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> bytes:
+        if not self._repository.is_dir():
+            self._make()
+        own = {"GIT_DIR": str(self._repository), **(env or {})}
+        settings = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false", "-c", "core.bare=false")
+        cwd = Path(own.get("GIT_WORK_TREE", self.folder))
+        result = process.run((*settings, *args), cwd=cwd, env=own, stdin=stdin, timeout=1800.0)
+        if result.returncode:
+            raise process.complaint(result, self.folder)
+        return result.stdout
+
+    def _make(self) -> None:
+        """Create the repository, whole or not at all, because several tasks may do it at once."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix="new-", dir=self.folder))
+        result = process.run(("init", "-q", "--bare", "--template=", str(made)), cwd=self.folder)
+        if result.returncode:
+            raise process.complaint(result, self.folder)
+        (made / "info").mkdir(exist_ok=True)
+        (made / "info" / "attributes").write_text(BYTES, "ascii")
+        with contextlib.suppress(OSError):
+            made.rename(self._repository)
+        remove(made)
+
+
+def _size(folder: Path) -> int:
+    return sum(Path(at, name).lstat().st_size for at, _, names in os.walk(folder) for name in names)

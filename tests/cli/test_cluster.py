@@ -1,0 +1,241 @@
+"""`--cluster`: a real scheduler and real workers, as processes, each with a cache of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from coderefine.cluster.shards import SuiteRecord
+from coderefine.cluster.trees import TreeStore
+from coderefine.cluster.worker import Environment
+from tests.support.command import ROOT, Said, coderefine, end, start
+from tests.support.repo import make_repo, write
+
+PYTEST = ("--gate", "pytest")
+TEST = """\
+import time
+
+import pytest
+
+from shop import total
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_total(n):
+    time.sleep(0.6)
+    assert total([n, 1]) == n + 1
+"""
+SHOP = {
+    "shop.py": "def total(prices):\n    return sum(prices)\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\n",
+    **{f"tests/test_{name}.py": TEST for name in ("a", "b", "c")},
+}
+
+
+@dataclass
+class Dask:
+    """A scheduler and workers below `folder`."""
+
+    folder: Path
+    address: str
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str, *argv: str) -> None:
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / name), "PYTHONPATH": str(ROOT)}
+        command = (sys.executable, "-m", f"distributed.cli.dask_{argv[0]}", *argv[1:], "--no-dashboard")
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(command, cwd=self.folder, env=env, stdout=log, stderr=log)
+
+    def worker(self, name: str) -> None:
+        place = ("--local-directory", str(self.folder / f"{name}.dask"), "--nthreads", "1", "--no-nanny")
+        self.start(name, "worker", self.address, *place)
+
+    def trees(self, name: str) -> frozenset[str]:
+        return TreeStore(self.folder / name / "coderefine" / "cluster").known()
+
+    def check(self, top: Path, *more: str) -> Said:
+        env = {"XDG_CACHE_HOME": str(self.folder / "client")}
+        return coderefine("check", *PYTEST, "--cluster", self.address, *more, cwd=top, env=env)
+
+    def record(self) -> SuiteRecord:
+        (file,) = (self.folder / "client" / "coderefine" / "cluster").glob("*.json")
+        return SuiteRecord.load(file)
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[Dask]:
+    """A scheduler with two workers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    made = Dask(tmp_path / "dask", f"tcp://127.0.0.1:{port}")
+    made.folder.mkdir()
+    made.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", str(port))
+    for name in ("one", "two"):
+        made.worker(name)
+    wait(lambda: sum("Registered to" in log.read_text() for log in made.folder.glob("*.log")) == 2)
+    yield made
+    for process in made.processes.values():
+        process.kill()
+        process.wait()
+
+
+def wait(until: object, seconds: float = 60.0) -> None:
+    assert callable(until)
+    latest = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < latest, "waited in vain"
+        time.sleep(0.1)
+
+
+@pytest.mark.thorough
+def test_workers_have_the_verdicts_of_this_machine(dask: Dask, tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", SHOP)
+    first = dask.check(top)
+    assert first.code == 0, first.err
+    assert "12 tests ran on the cluster (1 shard)" in first.out + first.err
+    assert dask.record().independent is True
+    assert len(dask.trees("one")) == len(dask.trees("two")) == 1
+
+    write(top, {"shop.py": SHOP["shop.py"] + "# changed\n", "tests/test_d.py": "def test_new():\n    pass\n"})
+    second = dask.check(top)
+    assert second.code == 0
+    assert "13 tests ran on the cluster (2 shards)" in second.out + second.err
+    assert len(dask.trees("one")) == 2
+
+    write(
+        top, {"shop.py": "def total(prices):\n    return sum(prices) or 1 / 0\n", "tests/test_d.py": "import nothing\n"}
+    )
+    here = json.loads(coderefine("check", *PYTEST, "--format", "json", cwd=top).out)["checks"][0]
+    there = json.loads(dask.check(top, "--format", "json").out)["checks"][0]
+    assert there["findings"]
+    assert there["findings"] == here["findings"]
+    assert {one["id"]: one["status"] for one in there["tests"]} == {one["id"]: one["status"] for one in here["tests"]}
+
+
+@pytest.mark.thorough
+def test_tests_that_depend_on_each_other_are_never_divided(dask: Dask, tmp_path: Path) -> None:
+    sets = TEST + "\n\ndef test_sets():\n    import shop\n    shop.seen = True\n"
+    needs = TEST + "\n\ndef test_needs():\n    import shop\n    assert shop.seen\n"
+    top = make_repo(tmp_path / "shop", {**SHOP, "tests/test_a.py": sets, "tests/test_c.py": needs})
+    for _ in range(2):
+        said = dask.check(top)
+        assert said.code == 0, said.err
+        assert "14 tests ran on the cluster (1 shard)" in said.out + said.err
+    assert dask.record().independent is False
+
+
+@pytest.mark.thorough
+def test_a_worker_that_dies_costs_time_and_a_lost_scheduler_ends_the_run(dask: Dask, tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", SHOP)
+    argv, env = ("check", *PYTEST, "--cluster", dask.address), {"XDG_CACHE_HOME": str(dask.folder / "client")}
+    process = start(*argv, cwd=top, env=env)
+    trees = [dask.folder / name / "coderefine" / "cluster" / "trees" for name in ("one", "two")]
+    wait(lambda: any(folder.is_dir() and any(folder.iterdir()) for folder in trees))
+    victim = "one" if trees[0].is_dir() else "two"
+    dask.processes[victim].kill()
+    said = end(process)
+    assert said.code == 0, said.err
+    assert "12 passed" in said.out
+
+    dask.worker("three")
+    write(top, {"new.py": ""})
+    process = start(*argv, cwd=top, env=env)
+    rest = [dask.folder / name / "coderefine" / "cluster" / "trees" for name in {"one", "two", "three"} - {victim}]
+    before = {path for folder in rest if folder.is_dir() for path in folder.iterdir()}
+    wait(lambda: {path for folder in rest if folder.is_dir() for path in folder.iterdir()} - before)
+    dask.processes["scheduler"].send_signal(signal.SIGKILL)
+    said = end(process)
+    assert said.code == 2
+    assert "the scheduler is lost: nothing was written" in said.err
+
+
+@pytest.mark.thorough
+def test_another_environment_is_refused(dask: Dask, tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", SHOP)
+    other = tmp_path / "other"
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", str(other)), check=True)
+    said = dask.check(top, "--cluster-python", str(other / "bin" / "python"))
+    assert said.code == 2
+    assert re.search(
+        r"worker tcp://\S+ differs: (\S+ missing instead of \S+, ){2}\S+ missing .* and \d+ more", said.err
+    )
+    table = coderefine("doctor", "--no-model", "--cluster", dask.address, cwd=top)
+    assert len(re.findall(r"^ok   worker +tcp://", table.out, re.MULTILINE)) == 2
+
+
+def test_a_difference_names_each_package() -> None:
+    home = Environment("cpython 3.11.7", "linux", {"a": "1", "b": "2", "c": "3"})
+    other = Environment("cpython 3.12.0", "linux", {"a": "1", "b": "4", "d": "5"})
+    assert home.differences(home) == []
+    assert home.differences(other) == [
+        "Python cpython 3.12.0 instead of cpython 3.11.7",
+        "b 4 instead of 2",
+        "c missing instead of 3",
+        "d 5 instead of none",
+    ]
+
+
+def test_what_no_cluster_can_be_is_refused(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", SHOP)
+    said = coderefine("check", "--cluster", "nowhere", cwd=top)
+    assert said.code == 2
+    assert "is no tcp:// or tls:// address" in said.err
+
+
+def test_dask_is_imported_for_a_cluster_only() -> None:
+    loaded = "import sys, coderefine.cli.check, coderefine.cli.fix, coderefine.critics.pytest as p; print(*sys.modules)"
+    said = subprocess.run((sys.executable, "-c", loaded), cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"distributed", "dask", "coderefine.cluster.client"} & set(said.stdout.split())
+
+
+def test_a_tree_travels_as_what_is_missing_and_arrives_unchanged(tmp_path: Path) -> None:
+    top = tmp_path / "tree"
+    files: dict[str, str | bytes] = {f"{number % 20}/{number}.py": f"x = {number}\n" * 20 for number in range(200)}
+    odd: dict[str, str | bytes] = {
+        ".gitattributes": "* text eol=crlf\n",
+        ".gitignore": "*.so\n",
+        "a.so": b"\0\r\n\n",
+        "é.txt": b"a\r\nb\n",
+    }
+    write(top, files | odd)
+    (top / "link").symlink_to("a.so")
+    (top / "0" / "0.py").chmod(0o755)
+    here, there = TreeStore(tmp_path / "here"), TreeStore(tmp_path / "there")
+    first = here.add(top, "tree")
+    pack = here.pack(first, there.known())
+    there.receive(first, pack)
+    arrived = there.checkout(first)
+    assert {path.relative_to(arrived) for path in arrived.rglob("*")} == {
+        path.relative_to(top) for path in top.rglob("*")
+    }
+    assert all((arrived / name).read_bytes() == (top / name).read_bytes() for name in (*files, *odd))
+    assert (arrived / "link").is_symlink()
+    assert (arrived / "0" / "0.py").stat().st_mode & 0o111
+
+    write(top, {"1/1.py": "changed\n"})
+    (top / "a.so").unlink()
+    second = here.add(top, "tree")
+    small = here.pack(second, there.known())
+    assert len(small) < len(pack) / 5
+    there.receive(second, small)
+    assert (there.checkout(second) / "1" / "1.py").read_text() == "changed\n"
+    assert not (there.checkout(second) / "a.so").exists()
+
+    full = TreeStore(tmp_path / "there", most=1)
+    write(top, {"2/2.py": ""})
+    third = here.add(top, "tree")
+    full.receive(third, here.pack(third, full.known()))
+    assert full.checkout(third).is_dir()
+    assert not (tmp_path / "there" / "trees" / first).exists()
