@@ -441,7 +441,10 @@ def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) ->
 
 
 def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
-    loaded = [one[path] for found in (old, new) for one in found.values if path in one]
+    runs = [one for found in (old, new) for one in found.values]
+    if len(runs) < len(RUNS):
+        return None, "the tests could not be watched"
+    loaded = [one[path] for one in runs if path in one]
     if len(loaded) < len(RUNS):
         return None, "no test imports it"
     if not edit.at_import:

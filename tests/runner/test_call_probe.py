@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Optional, TypeVar
 
 import pytest
 
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
-from coderefine.runner.agent.call_probe import fits
+from coderefine.runner.agent.call_probe import Call, fits, label, near
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
@@ -385,3 +387,18 @@ def test_variants_are_others_of_the_same_type(value: object) -> None:
 def test_nothing_is_known_of_other_types() -> None:
     assert variants(Path(), random.Random(1)) == []
     assert variants(None, random.Random(1)) == []
+
+
+def test_calls_near_those_with_large_arguments_are_found_in_time() -> None:
+    """Copying and encoding tokens that refer to a whole syntax tree took minutes for all variants of all calls."""
+
+    def first(tokens: Any, at: int) -> Any:
+        return tokens[at]
+
+    tokens = [[str(number), [number]] for number in range(2000)]
+    assert isinstance(first, FunctionType)
+    calls = [Call(first, [tokens, at], {}, recorded=True) for at in range(400)]
+    began = time.process_time()
+    found = near(calls, 10**6, 0.3)
+    assert time.process_time() - began < 3.0, "0.3 s, and the variants of one call"
+    assert found[0] == (label(calls[0]), calls[0])

@@ -59,6 +59,19 @@ def test_endless():
     time.sleep(3600)
     assert endless(2) == 0
 """
+UNCOPIED = """import os
+
+
+class Token:
+    def __deepcopy__(self, memo):
+        os._exit(1)
+
+
+def first(tokens):
+    for token in tokens:
+        return token
+    return None
+"""
 SLOW = {f"test_m.py::test_other[{number}]": 1.0 for number in range(40)}
 Compare = Callable[[str, Mapping[str, float], float], Compared]
 
@@ -95,6 +108,24 @@ def test_a_comparison_ends_in_time_although_the_tests_do_not(compare: Compare) -
 def test_without_time_nothing_is_compared(compare: Compare) -> None:
     found = compare(AFTER, {"test_m.py::test_double": 0.01}, 0.0)
     assert set(found.unknown.values()) == {"not compared: the time for comparisons is used up"}
+
+
+def test_calls_are_compared_by_what_they_return_where_they_cannot_be_repeated(tmp_path: Path) -> None:
+    """A copy may crash, or take very long: sqlparse's tokens refer to the whole statement."""
+    tests = "from m import Token, first\n\n\ndef test_first():\n    assert first([Token()]) and first([]) is None\n"
+    top = make_repo(tmp_path / "p", {"m.py": UNCOPIED, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    shorter = UNCOPIED.partition("    for")[0] + "    return next(iter(tokens), None)\n"
+    with open_views(place) as views:
+        found = Equivalence(place, interpreter(place, config, {}), config).compare(
+            views,
+            Patch(),
+            Patch({"m.py": shorter.encode()}, "test", ""),
+            {"test_m.py::test_first": Case("test_m.py::test_first", Status.PASSED, 0.01)},
+            {"m.py": UNCOPIED.encode()},
+            within=100.0,
+        )
+    assert found.equal["m.py", "first"].startswith("first: 2 calls of the tests and 0 calls near"), found
 
 
 GETTER = """class Cart:

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import io
 import itertools
+import math
 import random
 import re
 import signal
@@ -18,7 +19,7 @@ import sys
 import time
 import types
 import typing
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, TypeVar
 
 from .short_repr import Describer
 from .value_variants import at_limits, variants
@@ -32,7 +33,7 @@ PER_FUNCTION = 8
 MOST_FIELDS = 6
 """Maximum number of attributes of one argument with which another argument may be compared."""
 SLOW = 0.02
-"""Seconds for copying the arguments; after a slower copy, no more calls of that function are recorded."""
+"""CPU seconds for copying the arguments; after a slower copy, no more calls of that function are recorded."""
 NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
@@ -54,6 +55,7 @@ CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the function's return annotation."""
 UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+T = TypeVar("T")
 
 
 class Call(NamedTuple):
@@ -87,19 +89,23 @@ class CallRecorder:
         find: Callable[[types.CodeType], Optional[types.FunctionType]],
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
+        *,
         edited: "FrozenSet[int]" = frozenset(),
         most: int = CALLS,
+        seconds: float = math.inf,
     ) -> None:
         """Create a recorder. `find` returns the function of a code object; `from_test`: whether a file is a test file.
 
         `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
         since hashing a code object takes longer than most calls. `most`: calls of edited functions that are recorded.
+        `seconds`: CPU time for copying arguments.
         """
         self._find = find
         self._from_test = from_test
         self._failing = failing
         self._edited = edited
         self._most = {True: most, False: CALLS}
+        self._left = seconds
         self._frames: List[types.FrameType] = []
         self._counts: "Dict[Tuple[types.CodeType, bool], int]" = {}
         self._kept = {True: 0, False: 0}
@@ -132,7 +138,7 @@ class CallRecorder:
         """Return whether enough calls of `code` are recorded; half of the total is kept for calls by passing tests."""
         failing = self._failing()
         most = self._most[edited]
-        if self._kept[edited] >= (most // 2 if failing else most) or code in self._dear:
+        if self._kept[edited] >= (most // 2 if failing else most) or code in self._dear or self._left <= 0:
             return True
         return self._counts.get((code, failing), 0) >= PER_FUNCTION
 
@@ -148,13 +154,15 @@ class CallRecorder:
     def _note(self, function: types.FunctionType, frame: types.FrameType) -> None:
         code, failing = frame.f_code, self._failing()
         self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
-        began = time.monotonic()
+        began = time.thread_time()
         try:
             args, kwargs = copy.deepcopy(bound(code, frame.f_locals))
         except Exception:  # whatever a __deepcopy__ of theirs raises: this call cannot be repeated
             return
         finally:
-            if time.monotonic() - began > SLOW:
+            spent = time.thread_time() - began
+            self._left -= spent
+            if spent > SLOW:
                 self._dear.add(code)
         self._kept[id(code) in self._edited] += 1
         self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing))
@@ -175,15 +183,23 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
     return args, kwargs
 
 
-def near(calls: List[Call], most: int = NEAR) -> List[Call]:
+def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "List[Tuple[str, Call]]":
     """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call.
 
-    A variant that is itself recorded is left out: what a repaired test calls is not near it.
+    Each has its label. A variant that is itself recorded is left out: what a repaired test calls is not near it.
+    `seconds`: CPU time, after which there are fewer: arguments may be objects that refer to most of the program's.
     """
-    recorded = {label(call) for call in calls}
-    rows = [_around(call, random.Random(number)) for number, call in enumerate(calls)]
-    others = (call for call in _in_turn(rows) if label(call) not in recorded)
-    return [*calls, *itertools.islice(others, most)]
+    recorded = [(label(call), call) for call in _within(calls, seconds / 3)]
+    known = {name for name, _ in recorded}
+    rows = [_around(call, random.Random(at)) for at, (_, call) in _within(enumerate(recorded), seconds / 3)]
+    others = ((label(call), call) for call in _within(_in_turn(rows), seconds / 3))
+    return [*recorded, *itertools.islice((one for one in others if one[0] not in known), most)]
+
+
+def _within(values: "Iterable[T]", seconds: float) -> "Iterator[T]":
+    """Yield `values` for some seconds of CPU time."""
+    until = time.process_time() + seconds
+    return itertools.takewhile(lambda _: time.process_time() < until, values)
 
 
 def _around(call: Call, dice: random.Random) -> List[Call]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import threading
 import time
@@ -261,6 +262,7 @@ class HotServer:
         self._tree.put({})
         limits = self._limits._replace(cpu=message["limit"])
         try:
+            trace = self._traced(message) if "watched" in message else {}
             ended = child.fork(lambda tell: tell(self._compare(message, edits)), limits)
         finally:
             self._tree.restore({})
@@ -268,33 +270,39 @@ class HotServer:
         if not ended.ok:
             pytest_internals.empty_capture(self._run.config)
         codes: Dict[str, List[str]] = json.loads(ended.extra) if ended.extra else {}
-        return codes
+        return {**codes, **trace}
 
     def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
         """Record calls while the tests run, then execute them with every candidate (in the child)."""
+        seconds = message["seconds"] / 2 if "watched" in message else math.inf
+        recorded = self._recorded(message, edits, seconds)
+        if "other" in message:
+            files = {self._tree.full(path): data for path, data in decoded(message["other"]).items()}
+            return json.dumps(version_comparison.compared(recorded, files, message["seconds"])).encode("ascii")
+        labelled = call_probe.near(recorded, message.get("near", call_probe.NEAR), seconds)
+        calls = [call for _, call in labelled]
+        answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
+        reply = {"?": [label for label, _ in labelled], "^": call_probe.kinds(calls, answers)}
+        reply.update({number: row.codes for number, row in answers.items()})
+        self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
+        return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
+
+    def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
+        """Run the tests and return their calls; `seconds`: CPU time for copying the arguments."""
         failing = frozenset(message.get("failing", ()))
-        watched = self._watched(message)
-        trace = self._traced(message, watched) if "watched" in message else {}
+        edited = [target for edit in edits.values() for target in edit.targets]
         recorder = call_probe.CallRecorder(
             self._functions.running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
-            frozenset(id(function.__code__) for edit in edits.values() for function, _ in edit.targets)
-            | frozenset(id(function.__code__) for function, _ in watched),
-            message.get("most", call_probe.CALLS),
+            edited=frozenset(id(function.__code__) for function, _ in (*edited, *self._watched(message))),
+            most=message.get("most", call_probe.CALLS),
+            seconds=seconds,
         )
         recorder.start()
         self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
         recorder.stop()
-        if "other" in message:
-            files = {self._tree.full(path): data for path, data in decoded(message["other"]).items()}
-            return json.dumps(version_comparison.compared(recorder.calls, files, message["seconds"])).encode("ascii")
-        calls = call_probe.near(recorder.calls, message.get("near", call_probe.NEAR))
-        answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
-        reply = {"?": [call_probe.label(call) for call in calls], "^": call_probe.kinds(calls, answers)}
-        reply.update({number: row.codes for number, row in answers.items()})
-        self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
-        return json.dumps({**_shown(calls, answers), **reply, **trace}).encode("ascii")
+        return recorder.calls
 
     def _add_examples(self, reply: Dict[str, List[str]], edits: "Dict[str, CodeEdit]", seconds: float) -> None:
         """Add the codes of docstring examples to the results in `reply`, and their kind to the kinds of the calls."""
@@ -336,13 +344,13 @@ class HotServer:
             for function in self._functions.at((self._tree.full(path), line, name))
         ]
 
-    def _traced(self, message: Message, watched: "List[Tuple[types.FunctionType, str]]") -> Dict[str, List[str]]:
-        """Run the tests twice, each in its own process, and record the `watched` functions (see unit_trace.py).
+    def _traced(self, message: Message) -> Dict[str, List[str]]:
+        """Run the tests twice, each in its own process, and record the watched functions (see unit_trace.py).
 
         The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module.
         """
         found = {}
-        modules = message["modules"]
+        modules, watched = message["modules"], self._watched(message)
         for name in ("trace", "trace2"):
 
             def work(tell: child.Tell) -> None:

@@ -13,10 +13,12 @@ import time
 import types
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
-from .call_probe import FAILED, SLOW, bound, given, seen
+from .call_probe import FAILED, bound, given, seen
 
 MOST = 200
 """Maximum number of recorded calls of one function."""
+ENCODING = 2.0
+"""CPU seconds for encoding the arguments and results of all functions; each may use the same share."""
 UNKNOWN = "?"
 """Code of a value that cannot be encoded."""
 RESUMED = 0x20 | 0x80 | 0x200
@@ -37,11 +39,13 @@ class UnitTrace:
         self._frames: Dict[types.FrameType, Call] = {}
         self._raised: Dict[types.FrameType, str] = {}
         self._counts: Dict[str, int] = {}
+        self._spent: Dict[str, float] = {}
         self.lines: Dict[str, Set[int]] = {}
         self.results: Dict[str, Dict[str, List[str]]] = {}
         for function, unit in units:
             self._outer[id(function.__code__)] = function
             self._add(function.__code__, unit)
+        self._share = ENCODING / max(1, len(self._outer))
 
     def _add(self, code: types.CodeType, unit: str) -> None:
         self._codes.append(code)  # keeps the id from being used again
@@ -62,14 +66,20 @@ class UnitTrace:
         unit = self._units.get(id(frame.f_code))
         if unit is None:
             return None
-        if id(frame.f_code) in self._outer and frame not in self._frames and self._counts.get(unit, 0) < MOST:
+        if id(frame.f_code) in self._outer and frame not in self._frames and self._more(unit):
             self._counts[unit] = self._counts.get(unit, 0) + 1
             began = time.thread_time()
             args, kwargs = given(self._outer[id(frame.f_code)], *bound(frame.f_code, frame.f_locals))
             self._frames[frame] = (_code((args, kwargs)), args, kwargs)
-            if time.thread_time() - began > SLOW:
-                self._counts[unit] = MOST
+            self._spend(unit, began)
         return self._stepped
+
+    def _more(self, unit: str) -> bool:
+        """Return whether more calls of `unit` are to be recorded."""
+        return self._counts.get(unit, 0) < MOST and self._spent.get(unit, 0.0) < self._share
+
+    def _spend(self, unit: str, began: float) -> None:
+        self._spent[unit] = self._spent.get(unit, 0.0) + time.thread_time() - began
 
     def _stepped(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         if event == "line":
@@ -87,9 +97,11 @@ class UnitTrace:
         call = self._frames.get(frame) if resumed else self._frames.pop(frame, None)
         if call is not None:
             before, args, kwargs = call
+            began = time.thread_time()
             found = raised if raised and value is None else _code((value, args, kwargs))
-            rows = self.results.setdefault(self._units[id(frame.f_code)], {})
-            rows.setdefault(before, []).append(found)
+            unit = self._units[id(frame.f_code)]
+            self._spend(unit, began)
+            self.results.setdefault(unit, {}).setdefault(before, []).append(found)
 
 
 def _code(value: Any) -> str:
