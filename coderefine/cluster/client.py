@@ -149,10 +149,16 @@ class Cluster:
 
         began = time.monotonic()
         name = hashlib.sha256(str(place.root).encode()).hexdigest()[:16]
-        tree = self._send(place.top, name)
         python = replace(interpreter, path=Path(self.python))
-        job = Job(tree, view.patch, place.prefix, python, config, ask, limit, slowest, doubted, canary)
-        check, why = self._asked(job, cache() / f"{name}.json")
+        job = Job("", view.patch, place.prefix, python, config, ask, limit, slowest, doubted, canary)
+        try:
+            job = replace(job, tree=self._send(place.top, name))
+        except CancelledError as error:
+            raise LostError(LOST) from error
+        except Exception as error:  # a disk is full, a worker died
+            check, why = None, f"the tree cannot be sent: {error}"
+        else:
+            check, why = self._asked(job, cache() / f"{name}.json")
         if check and check.complete:
             check = _confirmed(check, ask, at_home)
             why = why if check else "other failures on the workers than here"

@@ -174,6 +174,11 @@ def test_another_environment_is_refused(dask: Dask, tmp_path: Path) -> None:
     table = coderefine("doctor", "--no-model", "--cluster", dask.address, cwd=top)
     assert len(re.findall(r"^ok   worker +tcp://", table.out, re.MULTILINE)) == 2
 
+    write(dask.folder, {"one/coderefine": "where a worker would store the tree"})
+    said = dask.check(top)
+    assert said.code == 0
+    assert "all tests ran here: the tree cannot be sent" in said.out + said.err
+
 
 def test_a_difference_names_each_package() -> None:
     home = Environment("cpython 3.11.7", "linux", {"a": "1", "b": "2", "c": "3"})
