@@ -96,4 +96,4 @@ def _newline(text: str) -> str:
 def first_line(node: ast.stmt) -> int:
     """Return the first line of a statement, including decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(item.lineno for item in decorators)])
+    return decorators[0].lineno if decorators else node.lineno

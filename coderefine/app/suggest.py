@@ -37,8 +37,8 @@ from coderefine.publishers.hosts.bundle import (
     Suggestion,
 )
 from coderefine.reports.formats import blocking, gone, rule, words
-from coderefine.reports.proofs import decision, proof_rows
 from coderefine.reports.rows import evidence
+from coderefine.reports.verdict import decision, proof_rows
 
 STYLE = ("ruff/", "radon/")
 """Rules whose findings other bots report: they get no inline suggestion."""

@@ -196,11 +196,11 @@ def _prose(lines: list[str]) -> str:
     return "\n".join(kept).strip()
 
 
-def first_sentence(prose: str, most: int = 100) -> str:
+def first_sentence(prose: str) -> str:
     """Return the first sentence of a diagnosis, without Markdown, short enough for a subject line."""
     line = next((line for line in prose.splitlines() if line.strip(" #*`->")), "")
     first = re.split(r"(?<=[.!?:])\s", _plain(line), maxsplit=1)[0].rstrip(".:")
-    return first if len(first) <= most else f"{first[: most - 1].rsplit(' ', 1)[0]}…"
+    return first if len(first) <= 100 else f"{first[:99].rsplit(' ', 1)[0]}…"
 
 
 def _plain(line: str) -> str:

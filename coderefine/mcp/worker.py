@@ -188,8 +188,8 @@ def _prove(job: Job, listen: Callable[[Event], None]) -> Result:
     from coderefine.app.prove import PatchSource, prove
     from coderefine.app.request import Destination, Request
     from coderefine.errors import SurroundingsError
-    from coderefine.reports.proofs import proof_rows
     from coderefine.reports.terminal import plain
+    from coderefine.reports.verdict import proof_rows
 
     request = Request(("mcp", "prove"), {}, Destination(diff=True), model=False, again="prove")
     result = prove(PatchSource(job["patch"] or None, job["staged"]), request, listen, _report_later)

@@ -13,13 +13,16 @@ import time
 
 from coderefine import import_graph as graph
 from coderefine.bounds import surely_fine
-from coderefine.quick import status, ticket
-from coderefine.quick.children import Child, clean_env
+from coderefine.quick import ticket
+from coderefine.quick.children import Child, clean_env, reading_env
 from coderefine.quick.ending import interrupt_on_signals
 
 SECONDS = 20.0
 PASSED = (b" passed", b" skipped", b" xfailed")
 CONFTEST = "conftest.py"
+STATUS = ["git", "status", "--porcelain=v2", "-z", "-unormal", "--ignore-submodules=all", "--no-renames"]
+FILE = (b"100644", b"100755")
+SETTINGS = frozenset(os.fsencode(name) for name in ticket.NAMES)
 LONG = 200
 """Number of files above which the full engine is not noticeably slower."""
 
@@ -42,11 +45,11 @@ def hook(names: list[str]) -> int | None:
 
 
 def _hook(names: list[str], deadline: float) -> int:
-    where = status.place(os.getcwd())  # noqa: PTH109
+    where = _place(os.getcwd())  # noqa: PTH109
     if where is None:
         raise NotQuickError
     top, folder = where
-    running = [status.asked()]  # everything slow runs in parallel
+    running = [Child(STATUS, reading_env())]  # everything slow runs in parallel
     try:
         known = ticket.read(folder, top)
         if known is None:
@@ -123,10 +126,10 @@ def _linted(project: QuickProject, python: list[str], running: list[Child]) -> N
 def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
     """Return the staged files, and whether there are untracked files."""
     output = looking.all(deadline) or b""
-    found = status.staged(output or b"?")
+    found = staged_files(output or b"?")
     if found is None:
         raise NotQuickError
-    return found, status.has_untracked(output)
+    return found, _has_untracked(output)
 
 
 def _python(names: list[str]) -> list[str]:
@@ -226,3 +229,54 @@ def _tested(running: Child, deadline: float) -> int:
     if code != 0 or not any(word in tail for word in PASSED):
         raise NotQuickError
     return 0
+
+
+def staged_files(output: bytes) -> list[str] | None:
+    """Return the staged files: added, changed or deleted ones; None if index and working tree differ.
+
+    Untracked code and untracked configuration of the tools count as a difference, because the tools would use them, but
+    the commit does not contain them. Unusual entries count as a difference too.
+    """
+    found: list[str] = []
+    for line in output.split(b"\0"):
+        if not line:
+            continue
+        if line.startswith(b"? "):
+            if line.endswith((b".py", b".pyi", b"/")) or os.path.basename(line[2:]) in SETTINGS:  # noqa: PTH119
+                return None
+            continue
+        path = _entry_files(line)
+        if path is None:
+            return None
+        found += path
+    return found
+
+
+def _has_untracked(output: bytes) -> bool:
+    """Return whether there are untracked files, which tests would find in the tree although the commit lacks them."""
+    return any(line.startswith(b"? ") for line in output.split(b"\0"))
+
+
+def _entry_files(line: bytes) -> list[str] | None:
+    """Return the file in a line about a change, as a list (empty for a link); None for an unusual entry."""
+    fields = line.split(b" ", 8)
+    if fields[0] != b"1" or len(fields) != 9 or fields[1][1:] != b".":
+        return None
+    path = os.fsdecode(fields[8])
+    if fields[1] == b"D.":
+        return None if os.path.lexists(path) else [path]
+    return [path] if fields[4] in FILE else []
+
+
+def _place(cwd: str) -> tuple[str, str] | None:
+    """Return working tree and git directory if `cwd` is the top of a tree, where git and pre-commit start hooks."""
+    pointer = f"{cwd}/.git"
+    if os.path.isdir(pointer):  # noqa: PTH112
+        return cwd, pointer
+    try:
+        with open(pointer, encoding="utf-8") as file:  # noqa: PTH123
+            word, _, target = file.read().partition(":")
+    except (OSError, UnicodeDecodeError):
+        return None
+    folder = os.path.join(cwd, target.strip())  # noqa: PTH118
+    return (cwd, folder) if word == "gitdir" and os.path.isdir(folder) else None  # noqa: PTH112

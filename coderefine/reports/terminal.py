@@ -8,7 +8,6 @@ from typing import TextIO
 
 from coderefine.core import EMPTY, Attempt, Check, Finding, Outcome, Severity
 from coderefine.core.plurals import counted
-from coderefine.reports.proofs import decision, proof_rows
 from coderefine.reports.rows import (
     Row,
     advice,
@@ -21,6 +20,7 @@ from coderefine.reports.rows import (
     outcome_rows,
     steps,
 )
+from coderefine.reports.verdict import decision, proof_rows
 
 SHOWN = 50
 """Number of findings listed in full; more are counted."""

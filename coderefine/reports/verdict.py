@@ -1,12 +1,16 @@
-"""What a run achieved, in one sentence."""
+"""What a run achieved, in one sentence, and the rows of a report on a given patch.
+
+The rows begin with the problems, then come the measurements, and the verdict last.
+"""
 
 from __future__ import annotations
 
-from coderefine.core import Outcome
+from collections.abc import Iterator, Sequence
+
+from coderefine.core import Outcome, Patch, Proof
 from coderefine.core.plurals import counted
 from coderefine.reports.formats import blocking, cleared
-from coderefine.reports.proofs import decision
-from coderefine.reports.rows import ending
+from coderefine.reports.rows import LEFT, Row, checks_row, ending, evidence, headline, notes
 
 
 def verdict(end: Outcome) -> str:
@@ -35,3 +39,43 @@ def _rest(end: Outcome) -> str:
     """Return what is left to do, without the reason."""
     hard = len(blocking(end.remaining))
     return f"{counted(hard, 'finding')} remain{'s' * (hard == 1)}" if hard else ending(end)
+
+
+def proof_rows(outcome: Outcome, proof: Proof, wrote: Sequence[str] = ()) -> Iterator[Row]:
+    """Yield the rows on a given patch."""
+    yield Row("patch", patch_headline(proof.patch))
+    yield from _several("weakened", proof.weakened)
+    yield checks_row(outcome.baseline.checks)
+    yield from notes((outcome.best if outcome.best.number else outcome.attempts[-1]).checks)
+    yield from _several("flipped", proof.evidence.flipped)
+    yield from _several("rests on", [f"{name}, which the patch adds or changes" for name in proof.rests])
+    yield from _several("lost", proof.evidence.lost)
+    yield from _several("flaky", proof.evidence.flaky)
+    yield from _several("new", [headline(finding) for finding in proof.findings])
+    yield from _several("added", [f"{name}, which passes without the patch's code, too" for name in proof.added])
+    if any((proof.evidence.flipped, proof.evidence.kept, proof.evidence.lost)):
+        yield Row("evidence", evidence(proof.evidence))
+    yield from _several("survived", [f"{one}: no test notices" for one in proof.evidence.survived])
+    yield from (Row("note", note) for note in proof.evidence.notes)
+    yield from _several("unjudged", proof.unjudged)
+    yield from _several("spare", proof.spare)
+    yield from (Row("wrote", line.removeprefix("wrote ")) for line in wrote)
+    yield Row("", decision(proof))
+
+
+def decision(proof: Proof) -> str:
+    """Return the verdict in one line: `proved: 1 test repaired`, or `not proved: breaks tests/test_a.py::test_x`."""
+    return f"{proof.evidence.word if proof.verdict else 'not proved'}: {proof.verdict.reason}"
+
+
+def patch_headline(patch: Patch) -> str:
+    """Return the patch's own description, and the files that it changes."""
+    files = sorted(patch.files)
+    named = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    return f"{patch.summary} · {named}" if patch.summary else named
+
+
+def _several(label: str, texts: Sequence[str]) -> Iterator[Row]:
+    yield from (Row(label, text) for text in texts[:LEFT])
+    if len(texts) > LEFT:
+        yield Row(label, f"… and {len(texts) - LEFT} more (--format json lists them)")

@@ -295,7 +295,7 @@ ATTACKS = (
     attack(
         a_commit_that_needs_an_untracked_module,
         ("git/changes.py", "for path in untracked(top, hooked=not tree) if", "for path in () if"),
-        ("quick/status.py", 'if line.endswith((b".py"', 'if not line.endswith((b".py"'),
+        ("quick/front.py", 'if line.endswith((b".py"', 'if not line.endswith((b".py"'),
         ("quick/front.py", "if strangers:", "if False:"),
     ),
     attack(

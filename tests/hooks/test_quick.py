@@ -15,7 +15,7 @@ from coderefine import import_graph as graph
 from coderefine import proc
 from coderefine.bounds import surely_fine
 from coderefine.critics.complexity import FileComplexity, measure
-from coderefine.quick import children, status, ticket
+from coderefine.quick import children, front, ticket
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,7 +112,7 @@ def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
     ],
 )
 def test_what_git_says_of_the_index(said: bytes, found: list[str] | None) -> None:
-    assert status.staged(said) == found
+    assert front.staged_files(said) == found
 
 
 def test_a_child_that_does_not_end_is_killed_with_its_children() -> None:

@@ -6,7 +6,8 @@ import ast
 import textwrap
 from functools import lru_cache
 
-from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement, first_line
+from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement
+from coderefine.source import first_line
 
 ATOM = 20
 RANKS: dict[type[ast.AST], int] = {
@@ -185,15 +186,12 @@ def block_text(module: Module, stmt: ast.stmt) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def insertion(
-    module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, indent: str | None = None
-) -> Edit | None:
-    """Return an edit that inserts `code` (lines) before or after a statement, with its indentation or with `indent`."""
+def insertion(module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0) -> Edit | None:
+    """Return an edit that inserts `code` (lines) before or after a statement, with its indentation."""
     if not module.alone(stmt):
         return None
     start, end = lines_of(module, stmt)
-    lead = module.indent(stmt) if indent is None else indent
-    text = textwrap.indent(code.rstrip("\n"), lead) + "\n"
+    text = textwrap.indent(code.rstrip("\n"), module.indent(stmt)) + "\n"
     if not after:
         return Edit((Replacement(start, start, text),), weight)
     if not module.text[start:end].endswith(("\n", "\r")):

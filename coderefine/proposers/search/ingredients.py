@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from coderefine.proposers.search.naturalness import Trigrams
-from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module, first_line
+from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, dotted
+from coderefine.source import first_line
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 EXCEPTIONS = tuple(
@@ -23,9 +24,8 @@ MOST_STATEMENTS = 4000
 class ProjectContext:
     """Ingredients from all files of a search, mostly computed at first use."""
 
-    def __init__(self, modules: Mapping[str, Module], lines: Mapping[str, frozenset[int]] | None = None) -> None:
+    def __init__(self, modules: Mapping[str, Module]) -> None:
         self.modules = modules
-        self.lines = lines or {}
 
     @cached_property
     def trigrams(self) -> Trigrams:

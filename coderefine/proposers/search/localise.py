@@ -13,7 +13,8 @@ from types import MappingProxyType
 from coderefine.core import Case, Coverage, Frame, Steps
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds
-from coderefine.proposers.search.syntax import JUMPS, Function, Module, first_line, has_docstring, own_nodes
+from coderefine.proposers.search.syntax import JUMPS, Function, Module, has_docstring, own_nodes
+from coderefine.source import first_line
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
 HEADER, BARE_HEADER = 0.8, 0.2

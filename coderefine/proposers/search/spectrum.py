@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coderefine.core import Case, Coverage, Line, Step, Steps
-from coderefine.proposers.search.syntax import Function, Module, first_line, own_nodes
+from coderefine.proposers.search.syntax import Function, Module, own_nodes
+from coderefine.source import first_line
 
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""

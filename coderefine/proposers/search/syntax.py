@@ -10,7 +10,7 @@ from functools import cached_property
 
 from coderefine.proposers.search.index import Index
 from coderefine.proposers.search.value_kinds import DEFINITIONS, Function
-from coderefine.source import Source, decode
+from coderefine.source import Source, decode, first_line
 
 __all__ = [
     "DEFINITIONS",
@@ -20,7 +20,6 @@ __all__ = [
     "Function",
     "Module",
     "Replacement",
-    "first_line",
     "has_docstring",
     "own_nodes",
 ]
@@ -159,12 +158,6 @@ class Module:
                 parts.append(node.name)
             node = self.parents.get(node)
         return ".".join(reversed(parts))
-
-
-def first_line(stmt: ast.stmt) -> int:
-    """Return the first line of a statement, including its decorators."""
-    decorators = getattr(stmt, "decorator_list", None)
-    return decorators[0].lineno if decorators else stmt.lineno
 
 
 def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:

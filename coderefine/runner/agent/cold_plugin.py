@@ -35,12 +35,12 @@ def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, 
     setattr(report, MARK, record)
 
 
-def from_text(text: str, exception: str = "") -> FailureRecord:
+def from_text(text: str) -> FailureRecord:
     """Return a FailureRecord for a failure without exception (strict xpass, a hook's report, a crashed process)."""
     lines = text.strip().splitlines() or [""]
     return {
         "message": cut(lines[0].strip(), 300),
-        "exception": exception,
+        "exception": "",
         "assertion": cut(text.strip(), 2000) if len(lines) > 1 else "",
         "frames": [],
         "output": "",

@@ -25,8 +25,8 @@ class _TooSlowError(BaseException):
 class Describer:
     """Makes reprs, with one time limit for all calls of foreign `__repr__` methods together."""
 
-    def __init__(self, seconds: float = 0.05) -> None:
-        self._left = seconds
+    def __init__(self) -> None:
+        self._left = 0.05
 
     def __call__(self, value: Any, depth: int = DEPTH) -> str:
         """Return a repr of `value` with at most LENGTH characters."""

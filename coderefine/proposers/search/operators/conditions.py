@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.atoms import atoms
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Replacement, first_line
+from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.source import first_line
 
 ANALOGOUS = 2.0
 """Bonus of a second condition with the same structure as the first."""

@@ -10,7 +10,8 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import EXCEPTIONS, all_arguments
 from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, first_line, has_docstring
+from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, has_docstring
+from coderefine.source import first_line
 
 TELLING = 3.0
 """Bonus of the decorator that is missing on a method without `self`."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import SIMPLE
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Module, Replacement, first_line
+from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Module, Replacement
+from coderefine.source import first_line
 
 
 def _moved(site: Site, at: int, text: str, weight: float) -> Edit:
