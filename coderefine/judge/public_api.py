@@ -140,8 +140,9 @@ def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str] =
     now = _public_functions(change.new)
     for name, old in _public_functions(change.old).items():
         new = now.get(name)
-        if new is not None and not _renamed(old, new, evidence) and not _demanded(name, old, new, evidence, tests):
-            for parameter in sorted(_dropped(old, new) - allowed):
+        gone = sorted(_dropped(old, new) - allowed) if new is not None else ()
+        if new and gone and not _renamed(old, new, evidence) and not _demanded(name, old, new, evidence, tests):
+            for parameter in gone:
                 yield f"{name} in {change.path} no longer takes {parameter!r}"
 
 

@@ -364,7 +364,7 @@ def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
     def received() -> None:
         nonlocal last
         now = time.monotonic()
-        if results.chosen is not None and (now - last > EVERY or not results.left):
+        if results.chosen is not None and (now - last > EVERY or results.complete):
             last = now
             listen(Event("tests", done=len(results.cases), total=len(results.cases) + len(results.left)))
 

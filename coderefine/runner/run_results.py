@@ -85,6 +85,11 @@ class RunResults:
         return tuple(name for name in self.chosen or () if name not in self.cases)
 
     @property
+    def complete(self) -> bool:
+        """Return whether every chosen test has a result; quick, because the last one mostly has none."""
+        return all(name in self.cases for name in reversed(self.chosen or ()))
+
+    @property
     def failing(self) -> bool:
         """Return whether a test failed."""
         return any(case.status.bad for case in self.cases.values())

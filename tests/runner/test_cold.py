@@ -475,6 +475,13 @@ def test_modules_that_end_while_they_are_listed_are_no_crash(cold: Cold) -> None
     assert cold({"test_x.py": test}).notes == ()
 
 
+def test_a_failure_keeps_its_message_on_a_busy_machine(cold: Cold) -> None:
+    """Describing it took a process that had to wait for a processor longer than the limit; then no result counted."""
+    slow = "class Slow(Exception):\n    def __str__(self):\n        time.sleep(0.3)\n        return 'slowly told'\n"
+    check = cold({"test_x.py": f"import time\n{slow}def test_a(): raise Slow\n"})
+    assert failure(check, "test_x.py::test_a").message == "Slow: slowly told"
+
+
 def test_modules_that_have_ended_are_no_crash(cold: Cold) -> None:
     """As with jinja2's ModuleLoader, which leaves weak references to its modules in `sys.modules`."""
     test = "import sys, types, weakref\ndef test_a(): sys.modules['late'] = weakref.proxy(types.ModuleType('late'))\n"

@@ -11,6 +11,7 @@ LENGTH = 120
 ITEMS = 6
 """Maximum number of elements of a container that are shown."""
 DEPTH = 3
+WAITING = 1.0
 HUGE = 10_000
 """Length from which on `__repr__` of a container subclass is not called: C code could not be interrupted."""
 
@@ -23,7 +24,10 @@ class _TooSlowError(BaseException):
 
 
 class Describer:
-    """Makes reprs, with one time limit for all calls of foreign `__repr__` methods together."""
+    """Makes reprs, with one limit of CPU time for all calls of foreign `__repr__` methods together.
+
+    Wall time would take the text of a failure on a busy machine; it ends only a call that waits for WAITING seconds.
+    """
 
     def __init__(self) -> None:
         self._left = 0.05
@@ -98,13 +102,13 @@ class Describer:
         """Return `make()`, a foreign call, interrupted when the time limit is exceeded; "" on failure."""
         if self._left <= 0:
             return ""
-        began = time.perf_counter()
-        end = began + self._left
+        began, computed = time.perf_counter(), time.thread_time()
+        end, late, most = began + self._left, began + WAITING, computed + self._left
         before = sys.gettrace()
 
         def watch(frame: Any, *_: Any) -> Any:
             frame.f_trace_opcodes = True  # Python 3.11 has no line event inside `while True: pass`
-            if time.perf_counter() > end:
+            if time.perf_counter() > end and (time.thread_time() > most or time.perf_counter() > late):
                 raise _TooSlowError
             return watch
 
@@ -115,7 +119,7 @@ class Describer:
             made = ""
         finally:
             sys.settrace(before)
-            self._left -= time.perf_counter() - began
+            self._left -= time.thread_time() - computed if time.perf_counter() < late else self._left
         return made if isinstance(made, str) else ""
 
 

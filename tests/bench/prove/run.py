@@ -5,7 +5,7 @@
 
 Each patch is a commit, judged as by `coderefine prove HEAD`. `--pause`: seconds that a test sleeps in every program, to
 see the cost beside a slow suite. `--packages`: patches of these real packages (tests/bench/real), else of small
-programs. `--rows`: a JSONL file to which each result is added; what is in it is not judged again, and is part of the
+programs. `--rows`: a JSONL file to which each verdict is added; what is in it is not judged again, and is part of the
 report, so that several calls, on small programs and on packages, make one figure. CPU seconds are told beside wall
 time, because these do not depend on what else the machine does. Refused honest and accepted bad patches are listed with
 their reasons.
@@ -155,7 +155,7 @@ def main() -> None:
         if (case.kind, case.name) in known:
             continue
         results.append(one := judged(case, given.pause))
-        if given.rows:
+        if given.rows and one.code in (0, 1):
             with given.rows.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(one)) + "\n")
         mark = "" if one.right else f"  WRONG {one.reason.strip()[-160:]}"
