@@ -201,7 +201,8 @@ def test_the_script_hands_on_words_and_code_and_writes_the_job_summary(
     bot.write_text(BOT.format(code=code))
     bot.chmod(0o755)
     env = {"RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "PATH": os.environ["PATH"]}
-    words = {"BASE": "b; touch owned", "PYTHON": "a b", "ARGUMENTS": "--style\n$(touch owned)\n", "OUT": "out"}
+    arguments = "--style\n$(touch owned)\n"
+    words = {"BASE": "b; touch owned", "PYTHON": "a b", "VERDICT": "true", "ARGUMENTS": arguments, "OUT": "out"}
     argv = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
     said = subprocess.run(argv, cwd=tmp_path, env={**env, **words}, capture_output=True, text=True, check=False)
     assert said.returncode == ends, said.stderr
@@ -210,5 +211,5 @@ def test_the_script_hands_on_words_and_code_and_writes_the_job_summary(
     assert summary.startswith("````\n")
     assert summary.endswith("````\n")
     if name.endswith("action.yml"):
-        assert "<--python>\n<a b>\n<--style>\n<$(touch owned)>\n" in summary
+        assert "<--python>\n<a b>\n<--verdict>\n<--style>\n<$(touch owned)>\n" in summary
     assert not (tmp_path / "owned").exists()
