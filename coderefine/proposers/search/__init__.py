@@ -94,7 +94,7 @@ class Search(Searcher):
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
         self._changes: dict[str, tuple[Change, ...]] = {}
-        """How the files of plausible repairs were changed lately, by path."""
+        """How the most suspicious files were changed lately, by path."""
         self.chosen = Chosen([])
         """Result of the last search."""
         self._unsolved: frozenset[Symptom] = frozenset()
@@ -261,12 +261,15 @@ class Search(Searcher):
     def _with_past(self, repair: Repair) -> Repair:
         """Add to `repair` which earlier state of its lines it restores."""
         module = repair.proposed.scored.site.module
-        if self._place.git_dir is None or repair.files.keys() != {module.path}:
+        if repair.files.keys() != {module.path}:
             return repair
-        if module.path not in self._changes and len(self._changes) < MOST_FILES:
-            self._changes[module.path] = changes(self._place.top, module.path)
-        found = self._changes.get(module.path, ())
-        return replace(repair, former=former(module, repair.files[module.path], found))
+        return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))
+
+    def _past(self, path: str) -> tuple[Change, ...]:
+        """Return how the file was lately changed; of the first files that are asked for."""
+        if self._place.git_dir is not None and path not in self._changes and len(self._changes) < MOST_FILES:
+            self._changes[path] = changes(self._place.top, path)
+        return self._changes.get(path, ())
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
         """Add to `rivals` how many mutants of the first repair the tests kill."""
@@ -304,8 +307,10 @@ class Search(Searcher):
         coverage = {**coverage, **inside_functions(free, imported, failing)}
         tests = self._modules(situation, {case.path for case in failing})
         found = suspects(free, coverage, failing, test_sources(failing, tests), tests=tests, steps=pool.steps)
-        world = ProjectContext({**free, **others})
+        world = ProjectContext({**free, **others}, changes=self._changes)
         sites = _as_sites(free, found, world, Hints.of(failing), running(free, failing))
+        for site in sites:
+            self._past(site.module.path)
         asserting = {path: self._protection.helpers(path, self._read(situation.best.patch, path)) for path in free}
         return [site for site in sites if _qualified(site) not in asserting[site.module.path]], found.spectrum
 

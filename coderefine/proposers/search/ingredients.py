@@ -8,8 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from coderefine.proposers.search.naturalness import Trigrams
+from coderefine.proposers.search.past import Change
 from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, dotted
 from coderefine.source import first_line
@@ -24,8 +26,11 @@ MOST_STATEMENTS = 4000
 class ProjectContext:
     """Ingredients from all files of a search, mostly computed at first use."""
 
-    def __init__(self, modules: Mapping[str, Module]) -> None:
+    def __init__(
+        self, modules: Mapping[str, Module], changes: Mapping[str, Sequence[Change]] = MappingProxyType({})
+    ) -> None:
         self.modules = modules
+        self.changes = changes
 
     @cached_property
     def trigrams(self) -> Trigrams:

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.proposers.search.emit import apply
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
+from coderefine.proposers.search.operators.reverted import earlier
 from coderefine.proposers.search.past import changes, former
+from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Module
 from tests.support.repo import git, make_repo, write
 
@@ -97,6 +101,23 @@ def test_a_program_that_shows_diffs_is_not_run(top: Path, tmp_path: Path) -> Non
     write(top, {".gitattributes": "*.py diff=show\n"})
     assert said(top, "<= 10", "< 10").startswith("as before ")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_change_of_several_lines_is_undone_as_a_whole(top: Path) -> None:
+    more = FAULTY.replace("    return total + fee(total)", "    more = fee(total)\n    return more")
+    write(top, {"fee.py": more})
+    git(top, "commit", "-qam", "Name it")
+    write(top, {"fee.py": more.replace("    return 1\n", "")})
+    found = module("# A comment.\n" + more)
+    world = ProjectContext({"fee.py": found}, changes={"fee.py": changes(top, "fee.py")})
+    made: dict[int, str] = {}
+    for stmt in found.statements:
+        site = Site(FunctionContext(found, found.function(stmt), world), stmt)
+        made.update((stmt.lineno, apply(found.text, edit)) for edit in earlier(site))
+    assert made == {
+        3: found.text.replace("    if total <= 10", "    # Small sums cost more.\n    if total < 10"),
+        9: "# A comment.\n" + FAULTY,
+    }
 
 
 def test_without_history_there_is_no_past(tmp_path: Path) -> None:
