@@ -137,7 +137,7 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
         raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")
     if again := record.get("again"):
         raise JournalError(f"run {journal.run} was about a given patch, and cannot be resumed: run `{again}` again")
-    if meta.head != repository.head().sha:
+    if meta.head != repository.resolve("HEAD"):
         raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
     settings = _settings(journal, record["flags"])
     if MASKED in str(settings.get("base_url", "")):

@@ -146,7 +146,7 @@ def _new_journal(repository: Repository, project: Project, request: Request) -> 
     meta = Meta(
         argv=tuple(map(masked, request.argv)),
         config={**request.record, "settings": settings},
-        head=repository.head().sha,
+        head=repository.resolve("HEAD"),
         scope=project.place.scope,
     )
     return Journal.create(repository, meta)

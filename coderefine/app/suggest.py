@@ -49,7 +49,7 @@ def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
 
     Raises UsageError unless the head is checked out without uncommitted changes.
     """
-    head, now = repository.resolve(pull.head), repository.head().sha
+    head, now = repository.resolve(pull.head), repository.resolve("HEAD")
     if head is None or head != now:
         raise UsageError(f"check out {pull.head} first: what is here is {(now or 'nothing')[:10]}")
     if repository.git("status", "--porcelain", "--untracked-files=no").strip():
