@@ -98,10 +98,14 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree."""
+    """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree.
+
+    `rough`: a failure may be reported although only what the tests call was changed, not what ran during the import.
+    """
 
     number: int
     files: Mapping[str, bytes | None]
+    rough: bool = False
 
 
 Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
@@ -131,7 +135,8 @@ class Judged:
     """The verdict on a candidate. `statuses`: of the tests that ran; `cpu`, `seconds`: CPU and wall time of its runs.
 
     `plausible`: all requested tests ran, and none outside `Plan.known` failed; `reason`: why it is not.
-    `slow`: why it was not judged by the hot server. `hung`: it was stopped by its time limit.
+    `slow`: why it was not judged by the hot server. `hung`: it was stopped by its time limit. `rough`: why a fresh
+    import may give another verdict; see `Candidate`.
     """
 
     candidate: Candidate
@@ -143,3 +148,4 @@ class Judged:
     reason: str = ""
     slow: str = ""
     hung: bool = False
+    rough: str = ""

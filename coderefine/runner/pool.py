@@ -63,7 +63,8 @@ AT_ONCE = 600.0
 class Order:
     """Tests to run on the unchanged tree, by index, and how to trace them.
 
-    `lines`: trace lines. `functions`: the functions to trace (empty: all). `watched`: False for no tracing.
+    `lines`: trace lines. `functions`: the functions to trace (empty: all). `watched`: False for no tracing. `seconds`:
+    wall time after which no further test is started.
     """
 
     places: tuple[int, ...]
@@ -71,12 +72,14 @@ class Order:
     lines: bool = False
     functions: frozenset[Function] = frozenset()
     watched: bool = True
+    seconds: float = AT_ONCE
 
     def message(self) -> Mapping[str, object]:
         order = message(Candidate(0, {}), self.places, (), self.limit, keep_going=True)
         stepped = self.places if self.lines else ()
         watch = sorted(self.functions) if self.watched else None
-        return {**order, "watch": watch, "lines": self.lines, "stepped": stepped, "followed": self.lines}
+        more = {"lines": self.lines, "stepped": stepped, "followed": self.lines, "seconds": self.seconds}
+        return {**order, "watch": watch, **more}
 
 
 class Pool:
@@ -228,10 +231,15 @@ class Pool:
         self._observe_unwatched(place for place in alone if place >= 0)
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
-        """Observe failing tests in one process; if it crashes, observe those without a result one by one."""
+        """Observe failing tests in one process; if it crashes, observe those without a result one by one.
+
+        In several processes each one would execute what is done once in a process, which clears these lines of no
+        suspicion.
+        """
         places = self._without_deadly(self._known(one_of_each(failing)))
         chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))
-        together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True)
+        seconds = until - time.monotonic()
+        together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True, seconds=seconds)
         self._take_all([together] if chosen else [])
         unseen = (place for place in chosen if self.tests[place] not in self._reach.entered)
         alone = (Order((place,), self._limit([place], LINES), lines=True) for place in list(unseen))
@@ -246,8 +254,18 @@ class Pool:
             self._take(order, answer)
 
     def _observe_unwatched(self, places: Iterable[int]) -> None:
-        """Run each test alone without tracing; one that crashes its process counts as an error, as in a cold run."""
-        self._take_all(Order((place,), self._limit([place], 1.0), watched=False) for place in places)
+        """Run tests without tracing, MOST in a process, and those of a process that crashes one by one.
+
+        One that crashes its process alone counts as an error, as in a cold run.
+        """
+        waiting, alone = list(places), list[int]()
+        parts = (tuple(waiting[first : first + MOST]) for first in range(0, len(waiting), MOST))
+        for order, answer in self._shared(Order(part, self._limit(part, 1.0), watched=False) for part in parts):
+            if len(order.places) > 1 and answer.get("died", "it crashed the server") and "slow" not in answer:
+                alone += order.places
+            else:
+                self._take(order, answer)
+        self._take_all(Order((place,), self._limit([place], 1.0), watched=False) for place in alone)
 
     def _may_watch(self, until: float) -> bool:
         return time.monotonic() < until and not self._state.never_hot
@@ -366,10 +384,11 @@ class Pool:
     ) -> Comparison:
         """Compare the results of `candidates` for the calls that `tests` make, and for variants of these calls.
 
-        Candidates that the hot server cannot run are missing; the comparison is empty if the probe crashed.
+        Candidates that the hot server cannot run are missing; what others change at import is not seen. Empty if the
+        probe crashed.
         `failing`: those of `tests` that fail. `seconds`: wall time for all together; after it, tuples are shorter.
         """
-        answers = self._answers(candidates, tests, seconds, {"failing": self._known(failing)})
+        answers = self._answers(candidates, tests, seconds, {"failing": self._known(failing), "rough": True})
         return _comparison(answers)
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:

@@ -90,8 +90,10 @@ def message(
         "keep_going": keep_going,
         "reach": False,
         "direct": False,
+        "rough": candidate.rough,
         "watch": None,
         "lines": False,
         "stepped": (),
         "followed": False,
+        "seconds": 0.0,
     }

@@ -137,7 +137,7 @@ class Scheduler:
             task.factor = LONGER
             return None
         judged = self._verdict(task, answer)
-        return None if judged.plausible and self._advance(task) else judged
+        return None if judged.plausible and self._advance(task, judged.rough) else judged
 
     def _may_retry(self, task: CandidateRun) -> bool:
         """Return whether a second, longer run is allowed: these may take the share `Plan.retry` of the time so far."""
@@ -147,9 +147,12 @@ class Scheduler:
         self._retried += cost
         return True
 
-    def _advance(self, task: CandidateRun) -> bool:
-        """Move `task` to its next stage; False after the last."""
+    def _advance(self, task: CandidateRun, rough: str) -> bool:
+        """Move `task` to its next stage; False after the last. After a `rough` verdict: the same tests once more."""
         task.factor = 1.0
+        if rough:
+            task.slow = rough
+            return True
         if task.stage is Stage.FIRST:
             rest = self._then(task.candidate)
             task.stage, task.asked = Stage.REACH, tuple(name for name in rest if name not in self._plan.first)
@@ -171,6 +174,7 @@ class Scheduler:
             reason,
             task.slow,
             bool(answer["hung"]),
+            answer.get("rough", ""),
         )
 
     def _bad(self, found: Mapping[str, Status]) -> str:

@@ -355,7 +355,9 @@ def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
     until = time.monotonic() + NOTICING
     wrong = islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG)
     plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, retry=0.0)
-    candidates = (Candidate(number, one.files) for number, one in enumerate(wrong) if time.monotonic() < until)
+    candidates = (
+        Candidate(number, one.files, rough=True) for number, one in enumerate(wrong) if time.monotonic() < until
+    )
     judged = list(pool.judge(candidates, plan))
     return sum(not one.plausible for one in judged), len(judged)
 

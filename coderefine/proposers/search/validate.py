@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coderefine.core import Status
 from coderefine.proposers.search.emit import apply
@@ -30,6 +31,9 @@ DOUBT, FEW = 3.0, 0.5
 one that few tests reach."""
 MORE_JUDGED = 160
 """Number of candidates that are judged in this additional time, also if it takes LONGEST_GRACE more seconds."""
+EXACT = 0.5
+"""Share of the judging time for candidates that failed while only what the tests call was changed: they are judged once
+more after a fresh import, which takes several times as long."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
 
@@ -98,6 +102,10 @@ class Trial:
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[int, frozenset[str], bool]] = []
         """Partial repairs: number, repaired tests, and whether all tests that reach the edit have run."""
+        self._deferred: deque[Candidate] = deque()
+        """Candidates to be judged once more, see EXACT."""
+        self._hot, self._slow = 0.0, 0.0
+        """Seconds of the judging so far: of hot servers, and of fresh imports."""
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
@@ -124,7 +132,7 @@ class Trial:
                 self._note(judged)
                 if self.clock.left <= 0:
                     break
-            more = not feed.empty
+            more = not feed.empty or bool(self._deferred)
             self._confirm()
 
     def _over(self) -> bool:
@@ -148,12 +156,20 @@ class Trial:
         self.tried += 1
         self.frontier = min(self.frontier, proposed.scored.score)
         self._given[self.tried] = (proposed, {proposed.path: data})
-        return Candidate(self.tried, {proposed.path: data})
+        return Candidate(self.tried, {proposed.path: data}, rough=True)
+
+    def again(self, *, only: bool) -> Candidate | None:
+        """Return the next candidate to be judged once more, None if it is not its turn. `only`: no others are left."""
+        if self._deferred and (only or self._slow <= EXACT * (self._slow + self._hot)):
+            return self._deferred.popleft()
+        return None
 
     def _note(self, judged: Judged) -> None:
         if self.first_judged is None:
             self.first_judged = self.clock.spent
-        self.judged += 1
+        self.judged += judged.candidate.rough  # not once more
+        self._slow += judged.seconds * bool(judged.slow)
+        self._hot += judged.seconds * (not judged.slow)
         number = judged.candidate.number
         fixed = self._partly(judged)
         if judged.plausible and len(fixed) == len(self._failing):
@@ -161,6 +177,8 @@ class Trial:
             self._add(Repair(proposed, frozenset(self._failing), whole=True, at=self.clock.spent, files=files))
         elif fixed:
             self._waiting.append((number, fixed, judged.plausible))
+        elif judged.rough and not judged.slow and not judged.hung:
+            self._deferred.append(replace(judged.candidate, rough=False))
         else:
             self._given.pop(number, None)
         if self.clock.spent - self._shown > 0.2:
@@ -273,10 +291,13 @@ class _Feed:
 
     def __next__(self) -> Candidate:
         while not self._trial.pausing:
+            if (candidate := self._trial.again(only=self.empty)) is not None:
+                return candidate
+            if self.empty:
+                break
             proposed = next(self._proposals, None)
             if proposed is None:
                 self.empty = True
-                break
-            if (candidate := self._trial.candidate(proposed)) is not None:
+            elif (candidate := self._trial.candidate(proposed)) is not None:
                 return candidate
         raise StopIteration

@@ -33,6 +33,10 @@ class NotHotError(Exception):
     """The edit cannot be made by swapping code objects; the message says why."""
 
 
+class RanAtImportError(NotHotError):
+    """A function of the edit ran during import or collection, so swapping its code does only a part of the edit."""
+
+
 class Statement(NamedTuple):
     """A statement of a module or of a top-level class: its lines, 1-based and inclusive, with decorators.
 
@@ -213,8 +217,10 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
 
 
 def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> None:
-    if old.co_flags & FUNCTION != FUNCTION or ran(old):
+    if old.co_flags & FUNCTION != FUNCTION:
         raise NotHotError("%s ran while the project was imported" % old.co_name)
+    if ran(old):
+        raise RanAtImportError("%s ran while the project was imported" % old.co_name)
     if _signature(old) != _signature(new):
         raise NotHotError("the signature or kind of %s changes" % old.co_name)
     if _docstring(old) != _docstring(new):

@@ -9,7 +9,8 @@ import os
 import threading
 import time
 import types
-from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
+from types import CodeType
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from . import (
     agent_channel,
@@ -26,7 +27,7 @@ from . import (
 )
 from .agent_channel import AgentChannel
 from .call_probe import Answers, Call
-from .code_diff import NotHotError, SourceFile
+from .code_diff import NotHotError, RanAtImportError, SourceFile
 from .direct_calls import DirectCalls
 from .live_functions import ExecutedCode, Key, LiveFunctions, Target, key
 from .loaded_modules import LoadedModules, loaded
@@ -106,7 +107,7 @@ class HotServer:
     def _judge(self, message: Message) -> Message:
         files = decoded(message["files"])
         try:
-            edit = self._edit(files)
+            edit = self._edit(files, rough=message["rough"])
         except NotHotError as reason:
             return {"number": message["number"], "slow": str(reason)}
         numbers = sorted(message["tests"])
@@ -147,17 +148,34 @@ class HotServer:
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
         return [number for number in numbers if number in reached or number not in self._reach]
 
-    def _edit(self, files: Dict[str, Optional[bytes]]) -> "CodeEdit":
-        """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply them."""
+    def _edit(self, files: Dict[str, Optional[bytes]], *, rough: bool = False) -> "CodeEdit":
+        """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply them.
+
+        `rough`: change also functions that ran during the import, whatever they did there; see `CodeEdit.rough`.
+        """
         if self._threads > 1:
             raise NotHotError("threads are alive after the import")
         edit = CodeEdit()
+        try:
+            return self._filled(edit, files, self._ran)
+        except RanAtImportError as reason:
+            if not rough:
+                raise
+            edit = CodeEdit()
+            edit.rough = str(reason)
+            return self._filled(edit, files, lambda _: False)
+
+    def _filled(
+        self, edit: "CodeEdit", files: Dict[str, Optional[bytes]], ran: Callable[[CodeType], bool]
+    ) -> "CodeEdit":
         edit.paths = list(files)
         for path, data in files.items():
-            self._add(edit, self._tree.full(path), path, data)
+            self._add(edit, self._tree.full(path), path, data, ran)
         return edit
 
-    def _add(self, edit: "CodeEdit", full: str, path: str, data: Optional[bytes]) -> None:
+    def _add(
+        self, edit: "CodeEdit", full: str, path: str, data: Optional[bytes], ran: Callable[[CodeType], bool]
+    ) -> None:
         if data is None or not path.endswith(".py"):
             raise NotHotError("%s is no module to change in place" % path)
         filename = self._modules.get(os.path.realpath(full))
@@ -170,7 +188,7 @@ class HotServer:
             self._sources[path] = SourceFile(filename, self._tree.original(path).data or b"")
         source = self._sources[path]
         for old, new in source.pairs(data):
-            pairs = code_diff.swaps(old, new, self._ran)
+            pairs = code_diff.swaps(old, new, ran)
             edit.targets += self._functions.targets(pairs, source)
             edit.changed.update(key(code) for code, _ in pairs)
 
@@ -192,6 +210,7 @@ class HotServer:
             "died": ended.died,
             "hung": ended.hung,
             "speed": "hot",
+            "rough": edit.rough,
         }
 
     def _live(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
@@ -204,8 +223,9 @@ class HotServer:
                 self._run.check(edit.paths, lazy=edit.files_unseen or self._job["origin"] != self._job["top"])
             return json.dumps({"void": self._run.void}).encode("ascii")
         watch = self._open_watch(message)
+        until, followed = time.monotonic() + message["seconds"], message["followed"]
         done = self._run.run(
-            numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=message["followed"]
+            numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=followed, until=until
         )
         found = test_coverage.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
         return json.dumps({"reach": found, "patterns": child.patterns()}).encode("ascii")
@@ -257,7 +277,7 @@ class HotServer:
         edits = {}
         for number, files in message["candidates"].items():
             with contextlib.suppress(NotHotError):
-                edits[number] = self._edit(decoded(files))
+                edits[number] = self._edit(decoded(files), rough=message.get("rough", False))
         self._board.clear()
         self._tree.put({})
         limits = self._limits._replace(cpu=message["limit"])
@@ -423,13 +443,15 @@ def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[s
 class CodeEdit:
     """The changes of a candidate: functions and their new code, and the keys of the old code objects.
 
-    `files_unseen`: it changes a module that is not imported yet, so the tests that reach it are unknown.
+    `files_unseen`: it changes a module that is not imported yet, so the tests that reach it are unknown. `rough`: why
+    a fresh import may do more than the change of these functions; "" if it cannot.
     """
 
     def __init__(self) -> None:
         self.targets: List[Target] = []
         self.changed: Set[Key] = set()
         self.files_unseen = False
+        self.rough = ""
         self.paths: List[str] = []
 
     def make(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import pytest
@@ -86,11 +88,13 @@ class ServerPlugin:
         keep_going: bool,
         watch: Any = None,
         followed: str = "",
+        until: float = math.inf,
     ) -> RunRecord:
         """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
         Without `keep_going` the first failure of a test outside `known` ends the run. `followed`: the folder where
-        Python programs that the tests start store which lines they executed.
+        Python programs that the tests start store which lines they executed. `until`: time (monotonic) after which no
+        further item is run.
         """
         done = RunRecord([], [], [])
         for place, number in enumerate(numbers):
@@ -108,7 +112,7 @@ class ServerPlugin:
                 done.unsure.append(unsure)
             board.note(number, status)
             done.fine.append(status not in BAD or number in known)
-            if not done.fine[-1] and not keep_going:
+            if (not done.fine[-1] and not keep_going) or time.monotonic() > until:
                 break
         return done
 
