@@ -19,6 +19,9 @@ LONG = 200
 DOCSTRING, BEGINNING = 20, 8
 """Lines from which a docstring is shown by its beginning, and lines of that."""
 
+SUMMARY = 4
+"""Lines from which a docstring is shown by its first paragraph where this is enough."""
+
 WINDOWS = (12, 6, 3, 1)
 """Lines kept on each side of a line that matters, where even the executed branches are too long; the most that fit."""
 
@@ -59,15 +62,21 @@ def _inside_strings(tree: ast.AST) -> frozenset[int]:
 
 
 def folded(
-    module: ProjectModule, item: Definition, ran: Collection[int], telling: Collection[int], most: int
+    module: ProjectModule,
+    item: Definition,
+    ran: Collection[int],
+    telling: Collection[int],
+    most: int,
+    *,
+    summary: bool = False,
 ) -> frozenset[int]:
     """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
 
     `ran`: executed lines, empty if unknown. `most`: if these lines have more characters, only those around `telling`
-    are shown.
+    are shown. `summary`: of docstrings the first paragraph is enough.
     """
     inside = frozenset(telling) & frozenset(item.lines)
-    whole = frozenset(item.lines) - (_long_docstring(item.node) - inside)
+    whole = frozenset(item.lines) - (_long_docstring(module, item.node, summary=summary) - inside)
     if len(whole) < LONG and module.size(whole) <= most:
         return whole
     kept = whole - frozenset(_untaken(item.node, frozenset(ran))) if whole & frozenset(ran) else whole
@@ -79,14 +88,15 @@ def folded(
     return kept
 
 
-def _long_docstring(node: ast.stmt) -> frozenset[int]:
-    """Return the lines of a long docstring to omit: all but its beginning and its last line."""
-    first = node.body[0] if isinstance(node, Function) else node
-    text = first.value if isinstance(first, ast.Expr) else None
-    last = first.end_lineno or first.lineno
-    if not isinstance(text, ast.Constant) or not isinstance(text.value, str) or last - first.lineno < DOCSTRING:
+def _long_docstring(module: ProjectModule, node: ast.stmt, *, summary: bool) -> frozenset[int]:
+    """Return the lines of a function's docstring to omit: of a long one all but its beginning and its last line."""
+    if not isinstance(node, Function) or ast.get_docstring(node) is None:
         return frozenset()
-    return frozenset(range(first.lineno + BEGINNING, last))
+    first, last = node.body[0].lineno, node.body[0].end_lineno or 0
+    if last - first < (SUMMARY if summary else DOCSTRING):
+        return frozenset()
+    blank = (line for line in range(first + 1, last) if summary and not module.lines[line - 1].strip())
+    return frozenset(range(min(next(blank, last), first + BEGINNING), last))
 
 
 def _around(lines: Collection[int], distance: int) -> frozenset[int]:

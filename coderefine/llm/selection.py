@@ -280,7 +280,7 @@ class Selection:
             return item.head
         if not item.is_function:
             return table_lines(module, item)
-        return folded(module, item, self._ran(item.path), telling, most)
+        return folded(module, item, self._ran(item.path), telling, most, summary=self._spent > 0)
 
     def _ran(self, path: str) -> frozenset[int]:
         """Return the lines of the file that the failing tests executed."""

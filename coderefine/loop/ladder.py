@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coderefine.core import Cost, Patch, Proposals, Proposer, Situation, Views
+from coderefine.core import KEEPING, Cost, Patch, Proposals, Proposer, Situation, Views
 
 
 class Ladder:
     """Gets patches from the cheapest proposer that still has one.
 
     After an accepted patch the cheaper proposers start again on the improved tree (a model's repair may leave lint
-    findings that ruff fixes at no cost), while the more expensive ones keep their state.
+    findings that ruff fixes at no cost), while the more expensive ones keep their state. While tests fail, changes
+    that must keep behaviour come last: they can take minutes, and the user waits for the tests to pass.
     """
 
     def __init__(self, proposers: Sequence[Proposer], views: Views) -> None:
         self._proposers = tuple(proposers)
         self._views = views
-        self._running: dict[int, Proposals | None] = {}
-        self._at = 0
+        self._running: dict[str, Proposals | None] = {}
+        """By the proposer's name; None if it has no further patch."""
+        self._last = 0
+        """Index of the proposer that was asked last."""
         self._paid = Cost()
 
     @property
@@ -50,12 +53,13 @@ class Ladder:
 
     def next(self, situation: Situation) -> Patch | None:
         """Return the next patch, or None if no proposer has one. Raises the errors of the proposers."""
-        while self._at < len(self._proposers):
-            patch = self._ask(situation)
-            if patch is not None:
+        failing = any(finding.symbol in situation.best.cases for finding in situation.findings)
+        order = sorted(enumerate(self._proposers), key=lambda item: failing and item[1].name in KEEPING)
+        for index, proposer in order:
+            self._last = index
+            if (patch := self._ask(proposer, situation)) is not None:
                 return patch
-            self._running[self._at] = None
-            self._at += 1
+            self._running[proposer.name] = None
         return None
 
     def close(self) -> None:
@@ -66,24 +70,16 @@ class Ladder:
 
     def climbed(self) -> None:
         """Restart the cheaper proposers, because the last patch was accepted."""
-        for rung in range(self._at):
-            if (running := self._running.pop(rung, None)) is not None:
+        for proposer in self._proposers[: self._last]:
+            if (running := self._running.pop(proposer.name, None)) is not None:
                 running.close()
-        self._at = 0
 
-    def _ask(self, situation: Situation) -> Patch | None:
-        if self._at not in self._running:
-            self._running[self._at] = self._proposers[self._at].propose(situation, self._views)
-            return next(self._generator, None)
-        if self._running[self._at] is None:
-            return None
+    def _ask(self, proposer: Proposer, situation: Situation) -> Patch | None:
+        if proposer.name not in self._running:
+            started = self._running[proposer.name] = proposer.propose(situation, self._views)
+            return next(started, None)
+        running = self._running[proposer.name]
         try:
-            return self._generator.send(situation)
+            return running.send(situation) if running else None
         except StopIteration:
             return None
-
-    @property
-    def _generator(self) -> Proposals:
-        running = self._running[self._at]
-        assert running is not None, "only asked for a rung that runs"
-        return running

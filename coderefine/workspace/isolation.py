@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -170,24 +170,33 @@ class BytecodeViews:
 
     A fresh clone has no bytecode, and pytest rewrites the assertions of every test module before compiling it, which
     can take longer than the tests. Only bytecode of the unchanged tree is used, because code of a patch could
-    manipulate it; a patched file gets none (Python compares time and size of a source with those in its bytecode).
+    manipulate it; a patched file gets none, nor does one that was written meanwhile (Python compares only size and
+    whole seconds with those in the bytecode).
     `top`: the tree's own path. Views at other paths get none, because pytest does not correct the path in bytecode.
     """
 
     views: Views
     top: Path
     kept: Mapping[str, bytes] = field(default_factory=dict)
+    written: Mapping[str, int] = field(default_factory=dict)
+    """When the sources of `kept` were written, in nanoseconds."""
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+        began = time.time_ns()
         with self.views.open(patch, network=network) as view:
             if view.top == self.top:
-                add(
-                    view.host_path, {path: data for path, data in self.kept.items() if _source(path) not in patch.files}
-                )
+                add(view.host_path, self._usable(view.host_path, patch))
             yield view
             if view.top == self.top and not (patch.files or self.kept):
                 self.kept = compiled(view.host_path)
+                written = _written(view.host_path, self.kept)
+                self.written = {path: when for path, when in written.items() if 0 < when < began}
+
+    def _usable(self, host_path: Path, patch: Patch) -> dict[str, bytes]:
+        now = _written(host_path, self.kept)
+        same = (path for path, when in self.written.items() if when == now[path])
+        return {path: self.kept[path] for path in same if _source(path) not in patch.files}
 
     def instead(self, why: str) -> bool:
         return self.views.instead(why)
@@ -212,6 +221,15 @@ def _content(path: Path, most: int) -> bytes:
     """Return the content of a regular file; nothing where it is longer than `most`. Raises OSError for a link."""
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         return file.read() if os.fstat(file.fileno()).st_size <= most else b""
+
+
+def _written(host_path: Path, caches: Iterable[str]) -> dict[str, int]:
+    """Return when the source of each .pyc was written, in nanoseconds; 0 where there is none."""
+    found = dict.fromkeys(caches, 0)
+    for path in found:
+        with contextlib.suppress(OSError):
+            found[path] = (host_path / _source(path)).stat().st_mtime_ns
+    return found
 
 
 def _source(path: str) -> str:

@@ -72,6 +72,18 @@ def test_nothing_is_asked_after_success(shop: Path) -> None:
     assert script.asked == 1
 
 
+def test_a_failing_test_does_not_wait_for_refactorings(shop: Path) -> None:
+    refactoring, model = Script([{"shop.py": WRONG}], name="simplify"), Script([{"shop.py": RIGHT}], name="model")
+    assert run(shop, refactoring, model).outcome.stop is Stop.CLEAN
+    assert (refactoring.asked, model.asked) == (0, 1)
+
+
+def test_refactorings_come_last_where_no_test_is_repaired(shop: Path) -> None:
+    names = [Script([{"shop.py": f"{WRONG}# {name}\n"}], name=name) for name in ("search", "simplify", "model")]
+    ran = run(shop, *names)
+    assert [attempt.patch.origin for attempt in ran.recorded[1:]] == ["search", "model", "simplify"]
+
+
 def test_a_worse_patch_is_refused_and_the_next_one_starts_from_the_best(shop: Path) -> None:
     script = Script([{"shop.py": "def total(items):\n    return 7\n"}, {"shop.py": RIGHT}])
     ran = run(shop, script)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from coderefine.core import Case, Check, Failure, Frame, Patch, Status, Step
-from coderefine.proposers.model.tracing import nearest, trace_seconds, traced
+from coderefine.proposers.model.tracing import trace_seconds, traced
 
 FILES = {
     "shop.py": b"def total(x):\n    return x + 1\n\n\ndef tax(x):\n    return x * 2\n",
@@ -53,11 +55,31 @@ def test_on_a_slow_machine_a_trace_may_take_longer() -> None:
     assert trace_seconds(Check("pytest", seconds=90.0)) == 180
 
 
-def test_more_passing_tests_are_traced_where_they_are_quick() -> None:
-    def chosen(seconds: float) -> int:
-        near = [Case(f"test_shop.py::test_{n}", Status.PASSED, seconds, "test_shop.py", n) for n in range(200)]
-        far = Case("test_other.py::test_slow", Status.PASSED, 20.0, "test_other.py")
-        return len(nearest([FAILED], {case.id: case for case in (FAILED, *near, far)}))
+def traced_tests(*passing: Case) -> Sequence[str]:
+    """The passing tests that the tracer is asked for."""
+    asked: list[str] = []
 
-    assert chosen(0.001) == 80
-    assert chosen(1.0) == 20
+    def tracer(_: Patch, __: Sequence[Case], ids: Sequence[str]) -> Check:
+        asked.extend(ids)
+        return Check("pytest")
+
+    traced(tracer, Patch(), {case.id: case for case in (FAILED, *passing)}, FILES.get, lambda _: True)
+    return asked
+
+
+def passed(file: str, number: int, seconds: float) -> Case:
+    return Case(f"{file}::test_{number}", Status.PASSED, seconds, file, number)
+
+
+@pytest.mark.parametrize(("seconds", "number"), [(0.001, 80), (1.0, 20)])
+def test_more_passing_tests_are_traced_where_they_are_quick(seconds: float, number: int) -> None:
+    near = [passed("test_shop.py", n, seconds) for n in range(200)]
+    assert len(traced_tests(*near, passed("test_other.py", 1, 20.0))) == number
+
+
+def test_what_is_done_once_in_a_process_is_not_suspicious() -> None:
+    """A passing test of the same file, and one of another file, run before the failing ones."""
+    near = [passed("test_shop.py", n, 1.0) for n in range(3)]
+    far = [passed(f"test_{n}.py", n, 0.001) for n in range(30)]
+    asked = traced_tests(*near, *far)
+    assert [name.split("::")[0] == "test_shop.py" for name in asked] == [True, False, True, True, *[False] * 19]

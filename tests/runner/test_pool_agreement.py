@@ -103,6 +103,42 @@ def test_the_tree_is_as_before(zoo: Zoo) -> None:
     assert path.read_text() == FILES[edit.path]
 
 
+PARSER = """\
+def rule(text):
+    return text.strip().upper()
+
+
+RULES = [rule(" a ")]
+
+
+def has(text):
+    return rule(text) in RULES
+"""
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_a_function_that_ran_at_import_is_judged_without_a_new_import_where_it_may_be_rough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rough: bool
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    test = "import m\n\ndef test_has():\n    assert m.has('A')\n\ndef test_rules():\n    assert m.RULES == ['A']\n"
+    top = make_repo(tmp_path / "parser", {"pytest.ini": "[pytest]\n", "m.py": PARSER, "test_m.py": test})
+    place, config = locate([top], top), Config(python=sys.executable)
+    edits = {name: PARSER.replace("upper()", f"{name}()").encode() for name in ("lower", "title")}
+    asked = Plan(("test_m.py::test_has", "test_m.py::test_rules"), keep_going=True)
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        candidates = [Candidate(number, {"m.py": data}, rough=rough) for number, data in enumerate(edits.values(), 1)]
+        lower, title = sorted(pool.judge(candidates, asked), key=lambda judged: judged.candidate.number)
+        compared = pool.probe(candidates, asked.first, 10.0)
+    assert bool(lower.rough) == rough
+    assert {name: status.bad for name, status in lower.statuses.items()} == {
+        "test_m.py::test_has": rough,  # the list was made before the edit
+        "test_m.py::test_rules": not rough,
+    }
+    assert (title.plausible, title.rough, bool(title.slow)) == (True, "", True), "a pass is confirmed by a new import"
+    assert compared.changed(1, "fp") == (2, 2), "what ran at import is compared, too"
+
+
 def test_a_file_named_like_a_module_that_is_none_shadows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

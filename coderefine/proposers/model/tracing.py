@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, takewhile
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile, zip_longest
 
 from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
@@ -15,7 +16,9 @@ from coderefine.proposers.search.syntax import Module
 from coderefine.runner.cold import is_deadly, run_tests
 
 Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
-"""Returns the executed lines of tests on the patched tree. Arguments: patch, failing tests, passing tests."""
+"""Returns the executed lines of tests on the patched tree.
+
+Arguments: patch, failing tests, passing tests, the first WARM of which run before the failing ones."""
 
 FAILING = 12
 """Failing tests that are traced, one of each test function first."""
@@ -25,6 +28,12 @@ PASSING, MORE = 20, 80
 
 SHARE = 0.05
 """Share of the seconds of all tests that these further ones may take."""
+
+FAR = 20
+"""Passing tests of other files that are traced: what nearly every test runs is not suspicious."""
+
+WARM = 2
+"""Passing tests that run before the failing ones: what is done once in a process would be suspicious otherwise."""
 
 SECONDS, RUNS = 30.0, 2
 """Wall seconds that a trace may take, and runs of all tests, where these take longer."""
@@ -43,11 +52,11 @@ def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Co
     """Return a tracer that runs the tests once more in a fresh process, for at most `seconds`."""
 
     def trace(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:
-        first = tuple(case.id for case in failing)
+        first = (*passing[:WARM], *(case.id for case in failing))
         stepped = tuple((case.id, case.path) for case in failing)
         freedom = FREEDOM if patch.files else None
         ask = Ask(
-            tests=(*first, *passing),
+            tests=(*first, *passing[WARM:]),
             first=first,
             coverage=True,
             stepped=stepped,
@@ -79,7 +88,7 @@ def traced(
     failing = _failing(cases)
     if not failing:
         return None
-    check = tracer(patch, failing, nearest(failing, cases))
+    check = tracer(patch, failing, _passing(failing, cases))
     coverage = check.coverage or {}
     modules = {path: module for path, module in _modules(_paths(coverage, failing), read).items() if usable(path)}
     tests = _modules({case.path for case in failing}, read)
@@ -128,16 +137,34 @@ def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Modu
     return {path: ran[path] for path in ran if path in modules}
 
 
-def nearest(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
-    """Return passing tests of the same files with the most similar names, one of each function first."""
+def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
+    """Return passing tests to trace, in this order: a near and a far one, the other near ones, the other far ones."""
+    seconds = sum(case.seconds for case in cases.values())
     files = {case.path for case in failing}
+    passing = [case for case in _apart(cases.values()) if case.status is Status.PASSED and "::" in case.id]
+    near = _near_ones(failing, [case for case in passing if case.path in files], seconds)
+    far = _far_ones(passing, files)
+    quick = accumulate(case.seconds for case in far)
+    far = far[: min(FAR, len(list(takewhile((SHARE * seconds).__ge__, quick))))]
+    return [case.id for case in (*near[:1], *far[:1], *near[1:], *far[1:])]
+
+
+def _near_ones(failing: Sequence[Case], passing: Sequence[Case], seconds: float) -> list[Case]:
+    """Return those with the most similar names, one of each function first. `seconds`: of all tests."""
     words = [_words(case.id) for case in failing]
-    passing = [case for case in cases.values() if case.status is Status.PASSED and case.path in files]
     ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))
     quick = accumulate(case.seconds for case in ordered)
-    allowed = SHARE * sum(case.seconds for case in cases.values())
-    number = len(list(takewhile(allowed.__ge__, quick)))
-    return [case.id for case in ordered[: min(max(number, PASSING), MORE)]]
+    number = len(list(takewhile((SHARE * seconds).__ge__, quick)))
+    return ordered[: min(max(number, PASSING), MORE)]
+
+
+def _far_ones(passing: Iterable[Case], files: Collection[str]) -> list[Case]:
+    """Return the tests of other files than `files`, one of each file in turn; the first of a file are often trivial."""
+    by_file: dict[str, list[Case]] = {}
+    for case in sorted(passing, key=lambda case: hashlib.sha256(case.id.encode()).digest()):
+        if case.path not in files:
+            by_file.setdefault(case.path, []).append(case)
+    return [case for turn in zip_longest(*by_file.values()) for case in turn if case is not None]
 
 
 def _words(test: str) -> frozenset[str]:
