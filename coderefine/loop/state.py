@@ -49,8 +49,9 @@ from coderefine.runner.equivalence import Equivalence
 ENDLESS, SHORTEST = 86_400.0, 60.0
 SEED = 0
 """Hash seed of the baseline."""
-MANY = 20
-"""Findings of a gate from which on it counts as one that the project does not use, unless it is configured."""
+MANY, MANY_FUNCTIONS = 20, 3
+"""Number of findings, and of functions over radon's limit, above which the project does not use a gate, unless it is
+configured. To make a function simpler takes minutes."""
 LINTERS = frozenset({"autofix", "rewrite"})
 """Origins of patches that only fix lint and repair no test."""
 
@@ -234,7 +235,9 @@ class State:
         if not failing(self.baseline):
             return frozenset()
         counts = Counter(finding.critic for finding in self.left(self.baseline))
-        return frozenset(name for name in self.parts.default if counts[name] > MANY)
+        return frozenset(
+            name for name in self.parts.default if counts[name] > (MANY_FUNCTIONS if name == "radon" else MANY)
+        )
 
     def clean(self, attempt: Attempt) -> bool:
         """Return whether nothing is left to do; an attempt that may not be published is never clean."""

@@ -258,6 +258,15 @@ def test_findings_of_unconfigured_lint_stay_out_of_the_repair_of_a_test(tmp_path
     assert len(git(top, "diff", "--name-only").split()) == 13
 
 
+def test_four_complex_functions_do_not_delay_the_repair_of_a_test(tmp_path: Path) -> None:
+    branches = "".join(f"    if x == {number}:\n        return x\n" for number in range(12))
+    parts = {f"part{number}.py": f"def part(x):\n{branches}    return None\n" for number in range(4)}
+    top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **parts})
+    first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
+    assert git(top, "diff", "--name-only").split() == ["order.py"], first
+    assert "not configured: 4 of radon; `fix` again" in first.out, first.out
+
+
 @pytest.mark.thorough
 def test_many_lint_findings_are_repaired_with_the_test_where_ruff_is_configured(tmp_path: Path) -> None:
     untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
