@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import tomlkit
@@ -29,3 +31,9 @@ def test_the_picture_in_the_readme_is_the_contract() -> None:
     shown = [set(layer.split(" | ")) for layer in " ".join(picture[1].split()).split(" → ")]
     assert shown[-1] <= layers[-1]
     assert [*shown[:-1], layers[-1]] == [layer - {"lint"} for layer in layers]
+
+
+def test_no_two_classes_have_one_name() -> None:
+    trees = (ast.parse(path.read_text("utf-8")) for path in (TOP / "coderefine").rglob("*.py"))
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []

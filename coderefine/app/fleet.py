@@ -80,7 +80,7 @@ def read_list(file: Path) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FleetRecord:
     """The record of a fleet in `folder`: the command, and each repository's result as it ended."""
 
     folder: Path
@@ -144,7 +144,7 @@ class Record:
 class Fleet:
     """A fleet at work: its runs, and the money that is left for them."""
 
-    record: Record
+    record: FleetRecord
     request: FleetRequest
     spent: float = 0.0
     """Dollars spent, and those that runs under way may still spend."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from coderefine.app.fleet import Fleet, FleetRequest, Record, exit_code, read_list
+from coderefine.app.fleet import Fleet, FleetRecord, FleetRequest, exit_code, read_list
 from coderefine.cli.options import AMOUNT, ONE_OR_MORE, option, options
 from coderefine.config import masked
 from coderefine.reports import fleet as report
@@ -45,7 +45,7 @@ def fleet(
     """
     request = FleetRequest(command, jobs, max_cost, repo_timeout)
     locations = read_list(file)
-    record = Record(Path(folder or f"{file}.fleet").absolute())
+    record = FleetRecord(Path(folder or f"{file}.fleet").absolute())
     record.open(command, resume=resume, only_failed=only_failed)
     begun = tuple(record.to_run(locations, resume=resume, only_failed=only_failed))
     results = {result.location: result for result in record.results()}

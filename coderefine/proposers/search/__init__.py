@@ -32,7 +32,7 @@ from coderefine.proposers.search.localise import (
     test_sources,
 )
 from coderefine.proposers.search.offering import offer, summary
-from coderefine.proposers.search.past import MOST_FILES, Change, changes, former
+from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial
@@ -93,7 +93,7 @@ class Search(Searcher):
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
-        self._changes: dict[str, tuple[Change, ...]] = {}
+        self._changes: dict[str, tuple[PastChange, ...]] = {}
         """How the most suspicious files were changed lately, by path."""
         self.chosen = Chosen([])
         """Result of the last search."""
@@ -265,7 +265,7 @@ class Search(Searcher):
             return repair
         return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))
 
-    def _past(self, path: str) -> tuple[Change, ...]:
+    def _past(self, path: str) -> tuple[PastChange, ...]:
         """Return how the file was lately changed; of the first files that are asked for."""
         if self._place.git_dir is not None and path not in self._changes and len(self._changes) < MOST_FILES:
             self._changes[path] = changes(self._place.top, path)

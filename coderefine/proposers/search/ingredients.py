@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from coderefine.proposers.search.naturalness import Trigrams
-from coderefine.proposers.search.past import Change
+from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, dotted
 from coderefine.source import first_line
@@ -27,7 +27,7 @@ class ProjectContext:
     """Ingredients from all files of a search, mostly computed at first use."""
 
     def __init__(
-        self, modules: Mapping[str, Module], changes: Mapping[str, Sequence[Change]] = MappingProxyType({})
+        self, modules: Mapping[str, Module], changes: Mapping[str, Sequence[PastChange]] = MappingProxyType({})
     ) -> None:
         self.modules = modules
         self.changes = changes

@@ -22,7 +22,7 @@ COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PastChange:
     """Adjoining lines that were changed: `came` stands where `gone` was. `commit`: "" for uncommitted work."""
 
     commit: str
@@ -51,13 +51,13 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
     return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
 
 
-def changes(top: Path, path: str) -> tuple[Change, ...]:
+def changes(top: Path, path: str) -> tuple[PastChange, ...]:
     """Return the changes of the file at `path` below `top`, the newest first; empty where git does not know it."""
     commands = (
         ("diff", *DIFF, "HEAD"),
         ("log", f"-{MOST_COMMITS}", "-p", *DIFF, "--no-show-signature", "--format=%x00%h", "HEAD"),
     )
-    found: list[Change] = []
+    found: list[PastChange] = []
     for command in commands:
         try:
             result = process.run((*OFFLINE, *command, "--", path), cwd=top, timeout=SECONDS)
@@ -67,7 +67,7 @@ def changes(top: Path, path: str) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def _parsed(lines: Sequence[str]) -> Iterator[Change]:
+def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
     """Yield the hunks of git's output."""
     commit = ""
     sides: dict[str, list[str]] | None = None
@@ -76,7 +76,7 @@ def _parsed(lines: Sequence[str]) -> Iterator[Change]:
             sides[line[0]].append(line[1:].removesuffix("\r"))
             continue
         if sides is not None and line[:1] != "\\":  # "\ No newline at end of file"
-            yield Change(commit, tuple(sides["-"]), tuple(sides["+"]))
+            yield PastChange(commit, tuple(sides["-"]), tuple(sides["+"]))
             sides = None
         if line.startswith("@@"):
             sides = {"-": [], "+": []}
@@ -84,7 +84,7 @@ def _parsed(lines: Sequence[str]) -> Iterator[Change]:
             commit = match[1]
 
 
-def former(module: Module, data: bytes, changes: Sequence[Change]) -> str:
+def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
     """Say which of `changes` the new content `data` of a module undoes, in all that it alters; "" for none."""
     old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
