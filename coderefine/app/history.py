@@ -71,13 +71,15 @@ def recorded_report(journal: Journal) -> RunReport:
     """
     attempts = journal.attempts()
     if not attempts:
-        raise JournalError(f"run {journal.run} ended before it had checked anything: {journal.failure() or 'killed'}")
+        raise JournalError(
+            f"run {journal.run} ended before it had checked anything: {journal.failure() or 'killed or interrupted'}"
+        )
     start = attempts[0]
     unfinished = Outcome(
         start,
         start,
         Stop.INTERRUPTED,
-        journal.failure() or f"killed; coderefine resume {journal.run} goes on",
+        journal.failure() or f"killed or interrupted; coderefine resume {journal.run} goes on",
         remaining=start.findings,
         attempts=attempts,
     )

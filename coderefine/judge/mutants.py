@@ -65,6 +65,8 @@ def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             pass
         case ast.Return(value=ast.expr() as value):
             yield value, ast.Constant(None)
+        case ast.AugAssign(op=ast.Add() | ast.Sub(), value=value):
+            yield value, ast.UnaryOp(ast.USub(), value)
         case ast.expr():
             yield from ((node, twin) for twin in _twins(node))
 

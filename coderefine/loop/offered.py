@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
+from coderefine.core.plurals import counted
 from coderefine.loop.state import State, failing
+from coderefine.loop.strength import LEAST, UNMEASURED
 
-LEAST_WRONG, LEAST_NOTICED = 3, 0.34
-"""Minimum number of judged mutants for a conclusion, and the share of them that the tests have to kill."""
+LEAST_NOTICED = 0.34
+"""The share of judged mutants that the tests have to kill."""
+ENOUGH = 4
+"""Number of tests that run the patched lines from which on these are believed although no mutants could be judged."""
 
 DISTURBING = 0.3
 """Limit of the difference in the share of changed nearby answers between a patch and those that were offered."""
@@ -31,18 +35,28 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
     return attempt.refused(f"{PLAUSIBLE}: {search.offer.why}")
 
 
-def weak(state: State, found: Evidence) -> str:
+def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if it is not.
 
-    There are two reasons: the tests kill too few mutants of it, or it changes the results of far more calls near the
-    tests than any patch that was offered.
+    There are three reasons: the tests kill too few mutants of it, there was no time for mutants although few tests run
+    its lines (the search has judged its own patches with more evidence), or it changes the results of far more calls
+    near the tests than any patch that was offered.
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
     noticed, wrong = found.strength or (0, 0)
-    if wrong >= LEAST_WRONG and noticed < LEAST_NOTICED * wrong:
+    if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
         return f"the tests notice {noticed} of {wrong} small wrong versions of it"
+    if attempt.patch.origin != "search" and (why := _unmeasured(found)):
+        return why
     return _disturbing(state, found.changed) if found.changed else ""
+
+
+def _unmeasured(found: Evidence) -> str:
+    running = max((one.count for one in found.executed), default=0)
+    if running >= ENOUGH or not any(note.startswith(UNMEASURED) for note in found.notes):
+        return ""
+    return f"only {counted(running, 'test')} ran its lines, and {UNMEASURED}"
 
 
 def _disturbing(state: State, changed: tuple[int, int]) -> str:

@@ -39,7 +39,7 @@ def prove(state: State) -> Attempt:
         state.attempts[attempt.number] = proved
         if proved.verdict:
             found = measured_evidence(state, proved)
-            why = weak(state, found)
+            why = weak(state, proved, found)
             if why and not state.parts.accept_plausible:
                 offer_whole(state, proved, why)
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coderefine import judge
@@ -14,8 +14,11 @@ from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 
-MOST = 12
-"""Maximum number of mutants that are judged."""
+MOST, LEAST = 12, 3
+"""Maximum number of mutants that are judged, and number below which nothing can be concluded."""
+PATIENCE = 3.0
+"""Factor of the seconds in which LEAST mutants are judged: a busy machine must not make tests look strong."""
+UNMEASURED = "the strength of the tests could not be measured"
 COMPARING = 0.3
 """Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
 QUICK = 0.5
@@ -57,12 +60,12 @@ class Strength:
         freedom: Freedom = Freedom(),
         repaired: Sequence[str] = (),
     ) -> Measured:
-        """Measure within `seconds`, with the tests that are known to run the patched lines.
+        """Measure within `seconds`, with the tests that are known to run the patched lines; see also PATIENCE.
 
         Return an empty Measured if it cannot be measured, or if there is nothing to mutate. `freedom`: permissions of
         the tests, see Ask. `repaired`: tests that failed at the baseline.
         """
-        until = time.monotonic() + seconds
+        until = (time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds)
         wrong = list(judge.mutants(attempt.patch, originals, MOST))
         running = judge.running(attempt, originals)
         if not wrong or not running:
@@ -73,7 +76,7 @@ class Strength:
             return self._measured(views, attempt, originals, wrong, ordered, len(first), until, freedom)
         except (RunnerError, WorkspaceError) as error:
             # The evidence then lacks this number, but that is not the patch's fault.
-            return Measured(why=f"the strength of the tests could not be measured: {error}")
+            return Measured(why=f"{UNMEASURED}: {error}")
 
     def _measured(  # noqa: PLR0917
         self,
@@ -83,10 +86,13 @@ class Strength:
         wrong: list[judge.Mutant],
         running: Sequence[str],
         repaired: int,
-        until: float,
+        until: tuple[float, float],
         freedom: Freedom,
     ) -> Measured:
-        """Measure in a pool. `repaired`: number of tests, the first of `running`, that failed at the baseline."""
+        """Measure in a pool. `repaired`: number of tests, the first of `running`, that failed at the baseline.
+
+        `until`: when to end, and when to end with less than LEAST mutants.
+        """
         cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)
         with open_any_pool(
@@ -100,16 +106,21 @@ class Strength:
             files=list(dict.fromkeys(name.split("::")[0] for name in running)),
             workers=_workers(len(wrong) * sum(cases[name].seconds for name in running)),
             freedom=freedom,
-            within=until - time.monotonic(),
+            within=until[1] - time.monotonic(),
         ) as pool:
-            pool.observe((), running, OBSERVING * (until - time.monotonic()))
-            candidates = (Candidate(number, one.files) for number, one in enumerate(wrong) if time.monotonic() < until)
-            judged = list(pool.judge(candidates, Plan(known=known | pool.unfit)))
+            pool.observe((), running, OBSERVING * max(0.0, until[0] - time.monotonic()))
+            judged = list(pool.judge(_in_time(wrong, until), Plan(known=known | pool.unfit)))
             changed = _changed(pool, originals, running, repaired)
-        if not judged:
-            return Measured(changed=changed, why="the strength of the tests could not be measured in the time for it")
+        why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
         survived = _survived(wrong, judged)
-        return Measured((len(judged) - len(survived), len(judged)), changed, survived)
+        return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
+
+
+def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:
+    """Yield the mutants until the time is over: until[1] for the first LEAST of them, until[0] for the others."""
+    for number, one in enumerate(wrong):
+        if time.monotonic() < until[number < LEAST]:
+            yield Candidate(number, one.files)
 
 
 def _survived(wrong: Sequence[judge.Mutant], judged: Iterable[Judged]) -> tuple[Mutation, ...]:

@@ -145,6 +145,15 @@ class TestPlaces:
         assert "nothing to try" not in said.out
         assert "made.py is protected by 'made.py'" in last(said.out)
 
+    def test_failing_tests_of_protected_code_are_no_want_of_ideas(self, tmp_path: Path) -> None:
+        settings = '[tool.coderefine]\nprotect = ["order.py"]\n'
+        top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS, "pyproject.toml": settings})
+        said = coderefine("fix", "--no-model", cwd=top)
+        assert said.code == 1, said
+        assert "the failing tests run no code that may be changed: order.py is protected by 'order.py'" in last(
+            said.out
+        )
+
 
 class TestLog:
     @pytest.mark.thorough

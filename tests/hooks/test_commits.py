@@ -25,12 +25,28 @@ FILES = {
 }
 WRONG = FILES["pkg/a.py"].replace("a + b", "a - b")
 EDITED = FILES["pkg/a.py"].replace("A.", "Adding.")
+TOTAL = '''"""Total."""
+
+
+def total(prices):
+    """Sum."""
+    result = 0
+    for price in prices:
+        result += price
+    return result
+'''
+CASES = ((1, 2), (1, 2, 4), (), (5, 5, 1))
+TEST_TOTAL = "from pkg.total import total\n" + "".join(
+    f"\n\ndef test_{at}():\n    assert total({case}) == {sum(case)}\n" for at, case in enumerate(CASES)
+)
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     top = make_repo(tmp_path / "my project", FILES)
     assert coderefine("hook", "install", cwd=top).code == 0
+    installed = top / ".git/hooks/pre-commit"
+    installed.write_text(installed.read_text().replace("hook run", "hook run --hook-timeout 90"))  # a busy machine
     return top
 
 
@@ -61,14 +77,33 @@ def test_a_clean_change_is_committed_as_it_is(repo: Path) -> None:
 @pytest.mark.usefixtures("searching")
 def test_a_broken_change_is_refused_and_its_repair_lies_unstaged_in_the_tree(repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD")
-    write(repo, {"pkg/a.py": WRONG})
-    git(repo, "add", "pkg/a.py")
+    wrong = TOTAL.replace("+=", "-=")
+    write(repo, {"pkg/total.py": wrong, "tests/test_total.py": TEST_TOTAL})
+    git(repo, "add", "-A")
     done = commit(repo)
     assert done.returncode == 1
-    assert "`-` → `+`" in done.stdout + done.stderr
+    assert "`-=` → `+=`" in done.stdout + done.stderr
     assert git(repo, "rev-parse", "HEAD") == head
-    assert shown(repo, ":pkg/a.py") == WRONG
-    assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
+    assert shown(repo, ":pkg/total.py") == wrong
+    assert (repo / "pkg/total.py").read_text() == TOTAL
+
+
+@pytest.mark.usefixtures("searching")
+@pytest.mark.parametrize("how", every(1, ["-a", "staged", "staged, the tree as in HEAD"]))
+def test_a_repair_that_only_undoes_the_users_change_is_offered(repo: Path, how: str) -> None:
+    """After `commit -a` nothing but the tree holds the change: written, the repair left no trace of it."""
+    write(repo, {"pkg/a.py": WRONG})
+    if how != "-a":
+        git(repo, "add", "-A")
+    if how.endswith("HEAD"):
+        write(repo, {"pkg/a.py": FILES["pkg/a.py"]})
+    done = commit(repo, *(("-a",) if how == "-a" else ()))
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "not written: it undoes your uncommitted change of pkg/a.py:5" in said
+    assert "`-` → `+` (undoes your uncommitted change)" in said
+    assert "repairs offered, see above" in said or "repair offered, see above" in said
+    assert (repo / "pkg/a.py").read_text() == (FILES["pkg/a.py"] if how.endswith("HEAD") else WRONG)
 
 
 @pytest.mark.thorough

@@ -35,6 +35,7 @@ def test_only_changed_lines_are_mutated() -> None:
         ("return True", "False"),
         ("return a if y else x", "not y"),
         ("return a < y", "return (None)"),
+        ("a += y", "a += (-y)"),
     ],
 )
 def test_each_operator(line: str, wrong: str) -> None:

@@ -12,7 +12,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Attempt, Mutation, Patch
 from coderefine.critics.pytest import Pytest
 from coderefine.loop.critique import critique
-from coderefine.loop.strength import Measured, Strength
+from coderefine.loop.strength import UNMEASURED, Measured, Strength
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
@@ -25,7 +25,7 @@ STRONG = f"from bar import old_enough\n\n\ndef test_it():\n    assert {ASKED}\n"
 WEAK = "from bar import old_enough\n\n\ndef test_it():\n    assert old_enough(40)\n"
 
 
-def measured(top: Path, repaired: tuple[str, ...] = ()) -> Measured:
+def measured(top: Path, repaired: tuple[str, ...] = (), seconds: float = 20.0) -> Measured:
     place, config = locate([top], top), Config()
     python = interpreter(place, config, os.environ)
     patch = Patch({"bar.py": NEW.encode()})
@@ -33,7 +33,7 @@ def measured(top: Path, repaired: tuple[str, ...] = ()) -> Measured:
         ask = Ask(coverage=True, cover=frozenset(patch.files))
         attempt = Attempt(1, patch, critique(views, (Pytest(place, python, config, lambda _: None),), patch, ask))
         return Strength(place, python, config).measure(
-            views, attempt, {"bar.py": OLD.encode()}, seconds=20.0, repaired=repaired
+            views, attempt, {"bar.py": OLD.encode()}, seconds=seconds, repaired=repaired
         )
 
 
@@ -46,6 +46,14 @@ def test_strong_tests_notice_every_wrong_version(tmp_path: Path, tests: str, *, 
     assert (noticed == judged) is all_noticed
     assert len(found.survived) == judged - noticed
     assert (Mutation("bar.py", 2, "age >= 18", "age > 18") in found.survived) is not all_noticed
+
+
+@pytest.mark.parametrize(("seconds", "judged"), [(0.2, 0), (20.0, 3)], ids=["busy", "idle"])
+def test_what_could_not_be_measured_on_a_busy_machine_is_named(tmp_path: Path, seconds: float, judged: int) -> None:
+    slow = STRONG.replace("    assert", "    import time\n\n    time.sleep(0.4)\n    assert")
+    found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": slow}), seconds=seconds)
+    assert found.why.startswith(UNMEASURED) is (judged == 0)
+    assert (found.noticed or (0, 0))[1] >= judged
 
 
 def test_without_tests_nothing_is_claimed(tmp_path: Path) -> None:

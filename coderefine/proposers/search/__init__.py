@@ -16,9 +16,10 @@ from coderefine.config import Config
 from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Searcher, Situation, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import CriticError, RunnerError
+from coderefine.judge import listed
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
-from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, noticed_versions, rival_sets
+from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
@@ -255,7 +256,7 @@ class Search(Searcher):
         explained = frozenset[str]().union(*(repair.fixed for repair in repairs))
         together = self._together
         sets = rival_sets(likely, comparison, trial.frontier, spectrum, together=together, explained=explained)
-        sets = tuple(self._with_strength(rivals, pool) for rivals in sets)
+        sets = tuple(self._with_strength(rivals, pool, trial.clock.left) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _with_past(self, repair: Repair) -> Repair:
@@ -268,17 +269,13 @@ class Search(Searcher):
     def _past(self, path: str) -> tuple[PastChange, ...]:
         """Return how the file was lately changed; of the first files that are asked for."""
         if self._place.git_dir is not None and path not in self._changes and len(self._changes) < MOST_FILES:
-            self._changes[path] = changes(self._place.top, path)
+            self._changes[path] = changes(self._place.top, path, self._read(Patch(), path) or b"")
         return self._changes.get(path, ())
 
-    def _with_strength(self, rivals: Rivals, pool: AnyPool) -> Rivals:
-        """Add to `rivals` how many mutants of the first repair the tests kill."""
+    def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
+        """Add to `rivals` how many mutants of the first repair the tests kill, measured within `seconds`."""
         first = rivals.groups[0]
-        repair = first.repairs[0]
-        if not isinstance(pool, Pool):
-            return rivals
-        noticed, wrong = noticed_versions(pool, repair)
-        features = replace(first.features, noticed=noticed, wrong=wrong)
+        features = with_strength(first.features, pool, first.repairs[0], seconds)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
@@ -302,7 +299,7 @@ class Search(Searcher):
         imported = self._imported(situation, views, pool, failing, coverage)
         paths = _run_through({**coverage, **imported}, failing)
         modules = self._modules(situation, paths | self._neighbours(paths))
-        others = {path: module for path, module in modules.items() if self._free(path)}
+        others = self._without_protected(paths, modules)
         free = {path: module for path, module in others.items() if path in paths}
         coverage = {**coverage, **inside_functions(free, imported, failing)}
         tests = self._modules(situation, {case.path for case in failing})
@@ -351,6 +348,18 @@ class Search(Searcher):
 
     def _free(self, path: str) -> bool:
         return self._protection.reason(path) is None and not self._protection.is_test(path)
+
+    def _without_protected(self, paths: set[str], modules: Mapping[str, Module]) -> dict[str, Module]:
+        """Return those of `modules` that may be changed. Raises RunnerError if the failing tests run none of them.
+
+        `paths`: the files that the failing tests run.
+        """
+        others = {path: module for path, module in modules.items() if self._free(path)}
+        reasons = (self._protection.reason(path) for path in sorted(paths) if not self._protection.is_test(path))
+        shut = tuple(filter(None, reasons))
+        if shut and others.keys().isdisjoint(paths):
+            raise RunnerError(f"the failing tests run no code that may be changed: {listed(shut)}")
+        return others
 
     def _neighbours(self, paths: set[str]) -> set[str]:
         """Return Python files in the same folders as `paths`, from which ingredients may come."""

@@ -28,6 +28,7 @@ from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.validate import MOST_FIRST, Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
+from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
 
 UPPER = re.compile(
@@ -153,7 +154,7 @@ FORMER = 4.0
 FEW = 4
 """Number of tests that reach a repair below which their number is named as evidence against it."""
 MOST_WRONG, NOTICING = 8, 0.7
-"""Maximum number of mutants of a repair that are judged, and seconds for this."""
+"""Maximum number of mutants of a repair that are judged, and seconds for this; see `with_strength`."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 
@@ -173,7 +174,8 @@ class Features:
     contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it restores
     what its lines were in an earlier commit. `worth`: the best score of the group; `margin`: its distance to the lowest
     score of a tried candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that
-    execute the patched statement. `noticed`: number of killed mutants among `wrong` judged ones.
+    execute the patched statement. `noticed`: number of killed mutants among `wrong` judged ones; `unmeasured`: there
+    are others, but too few could be judged in the time for it.
     """
 
     share: float = 1.0
@@ -198,6 +200,7 @@ class Features:
     former: bool = False
     noticed: int = 0
     wrong: int = 0
+    unmeasured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +229,17 @@ class Rivals:
 
     @property
     def doubt(self) -> str:
-        """Return why the confidence in the first group is too low for applying its repair; "" if it is high enough."""
-        return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
+        """Return why the first repair is not applied; "" if it is.
+
+        What only undoes uncommitted work is for the user to decide, however likely it is right.
+        """
+        first = self.groups[0]
+        undone = first.repairs[0].undoes
+        reasons = (
+            f"it undoes your uncommitted change of {undone}" if undone else "",
+            doubts(first) if confidence(first.features) < BAR else "",
+        )
+        return ", ".join(filter(None, reasons))
 
     @property
     def few(self) -> bool:
@@ -236,8 +248,11 @@ class Rivals:
 
 
 def vector(known: Features) -> dict[str, float]:
-    """Convert `known` to the numbers that WEIGHTS refers to."""
-    weak = known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong
+    """Convert `known` to the numbers that WEIGHTS refers to.
+
+    What could not be measured does not count as strong.
+    """
+    weak = known.unmeasured or (known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong)
     return {
         "always": 1.0,
         "tests": min(math.log2(max(1, _reaching(known))), 4.0),
@@ -284,6 +299,7 @@ def doubts(group: Group) -> str:
             known.noticed < known.wrong,
             f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it",
         ),
+        (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.intent < 0, "it draws a limit otherwise than the docstring"),
         (
@@ -348,18 +364,27 @@ def rival_sets(
     )
 
 
-def noticed_versions(pool: Pool, repair: Repair) -> tuple[int, int]:
-    """Return how many mutants of `repair` the tests kill, and how many were judged."""
+def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float) -> Features:
+    """Add to `known` how many mutants of `repair` the tests kill.
+
+    LEAST_WRONG of them are judged also if that takes longer than NOTICING, as on a busy machine, but within `seconds`.
+    """
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
-    until = time.monotonic() + NOTICING
-    wrong = islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG)
+    wrong = list(islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG))
+    if not isinstance(pool, Pool):
+        return replace(known, unmeasured=bool(wrong))
+    began = time.monotonic()
     plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, retry=0.0)
     candidates = (
-        Candidate(number, one.files, rough=True) for number, one in enumerate(wrong) if time.monotonic() < until
+        Candidate(number, one.files, rough=True)
+        for number, one in enumerate(wrong)
+        if time.monotonic() - began < (max(NOTICING, seconds) if number < LEAST_WRONG else NOTICING)
     )
     judged = list(pool.judge(candidates, plan))
-    return sum(not one.plausible for one in judged), len(judged)
+    killed = sum(not one.plausible for one in judged)
+    few = len(judged) < min(LEAST_WRONG, len(wrong))
+    return replace(known, noticed=killed, wrong=len(judged), unmeasured=few)
 
 
 def groups(

@@ -55,6 +55,12 @@ class Scored:
     operator: Operator
     site: Site
 
+    @property
+    def place(self) -> str:
+        """Return `path:line` of its first part."""
+        module = self.site.module
+        return f"{module.path}:{module.text.count(chr(10), 0, self.edit.parts[0].start) + 1}"
+
 
 def base(site: Site, operator: Operator) -> float:
     """Return the score of an operator at a site before its single edits are generated."""

@@ -133,12 +133,11 @@ def summary(repair: Repair) -> str:
 def _edit(proposed: Proposed) -> str:
     scored = proposed.scored
     module, parts = scored.site.module, scored.edit.parts
-    line = module.text.count("\n", 0, parts[0].start) + 1
     pairs = [(_short(module.text[part.start : part.end]), _short(part.text)) for part in parts]
     if len(pairs) == 2 and pairs[0] == pairs[1][::-1]:
         one, other = pairs[0]
-        return f"{module.path}:{line} " + (f"`{one}` ↔ `{other}`" if one and other else f"`{one or other}` moved")
-    return f"{module.path}:{line} {', '.join(_replacement(old, new) for old, new in pairs)}"
+        return f"{scored.place} " + (f"`{one}` ↔ `{other}`" if one and other else f"`{one or other}` moved")
+    return f"{scored.place} {', '.join(_replacement(old, new) for old, new in pairs)}"
 
 
 def _replacement(old: str, new: str) -> str:

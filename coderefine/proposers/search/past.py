@@ -16,6 +16,7 @@ MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
 """Maximum number of commits of a file, of seconds for each of the two commands per file, and of files."""
 DIFF = ("-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--inter-hunk-context=0")
 """Only changed lines; no program that the user configured is run."""
+UNCOMMITTED = "undoes your uncommitted change"
 OFFLINE = ("--literal-pathspecs", "-c", "protocol.allow=never")
 """A partial clone must not fetch the files that it lacks."""
 COMMIT = re.compile(r"\0([0-9a-f]+)")
@@ -31,7 +32,7 @@ class PastChange:
 
     @property
     def name(self) -> str:
-        return f"as before {self.commit}" if self.commit else "as in HEAD"
+        return f"as before {self.commit}" if self.commit else UNCOMMITTED
 
     def undone_by(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """Return whether the lines `new` in place of `old` undo this change, or a part of it.
@@ -51,20 +52,35 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
     return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
 
 
-def changes(top: Path, path: str) -> tuple[PastChange, ...]:
-    """Return the changes of the file at `path` below `top`, the newest first; empty where git does not know it."""
+def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
+    """Return the changes of the file at `path` below `top`, the newest first; empty where HEAD does not have it.
+
+    `data`: its content now, in the tree or as it is staged.
+    """
     commands = (
-        ("diff", *DIFF, "HEAD"),
-        ("log", f"-{MOST_COMMITS}", "-p", *DIFF, "--no-show-signature", "--format=%x00%h", "HEAD"),
+        ("cat-file", "blob", f"HEAD:./{path}"),
+        ("log", f"-{MOST_COMMITS}", "-p", *DIFF, "--no-show-signature", "--format=%x00%h", "HEAD", "--", path),
     )
-    found: list[PastChange] = []
+    outputs: list[str] = []
     for command in commands:
         try:
-            result = process.run((*OFFLINE, *command, "--", path), cwd=top, timeout=SECONDS)
+            result = process.run((*OFFLINE, *command), cwd=top, timeout=SECONDS)
         except GitError:
-            return tuple(found)
-        found += _parsed(result.stdout.decode("utf-8", "replace").split("\n"))
-    return tuple(found)
+            break
+        if result.returncode:
+            break
+        outputs.append(result.stdout.decode("utf-8", "replace"))
+    head, log = (*outputs, "", "")[:2]
+    now = data.decode("utf-8", "replace").splitlines()
+    uncommitted = (PastChange("", *pair) for pair in _differences(head.splitlines(), now)) if outputs else ()
+    return (*uncommitted, *_parsed(log.split("\n")))
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the adjoining lines that differ: those of `old` and those of `new` in their place."""
+    for step, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if step != "equal":
+            yield tuple(old[a:b]), tuple(new[c:d])
 
 
 def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
@@ -85,10 +101,13 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Say which of `changes` the new content `data` of a module undoes, in all that it alters; "" for none."""
+    """Say which of `changes` the new content `data` of a module undoes, in all that it alters; "" for none.
+
+    UNCOMMITTED if one of them is.
+    """
     old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    pairs = [(old[a:b], new[c:d]) for step, a, b, c, d in steps if step != "equal"]
-    undone = (next((change for change in changes if change.undone_by(*pair)), None) for pair in pairs)
-    found = [change.name if change else "" for change in undone]
-    return found[0] if found and all(found) else ""
+    undone = [next((change for change in changes if change.undone_by(*pair)), None) for pair in _differences(old, new)]
+    names = [change.name for change in undone if change]
+    if not names or len(names) < len(undone):
+        return ""
+    return UNCOMMITTED if UNCOMMITTED in names else names[0]

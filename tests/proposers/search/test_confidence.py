@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pytest
 
+from coderefine.config import Config
 from coderefine.core import Patch
+from coderefine.project import interpreter, locate
 from coderefine.proposers.search.choice import Behaviour
 from coderefine.proposers.search.confidence import (
     BAR,
@@ -20,6 +24,7 @@ from coderefine.proposers.search.confidence import (
     groups,
     intent,
     rival_sets,
+    with_strength,
 )
 from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.offering import offer
@@ -29,6 +34,9 @@ from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Edit, Module, Replacement
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import BROKEN, KEPT, Asked, Comparison
+from coderefine.runner.pool import open_pool
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
 
 SOURCE = b"def f(n):\n    return n + 1 - 7\n"
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
@@ -145,6 +153,19 @@ def test_a_repair_whose_results_contradict_an_annotation_is_no_rival() -> None:
     assert "return annotation" in doubts(found[1])
 
 
+@pytest.mark.parametrize(("seconds", "unmeasured"), [(0.0, True), (30.0, False)], ids=["busy", "idle"])
+def test_strength_that_was_not_measured_is_not_called_strong(tmp_path: Path, seconds: float, unmeasured: bool) -> None:
+    """Slow tests stand for a busy machine: within the usual time they judge two small wrong versions at most."""
+    tests = "import time\n\nfrom f import f\n\n\ndef test_f():\n    time.sleep(0.8)\n    assert f(1) == -4\n"
+    top = make_repo(tmp_path / "p", {"f.py": SOURCE.decode(), "test_f.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, {}), config, workers=1) as pool:
+        pool.observe(["test_f.py::test_f"], [])
+        found = with_strength(Features(), pool, repair(0.0, "2"), seconds)
+    assert found.unmeasured is unmeasured
+    assert (found.wrong >= 3) is not unmeasured
+
+
 def test_what_was_never_seen_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None
@@ -185,8 +206,20 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
         (replace(SURE, unexplained=True), "another failing test runs the same code"),
         (replace(SURE, crashes=0.2), "fails on calls"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
+        (replace(SURE, reached=1, noticed=1, wrong=1, unmeasured=True), "no time to see whether the tests notice"),
     ],
-    ids=["rivals", "few tests", "one test", "contradicted", "an example", "a guard is gone", "half", "crashes", "weak"],
+    ids=[
+        "rivals",
+        "few tests",
+        "one test",
+        "contradicted",
+        "an example",
+        "a guard is gone",
+        "half",
+        "crashes",
+        "weak",
+        "unmeasured",
+    ],
 )
 def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
     assert confidence(known) < BAR

@@ -9,7 +9,7 @@ import pytest
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.operators.reverted import earlier
-from coderefine.proposers.search.past import changes, former
+from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Module
 from tests.support.repo import git, make_repo, write
@@ -42,10 +42,14 @@ def top(tmp_path: Path) -> Path:
     return top
 
 
+def past(top: Path) -> tuple[PastChange, ...]:
+    return changes(top, "fee.py", (top / "fee.py").read_bytes())
+
+
 def said(top: Path, old: str, new: str, text: str = FAULTY) -> str:
     """What the history of `top` says of `new` in place of `old`."""
     assert old in text
-    return former(module(text), text.replace(old, new).encode(), changes(top, "fee.py"))
+    return former(module(text), text.replace(old, new).encode(), past(top))
 
 
 def test_a_line_that_is_as_before_a_commit_names_the_commit(top: Path) -> None:
@@ -61,15 +65,29 @@ def test_what_never_was_there_has_no_past(top: Path, old: str, new: str) -> None
     assert said(top, old, new) == ""
 
 
-def test_a_line_that_is_as_in_head_says_so(top: Path) -> None:
+def test_a_line_that_is_as_in_head_undoes_uncommitted_work(top: Path) -> None:
     edited = FAULTY.replace("total + fee", "total - fee")
     write(top, {"fee.py": edited})
-    assert said(top, "total - fee", "total + fee", edited) == "as in HEAD"
+    assert said(top, "total - fee", "total + fee", edited) == UNCOMMITTED
+
+
+def test_what_is_staged_counts_not_what_lies_in_the_tree(top: Path) -> None:
+    """The tree is as in HEAD; the hook judges what is staged."""
+    staged = FAULTY.replace("total + fee", "total - fee")
+    found = changes(top, "fee.py", staged.encode())
+    assert former(module(staged), FAULTY.encode(), found) == UNCOMMITTED
+
+
+def test_of_two_lines_one_that_undoes_uncommitted_work_decides(top: Path) -> None:
+    edited = FAULTY.replace("total + fee", "total - fee")
+    write(top, {"fee.py": edited})
+    both = edited.replace("total - fee", "total + fee").replace("total <= 10", "total < 10")
+    assert former(module(edited), both.encode(), past(top)) == UNCOMMITTED
 
 
 def test_every_changed_line_must_be_as_it_was(top: Path) -> None:
     text = FAULTY.replace("<= 10", "< 10").replace("return 1", "return 3")
-    assert former(module(FAULTY), text.encode(), changes(top, "fee.py")) == ""
+    assert former(module(FAULTY), text.encode(), past(top)) == ""
 
 
 def test_a_removed_line_comes_from_a_commit_that_only_added_it(top: Path) -> None:
@@ -81,7 +99,7 @@ def test_a_removed_line_comes_from_a_commit_that_only_added_it(top: Path) -> Non
 
 def test_a_shallow_clone_knows_only_what_it_has(top: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth=1", top.as_uri(), "shallow")
-    assert [change.gone for change in changes(tmp_path / "shallow", "fee.py")] == [()]
+    assert [change.gone for change in past(tmp_path / "shallow")] == [()]
     assert said(tmp_path / "shallow", "<= 10", "< 10") == ""
 
 
@@ -109,7 +127,7 @@ def test_a_change_of_several_lines_is_undone_as_a_whole(top: Path) -> None:
     git(top, "commit", "-qam", "Name it")
     write(top, {"fee.py": more.replace("    return 1\n", "")})
     found = module("# A comment.\n" + more)
-    world = ProjectContext({"fee.py": found}, changes={"fee.py": changes(top, "fee.py")})
+    world = ProjectContext({"fee.py": found}, changes={"fee.py": past(top)})
     made: dict[int, str] = {}
     for stmt in found.statements:
         site = Site(FunctionContext(found, found.function(stmt), world), stmt)
@@ -121,4 +139,4 @@ def test_a_change_of_several_lines_is_undone_as_a_whole(top: Path) -> None:
 
 
 def test_without_history_there_is_no_past(tmp_path: Path) -> None:
-    assert changes(tmp_path, "fee.py") == ()
+    assert changes(tmp_path, "fee.py", b"") == ()
