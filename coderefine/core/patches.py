@@ -56,7 +56,8 @@ class Alternative:
 class Question:
     """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order.
 
-    Of a single alternative it is an input whose answer it changes. `now`: the answer of the unchanged program.
+    Of a single alternative it is an input whose answer it changes. `now`: the answer of the unchanged program; "" where
+    it is not known.
     """
 
     call: str
@@ -65,12 +66,12 @@ class Question:
     now: str = ""
 
     def text(self, first: int = 1) -> str:
-        """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates'`; the alternatives are numbered from `first` on."""
+        """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`, numbered from `first` on."""
         by_answer: dict[str, list[str]] = {}
         for number, answer in enumerate(self.answers, first):
             by_answer.setdefault(answer or "unknown", []).append(str(number))
         answers = " | ".join(f"{', '.join(numbers)}: {answer}" for answer, numbers in by_answer.items())
-        return f"{self.call} → {answers}{f' (now {self.now})' if len(self.answers) == 1 else ''}"
+        return f"{self.call} → {answers}{f' (now {self.now})' if self.now else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ def _no_idea(state: State, ladder: Ladder) -> str:
     """Return why there was no attempt: what prevented the search, protection, or that nothing was found."""
     hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
     hindered = hindered or hindrance(state)
-    return hindered or f"{', '.join(ladder.names) or 'no proposer'} found nothing to try"
+    return hindered or f"{', '.join(ladder.names) or 'no proposer'} found no repair"
 
 
 def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...]) -> End:

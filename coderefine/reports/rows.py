@@ -279,15 +279,17 @@ def changed_answers(changed: tuple[int, int]) -> str:
 
 
 def answer_template(offers: Sequence[Offer]) -> str:
-    """Return a line of Python that says what the first question's answer is; "" if none can be written as Python."""
+    """Return the first question as a line to complete, `price(10) == ANSWER`; "" if none can be written so."""
     lines = (
-        f"{question.call} == {answer}"
+        (question.call, answer)
         for offer in offers
         for question in offer.questions
         for answer in question.answers
         if answer and "…" not in question.call + answer
     )
-    return next((line for line in lines if syntax(line.encode()) is not None), "")
+    return next(
+        (f"{call} == ANSWER" for call, answer in lines if syntax(f"{call} == {answer}".encode()) is not None), ""
+    )
 
 
 def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> Iterator[tuple[Attempt, str]]:

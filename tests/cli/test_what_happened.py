@@ -142,7 +142,7 @@ class TestPlaces:
         said = coderefine(*OFFLINE, cwd=top)
         assert said.code == 1, said
         assert "made.py is protected by 'made.py': its 2 findings are left" in said.err
-        assert "nothing to try" not in said.out
+        assert "found no repair" not in said.out
         assert "made.py is protected by 'made.py'" in last(said.out)
 
     def test_failing_tests_of_protected_code_are_no_want_of_ideas(self, tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ class Search(Searcher):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
                 raise RunnerError("no line of the program is known to run in a failing test")
-            self._listen(Event("stage", f"search: judging candidates in {counted(len(sites), 'statement')}"))
+            self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             covering = spectrum.failing
             standing = {case.id for case in failing} | situation.offered
             self._together = {tests & standing for tests in {*self._together, *covering.values()}}

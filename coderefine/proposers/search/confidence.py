@@ -288,9 +288,10 @@ def confidence(known: Features) -> float:
 def doubts(group: Group) -> str:
     """Describe the evidence against the group."""
     known = group.features
+    it = "the first" if known.ways > 1 else "it"
     reasons = (
         (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
-        (_reaching(known) < FEW, f"it is reached by only {counted(_reaching(known), 'test')}"),
+        (_reaching(known) < FEW, f"{it} is reached by only {counted(_reaching(known), 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
         (known.unexplained, "another failing test runs the same code and stays failing"),

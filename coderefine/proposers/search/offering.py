@@ -61,6 +61,11 @@ class _Row:
     answers: tuple[str, ...]
 
     @property
+    def now(self) -> str:
+        """Return the result of the unchanged program."""
+        return self.asked.answers.get(0, "")
+
+    @property
     def readable(self) -> tuple[bool, bool, int]:
         """Return a sort key, most readable first; texts that are no Python expressions, and failures, are last."""
         texts = (self.asked.call, *self.answers)
@@ -69,42 +74,38 @@ class _Row:
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
-    """Yield the calls that tell the alternatives apart.
+    """Yield the calls that tell the alternatives apart; of a single one, calls whose results it changes.
 
     The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
-    leave. Of a single group, calls whose results it changes in different ways.
+    leave. Others follow, because each of the alternatives may be wrong elsewhere.
     """
-    rows = [row for one in asked if (row := _row(one, groups)) is not None]
-    if len(groups) == 1:
-        yield from _changes(rows)
-        return
-    together = [tuple(range(len(groups)))]
-    for _ in range(MOST_QUESTIONS):
-        best = min(rows, key=lambda row: (_largest(row, together), *row.readable), default=None)
-        if best is None or _largest(best, together) >= _size(together):
-            return
-        yield _question(best)
+    rows = sorted(filter(None, (_row(one, groups) for one in asked)), key=lambda row: row.readable)
+    together, shown = [tuple(range(len(groups)))], list[_Row]()
+    while rows and len(shown) < MOST_QUESTIONS:
+        best = min(rows, key=lambda row: _largest(row, together))
+        if _largest(best, together) >= _size(together):
+            break
+        shown.append(best)
         together = [part for members in together for part in _split(best, members)]
+    for row in _with_others(shown, rows)[:MOST_QUESTIONS]:
+        yield Question(row.asked.call, row.asked.module, row.answers, row.now)
+
+
+def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
+    """Add to `shown` the readable ones of `rows` (or all): first with other results, then with the same ones."""
+    readable = [row for row in rows if not row.readable[0]]
+    left = readable or ([] if shown else rows)
+    first_with = {(*row.answers, row.now): row for row in reversed([*shown, *left])}
+    firsts = list(first_with.values())
+    return [*shown, *sorted((row for row in left if row not in shown), key=lambda row: row not in firsts)]
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
     """Return the answers of all groups to `one`; None if they are equal, or if a single group answers as before."""
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
-    others = (one.answers.get(0, ""),) if len(groups) == 1 else ()
-    return _Row(one, answers) if len({*answers, *others}) > 1 else None
-
-
-def _changes(rows: Sequence[_Row]) -> list[Question]:
-    """Return calls whose results a single alternative changes, each in another way."""
-    found: dict[tuple[str, ...], _Row] = {}
-    for row in sorted(rows, key=lambda row: row.readable):
-        found.setdefault((*row.answers, row.asked.answers.get(0, "")), row)
-    return [_question(row) for row in list(found.values())[:MOST_QUESTIONS]]
-
-
-def _question(row: _Row) -> Question:
-    return Question(row.asked.call, row.asked.module, row.answers, row.asked.answers.get(0, ""))
+    row = _Row(one, answers)
+    return row if len({*answers, *((row.now,) if len(groups) == 1 else ())}) > 1 else None
 
 
 def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:

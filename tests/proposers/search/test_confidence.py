@@ -232,7 +232,11 @@ def test_a_single_alternative_is_shown_with_answers_that_it_changes() -> None:
     asked = tuple(Asked(at, call, "f", {0: now, 1: new}) for at, (call, (now, new)) in enumerate(given.items()))
     rivals = Rivals(frozenset({"t"}), tuple(found), asked)
     questions = offer(rivals, found[0].repairs[0], Patch(), lambda patch, path: b"").questions
-    assert [question.text() for question in questions] == ["f(2) → 1: -3 (now -4)", "f(3) → 1: -2 (now -3)"]
+    assert [question.text() for question in questions] == [
+        "f(2) → 1: -3 (now -4)",
+        "f(3) → 1: -2 (now -3)",
+        "f(200) → 1: -3 (now -4)",
+    ]
 
 
 def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> None:
@@ -245,8 +249,10 @@ def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> N
     )
     rivals = Rivals(frozenset({"t"}), tuple(found), asked)
     made_offer = offer(rivals, found[0].repairs[0], Patch(), lambda _patch, _path: SOURCE)
-    (question,) = made_offer.questions
-    assert question.text() == "f(2) → 1: 2 | 2: 3 | 3: 4"
+    assert [question.text() for question in made_offer.questions] == [
+        "f(2) → 1: 2 | 2: 3 | 3: 4 (now 1)",
+        "f(1) → 1, 2: 2 | 3: 4 (now 1)",
+    ]
     assert made_offer.modules == ("f",)
     assert made_offer.before == {"f.py": SOURCE}
     assert made_offer.ways == 3
