@@ -16,7 +16,7 @@ from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
 from coderefine.app.project import Project, find_project
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
 from coderefine.errors import PublishError, UsageError
-from coderefine.git.changes import Staged, committed, hidden, known, pushed, staged
+from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
 from coderefine.loop.critique import critique
 from coderefine.project import Protection
 from coderefine.project.affected_tests import affected, python_files
@@ -25,6 +25,7 @@ from coderefine.workspace.private_views import SnapshotViews
 
 if TYPE_CHECKING:
     from coderefine.app.run import Proved, Published, RunResult
+    from coderefine.git import Repository
 
 SHOWN = 3
 FEW = 10
@@ -208,7 +209,8 @@ def _failing(checks: Sequence[Check]) -> set[str]:
 def _publish(state: Staged, proved: Proved) -> Published:
     """Write the patch into the working tree.
 
-    If it would overlap unstaged edits, or is for a commit that is not checked out, store it in a file instead.
+    If it would overlap unstaged edits, is for a commit that is not checked out, or would leave no trace of the user's
+    change, store it in a file instead.
     """
     from coderefine.app.run import Published
     from coderefine.publishers import Files
@@ -228,10 +230,28 @@ def _publish(state: Staged, proved: Proved) -> Published:
             f"nothing: {', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept: "
             f"git apply --cached {shown}"
         )
+    if undone := _only_in_the_tree(repository, proved):
+        file.write_bytes(proved.diff)
+        return Published(
+            f"nothing: it undoes your change of {', '.join(undone)}, which is not staged; the patch is kept: "
+            f"git apply {shown}"
+        )
     try:
         return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
     except PublishError as error:
         return Published(f"nothing ({error}); the patch is kept: coderefine show {journal.run} --diff")
+
+
+def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
+    """Return the files that the patch makes as they are in HEAD, if the index does not hold what the commit has.
+
+    That is so for `git commit -a`: when the commit is refused, git forgets the index that it made for it.
+    """
+    index = os.environ.get("GIT_INDEX_FILE", "")
+    if not index or (repository.top / index).resolve() == (repository.git_dir / "index").resolve():
+        return []
+    files = proved.outcome.best.patch.files
+    return [path for path, data in contents(repository.top, "HEAD", files).items() if files[path] == data]
 
 
 # -- plain git hooks --------------------------------------------------------------------------------------

@@ -229,17 +229,8 @@ class Rivals:
 
     @property
     def doubt(self) -> str:
-        """Return why the first repair is not applied; "" if it is.
-
-        What only undoes uncommitted work is for the user to decide, however likely it is right.
-        """
-        first = self.groups[0]
-        undone = first.repairs[0].undoes
-        reasons = (
-            f"it undoes your uncommitted change of {undone}" if undone else "",
-            doubts(first) if confidence(first.features) < BAR else "",
-        )
-        return ", ".join(filter(None, reasons))
+        """Return why the confidence in the first group is too low for applying its repair; "" if it is high enough."""
+        return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
 
     @property
     def few(self) -> bool:

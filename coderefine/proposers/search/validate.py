@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from coderefine.core import Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Proposed
-from coderefine.proposers.search.past import UNCOMMITTED
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.runner.candidates import Candidate, Judged, Plan
@@ -55,11 +54,6 @@ class Repair:
     second: Proposed | None = None
     parts: tuple[frozenset[str], ...] = ()
     former: str = ""
-
-    @property
-    def undoes(self) -> str:
-        """Return the place of the uncommitted change that it undoes, as `path:line`; "" if it undoes none."""
-        return self.proposed.scored.place if self.former == UNCOMMITTED else ""
 
 
 @dataclass(slots=True)
