@@ -6,6 +6,7 @@ and the publisher.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -236,5 +237,6 @@ def _how_to_pick(outcome: Outcome, run: str) -> str:
     if not outcome.offers:
         return ""
     that = answer_template(outcome.offers)
-    more = f', or coderefine pick {run} --that "{that}" keeps those that agree' if that else ""
+    quoted = shlex.quote(that) if set(that) & set('"$`\\!') else f'"{that}"'
+    more = f", or coderefine pick {run} --that {quoted} keeps those that agree" if that else ""
     return f"nothing: coderefine pick {run} N proves and writes one of the offered patches{more}"

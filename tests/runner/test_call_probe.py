@@ -335,6 +335,12 @@ def test_the_innermost_parts_that_differ_are_shown(pool: Pool) -> None:
     assert answers == tuple(f"afterwards self.log[0]['to']['name'] = '{name}'" for name in ("bob", "cy"))
 
 
+def test_where_one_program_deletes_an_item_its_container_is_shown(pool: Pool) -> None:
+    candidate = Candidate(1, {"stats.py": MEDIAN.replace('["name"] = "bob"', '.pop("name")').encode()})
+    (answers,) = {tuple(one.answers.values()) for one in pool.probe([candidate], pool.tests, 5.0).asked}
+    assert answers == tuple(f"afterwards self.log[0]['to'] = {value}" for value in ("{'name': 'bob'}", "{}"))
+
+
 def test_limits_in_attributes_deep_results_and_dates_tell_programs_apart(pool: Pool) -> None:
     edits = (("cents > self.cents", "cents >= self.cents"), ('= "bob"', '= "cy"'), ("days=1", "days=2"))
     for old, new in edits:

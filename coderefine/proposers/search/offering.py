@@ -79,7 +79,8 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
     The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
     leave. Others follow, because each of the alternatives may be wrong elsewhere.
     """
-    rows = sorted(filter(None, (_row(one, groups) for one in asked)), key=lambda row: row.readable)
+    by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
+    rows = sorted(by_call.values(), key=lambda row: row.readable)
     together, shown = [tuple(range(len(groups)))], list[_Row]()
     while rows and len(shown) < MOST_QUESTIONS:
         best = min(rows, key=lambda row: _largest(row, together))

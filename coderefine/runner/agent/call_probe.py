@@ -361,15 +361,14 @@ def _changes(call: Call, args: List[Any], kwargs: Dict[str, Any], describe: Desc
 
 
 def _differences(name: str, before: Any, after: Any, depth: int) -> "Iterator[Tuple[str, Any, Any]]":
-    """Yield the innermost parts in which `before` and `after` differ, as (name, part before, part after)."""
+    """Yield all parts in which `before` and `after` differ, as (name, part before, part after); outer ones first."""
     if _code(before) == _code(after):
         return
+    yield name, before, after
     olds, news = _parts(name, before), _parts(name, after)
-    if depth and olds and olds.keys() == news.keys():
+    if depth and olds.keys() == news.keys():
         for place, old in olds.items():
             yield from _differences(place, old, news[place], depth - 1)
-    else:
-        yield name, before, after
 
 
 def _parts(name: str, value: Any) -> Dict[str, Any]:
@@ -390,19 +389,37 @@ def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
 
 
 def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
-    """Return as text the parts of the arguments that differ; `changes`: name, value before and value now, by key."""
+    """Return as text the innermost parts of the arguments that differ; `changes`: name, before, now, by key.
+
+    A part is compared if it is known of all: an item that one call has deleted is not, its container is.
+    """
     before = {place: old for parts in changes.values() for place, old, _ in parts}
-    tables = {key: {**before, **{place: new for place, _, new in parts}} for key, parts in changes.items()}
-    shown = _apart(list(before), list(tables.values()))[:MOST_PLACES]
-    rows = {key: ", ".join("%s = %s" % (place, table[place]) for place in shown) for key, table in tables.items()}
+    tables = {key: {place: new for place, _, new in parts} for key, parts in changes.items()}
+    shown = _innermost(_apart(before, list(tables.values())))[:MOST_PLACES]
+    rows = {
+        key: ", ".join("%s = %s" % (place, table.get(place, before[place])) for place in shown)
+        for key, table in tables.items()
+    }
     return {key: row and AFTERWARDS + row for key, row in rows.items()}
 
 
-def _apart(places: List[str], tables: "List[Dict[str, str]]") -> List[str]:
-    """Return those of `places` whose values differ; none where one contains another: not both are known of all."""
-    if any(other.startswith(one) for one, other in itertools.permutations(places, 2)):
-        return []
-    return [place for place in places if len({table[place] for table in tables}) > 1]
+def _apart(before: "Dict[str, str]", tables: "List[Dict[str, str]]") -> List[str]:
+    """Return the parts whose values are known in all `tables` of changes, and differ."""
+    known = [place for place in before if all(_is_known(place, table) for table in tables)]
+    return [place for place in known if len({table.get(place, before[place]) for table in tables}) > 1]
+
+
+def _is_known(place: str, changed: "Dict[str, str]") -> bool:
+    """Return whether the value of `place` is known, given all parts that changed: it changed, or nothing around it."""
+    return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
+
+
+def _innermost(places: List[str]) -> List[str]:
+    return [place for place in places if not any(_is_part(other, place) for other in places)]
+
+
+def _is_part(place: str, whole: str) -> bool:
+    return place.startswith((whole + ".", whole + "["))
 
 
 def fits(value: Any, function: Any) -> bool:
