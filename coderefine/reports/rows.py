@@ -258,8 +258,10 @@ def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
     """Yield the label and the text of each row about offers."""
     for offer, alternatives in numbered_offers(outcome):
         yield "plausible", f"not written: {offer.why}"
+        compared = any(one.changed for _, one in alternatives)
         for number, alternative in alternatives:
-            yield "offered", f"{number}  {offer_headline(alternative)}"
+            unseen = "" if alternative.changed or not compared else " · its answers could not be compared"
+            yield "offered", f"{number}  {offer_headline(alternative)}{unseen}"
             yield from (("", f"{'':13}{line}") for line in offer.diff(alternative))
         for question in offer.questions:
             yield "ask", question.text(alternatives[0][0])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.core import Alternative, Offer, Patch, Question
-from coderefine.reports.rows import answer_template
+from coderefine.core import Alternative, Attempt, Offer, Outcome, Patch, Question, Stop
+from coderefine.reports.rows import answer_template, offer_lines
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,11 @@ from coderefine.reports.rows import answer_template
 def test_the_line_to_complete_is_python_or_not_shown(call: str, answers: tuple[str, ...], line: str) -> None:
     offer = Offer((Alternative(Patch({}, "search", "")),), questions=(Question(call, "shop", answers),))
     assert answer_template([offer]) == line
+
+
+def test_an_alternative_whose_answers_were_not_seen_says_so() -> None:
+    start = Attempt(0, Patch())
+    offer = Offer((Alternative(Patch({}, "search", "one"), (3, 8)), Alternative(Patch({}, "search", "two"))))
+    outcome = Outcome(start, start, Stop.OFFERED, offers=(offer,))
+    shown = [text for label, text in offer_lines(outcome) if label == "offered"]
+    assert shown == ["1  one · changes 3 of 8 nearby answers", "2  two · its answers could not be compared"]
