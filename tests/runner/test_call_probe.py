@@ -16,6 +16,7 @@ import pytest
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Call, fits, label, near
+from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
@@ -209,6 +210,12 @@ def test_a_call_is_shown_as_one_would_write_it(pool: Pool) -> None:
     assert shown("n -= 1", "n -= 2")["list(ticks(4))"] == ("[4, 3, 2, 1]", "[4, 2]")
     assert any("by=" in call for call in shown("0) + by", "0) - by"))
     assert shown("0) + by", "0)  + by") == {}
+
+
+def test_a_function_as_argument_is_shown_without_its_address() -> None:
+    def action() -> None: ...
+
+    assert Describer()([action]) == "[<function action>]"
 
 
 def test_equal_programs_answer_alike_and_others_do_not(pool: Pool) -> None:

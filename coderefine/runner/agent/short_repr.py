@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from types import FunctionType
 from typing import Any, Dict, List
 
 LENGTH = 120
@@ -86,6 +87,8 @@ class Describer:
         plain: Any = object.__repr__
         if kind.__repr__ is plain:
             return self._attributes(value, kind, depth)
+        if kind is FunctionType:
+            return "<function %s>" % value.__name__  # without its address
         if isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) > HUGE:
             return "<%s of %d items>" % (kind.__name__, len(value))
         return self._guarded(lambda: repr(value)) or self._attributes(value, kind, depth)
