@@ -166,7 +166,7 @@ def _left_aside(state: State) -> str:
     counts = Counter(finding.critic for finding in state.left(state.best))
     left = " and ".join(f"{counts[name]} of {name}" for name in sorted(state.aside) if counts[name])
     return (
-        f"not repaired while tests fail, because it is not configured: {left}; `fix` again repairs them" if left else ""
+        f"not repaired while tests fail, because it is not configured: {left}; `fix` again tries them" if left else ""
     )
 
 
