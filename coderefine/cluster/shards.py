@@ -45,8 +45,13 @@ class SuiteRecord:
         return replace(self, seconds=dict(seconds))
 
     def shards(self, most: int) -> list[tuple[str, ...]]:
-        """Divide the known test files into at most `most` shards of equal duration; long files are placed first."""
+        """Divide the known test files into at most `most` shards of equal duration; long files are placed first.
+
+        A suite too short for one shard is not divided.
+        """
         number = min(most, len(self.seconds), int(sum(self.seconds.values()) / SHORTEST))
+        if not number:
+            return []
         loads = [(0.0, index) for index in range(number)]
         found: list[list[str]] = [[] for _ in loads]
         for path, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):

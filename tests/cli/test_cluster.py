@@ -192,6 +192,11 @@ def test_a_difference_names_each_package() -> None:
     ]
 
 
+def test_a_suite_is_divided_only_where_each_shard_is_worth_its_start() -> None:
+    assert SuiteRecord({"a.py": 0.1, "b.py": 0.2}).shards(2) == []
+    assert SuiteRecord({"a.py": 3.0, "b.py": 1.0, "c.py": 2.0}).shards(2) == [("a.py",), ("c.py", "b.py")]
+
+
 def test_what_no_cluster_can_be_is_refused(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
     said = coderefine("check", "--cluster", "nowhere", cwd=top)
