@@ -64,7 +64,7 @@ class Order:
     """Tests to run on the unchanged tree, by index, and how to trace them.
 
     `lines`: trace lines. `functions`: the functions to trace (empty: all). `watched`: False for no tracing. `seconds`:
-    wall time after which no further test is started.
+    CPU time after which the tests are ended and what they did so far is returned.
     """
 
     places: tuple[int, ...]
@@ -238,8 +238,9 @@ class Pool:
         """
         places = self._without_deadly(self._known(one_of_each(failing)))
         chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))
-        seconds = until - time.monotonic()
-        together = Order(tuple(sorted(chosen)), self._limit(chosen, LINES), lines=True, seconds=seconds)
+        seconds = max(0.0, until - time.monotonic())
+        limit = max(self._limit(chosen, LINES), seconds + SLACK)
+        together = Order(tuple(sorted(chosen)), limit, lines=True, seconds=seconds)
         self._take_all([together] if chosen else [])
         unseen = (place for place in chosen if self.tests[place] not in self._reach.entered)
         alone = (Order((place,), self._limit([place], LINES), lines=True) for place in list(unseen))

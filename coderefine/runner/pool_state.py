@@ -13,7 +13,7 @@ from coderefine.runner.pool_worker import encoded
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""
 LEAST = 0.1
-"""CPU seconds every child may use."""
+"""CPU seconds every child may use, at first; see Scheduler."""
 ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""
 
@@ -43,6 +43,8 @@ class PoolState:
     """Tests whose result differed when called directly; from then on they run through pytest's protocol only."""
     habits: frozenset[str] = frozenset()
     """Files that the project's own tests change."""
+    least: float = LEAST
+    """CPU seconds every child may use."""
     never_hot: str = ""
     """Why no candidate can be judged by the hot server; "" if they can."""
 
@@ -65,7 +67,7 @@ class PoolState:
     def limit(self, names: Iterable[str], *, hot: bool) -> float:
         """Return the CPU limit, in seconds, of a child that runs `names`."""
         spent = sum(self.seconds.get(name, 0.0) for name in names)
-        return LEAST + ROOM * spent + (0.0 if hot else 0.5 + 3.0 * self.setup)
+        return self.least + ROOM * spent + (0.0 if hot else 0.5 + 3.0 * self.setup)
 
     def statuses(self, answer: Message) -> dict[str, Status]:
         """Decode the statuses in `answer`, by test id: bytes from a hot server, names from a warm one."""

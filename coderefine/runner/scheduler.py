@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from coderefine.core import Status
@@ -15,6 +16,8 @@ from coderefine.runner.pool_worker import CandidateRun, Stage, Worker
 
 LONGER = 15.0
 """Factor of the time limit with which a hung candidate is tried once more."""
+MARGIN = 1.5
+"""The limit is raised to this times what a hung candidate took that ended in its second run."""
 
 
 class Scheduler:
@@ -25,23 +28,36 @@ class Scheduler:
         self._state = state
         self._plan = plan
         self._retried, self._began = 0.0, time.monotonic()
+        self._hung: list[tuple[CandidateRun, Judged]] = []
+        """Candidates that hung, until it is known that the limit was not too low."""
+        self._again: deque[CandidateRun] = deque()
+        """Those of them that are judged once more with the limit that was raised since."""
 
     def run(self, candidates: Iterable[Candidate]) -> Iterator[Judged]:
         """Judge `candidates` and yield their verdicts as they are ready; see `Pool.judge`."""
-        source = iter(candidates)
+        source: Iterator[Candidate] | None = iter(candidates)
         try:
-            more = True
-            while more or self._busy():
-                while more and (worker := next((one for one in self._workers if one.task is None), None)) is not None:
-                    candidate = next(source, None)
-                    more = candidate is not None
-                    if candidate is not None:
-                        self._begin(worker, candidate)
+            while source is not None or self._again or self._busy():
+                source = source if self._fill(source) else None
                 if self._busy():  # a select of nothing would wait for its whole second
                     yield from self._answers()
+            yield from (judged for _, judged in self._hung)
         finally:
             for worker in self._busy():
                 worker.close()
+
+    def _fill(self, source: Iterator[Candidate] | None) -> bool:
+        """Give a candidate to each worker that has none; return False if there are not enough."""
+        for worker in self._workers:
+            if worker.task is not None:
+                continue
+            if self._again:
+                self._send(worker, self._again.popleft())
+            elif source is None or (candidate := next(source, None)) is None:
+                return False
+            else:
+                self._begin(worker, candidate)
+        return True
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.task is not None]
@@ -121,6 +137,9 @@ class Scheduler:
         judged = self._settled(worker, task, answer)
         if judged is None:
             self._send(worker, task)
+        elif judged.hung and task.factor == 1.0 and self._plan.retry:
+            self._hung.append((task, judged))
+            return None
         return judged
 
     def _settled(self, worker: Worker, task: CandidateRun, answer: Message) -> Judged | None:
@@ -133,19 +152,40 @@ class Scheduler:
         self._state.retracted.update(self._state.tests[place] for place in answer.get("retracted", ()))
         task.cpu += answer["cpu"]
         task.seconds += answer["wall"]
-        if answer["hung"] and task.factor == 1.0 and self._may_retry(task):
-            task.factor = LONGER
+        if answer["hung"] and self._runs_again(task):
             return None
+        if task.factor > 1.0 and not answer["hung"]:
+            self._raise_limit(MARGIN * answer["cpu"])
         judged = self._verdict(task, answer)
         return None if judged.plausible and self._advance(task, judged.rough) else judged
 
+    def _runs_again(self, task: CandidateRun) -> bool:
+        """Return whether a hung task runs once more: the limit was raised since it started, or it gets a longer one."""
+        if task.limit < self._state.least:
+            return True
+        if task.factor > 1.0 or not self._may_retry(task):
+            return False
+        task.factor = LONGER
+        return True
+
     def _may_retry(self, task: CandidateRun) -> bool:
-        """Return whether a second, longer run is allowed: these may take the share `Plan.retry` of the time so far."""
+        """Return whether a second, longer run is allowed: the first is, then these may take the share `Plan.retry`."""
         cost = task.limit * LONGER
-        if self._retried + cost > self._plan.retry * len(self._workers) * (time.monotonic() - self._began):
+        allowed = self._plan.retry * len(self._workers) * (time.monotonic() - self._began)
+        if self._retried + cost > allowed and (self._retried or not self._plan.retry):
             return False
         self._retried += cost
         return True
+
+    def _raise_limit(self, seconds: float) -> None:
+        """Allow every child at least `seconds`, and judge those that hung once more.
+
+        A test that fails at once in the unchanged tree may take much longer with a candidate that gets further.
+        """
+        if seconds > self._state.least:
+            self._state.least = seconds
+            self._again += [task for task, _ in self._hung]
+            self._hung.clear()
 
     def _advance(self, task: CandidateRun, rough: str) -> bool:
         """Move `task` to its next stage; False after the last. After a `rough` verdict: the same tests once more."""

@@ -65,3 +65,30 @@ def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting
     python = interpreter(place, config, {})
     with open_views(place) as views, open_pool(views, place, python, config, workers=1, files=["test_b.py"]) as pool:
         assert pool.tests == (FAR,)
+
+
+def test_what_was_watched_counts_although_the_time_ends_in_a_slow_test(tmp_path: Path) -> None:
+    slow = "\n\ndef test_slow():\n    for n in range(10**8):\n        f(n)\n    assert f(1) == 3\n"
+    top = make_repo(tmp_path / "p", {**FILES, "test_a.py": FILES["test_a.py"] + slow})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    expected = {**EXPECTED, "test_a.py::test_slow": Status.FAILED}
+    with open_views(place) as views, open_pool(views, place, python, config, expected=expected) as pool:
+        coverage = pool.observe([FAILS, "test_a.py::test_slow"], [NEAR], 1.0)
+    assert coverage[FAILS]["m.py"] >= {2, 3}
+    assert coverage[NEAR]["m.py"] >= {2, 4}
+
+
+def test_candidates_that_get_further_than_the_unchanged_program_do_not_count_as_hanging(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "p", FILES)
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    long = "import time\nuntil = time.process_time() + 0.4\nwhile time.process_time() < until: pass\n"
+    body = "".join(f"        {line}\n" for line in long.splitlines())
+    right = FILES["m.py"].replace("        return 1", f"{body}        return 3")
+    candidates = [Candidate(number, {"m.py": f"{right}# {number}\n".encode()}) for number in range(1, 9)]
+    plan = Plan(first=(FAILS,), then=(), known=frozenset({DIES}))
+    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED) as pool:
+        pool.observe([FAILS], [NEAR])
+        judged = list(pool.judge(candidates, plan))
+    assert [one.reason for one in judged] == [""] * 8

@@ -31,7 +31,7 @@ DOUBT, FEW = 3.0, 0.5
 one that few tests reach."""
 MORE_JUDGED = 160
 """Number of candidates that are judged in this additional time, also if it takes LONGEST_GRACE more seconds."""
-EXACT = 0.5
+EXACT = 0.35
 """Share of the judging time for candidates that failed while only what the tests call was changed: they are judged once
 more after a fresh import, which takes several times as long."""
 MOST_SEEDS, MOST_RIVALS = 40, 8

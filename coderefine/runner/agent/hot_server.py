@@ -218,15 +218,13 @@ class HotServer:
         edit.make()
         known, keep_going = frozenset(message["known"]), message["keep_going"]
         if message["watch"] is None:
-            done = self._run.run(numbers, self._board, known=known, keep_going=keep_going)
-            if edit.paths and all(done.fine):
+            fine = self._run.run(numbers, self._board, known=known, keep_going=keep_going)
+            if edit.paths and fine:
                 self._run.check(edit.paths, lazy=edit.files_unseen or self._job["origin"] != self._job["top"])
             return json.dumps({"void": self._run.void}).encode("ascii")
         watch = self._open_watch(message)
-        until, followed = time.monotonic() + message["seconds"], message["followed"]
-        done = self._run.run(
-            numbers, self._board, known=known, keep_going=keep_going, watch=watch, followed=followed, until=until
-        )
+        seconds, followed = message["seconds"], message["followed"]
+        done = self._run.watch(numbers, self._board, watch, followed=followed, seconds=seconds)
         found = test_coverage.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
         return json.dumps({"reach": found, "patterns": child.patterns()}).encode("ascii")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
+import signal
 import sys
-import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import pytest
 
@@ -16,18 +16,19 @@ from .child import Board
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
 """Statuses by their byte in the shared memory (child.Board)."""
 BAD = (2, 3)
+AGAIN = 0.2
+"""CPU seconds after which a test that goes on despite TimeOverError gets it once more."""
 
 
-class RunRecord(NamedTuple):
-    """What was recorded in a run, one item for each test that ran, in order.
+class TimeOverError(BaseException):
+    """Ends the running test, because the time for watching tests is over."""
 
-    `hits`: its coverage. `unsure`: whether the coverage may be incomplete. `fine`: False if it failed and was not in
-    `known`.
-    """
+
+class WatchRecord(NamedTuple):
+    """The coverage of each test that ran, in order, and whether it may be incomplete."""
 
     hits: List[Any]
     unsure: List[bool]
-    fine: List[bool]
 
 
 class ServerPlugin:
@@ -47,6 +48,8 @@ class ServerPlugin:
         self.session: Any = None
         self.job: Dict[str, Any] = {}
         self._canary: Any = None
+        self._may_end = False
+        """Whether the running code is that of a test."""
         self.void = ""
         """Why the results of this process are invalid; "" if they are not."""
 
@@ -79,42 +82,65 @@ class ServerPlugin:
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.setdefault(report.nodeid, []).append(report)
 
-    def run(
-        self,
-        numbers: Sequence[int],
-        board: Board,
-        *,
-        known: "frozenset[int]",
-        keep_going: bool,
-        watch: Any = None,
-        followed: str = "",
-        until: float = math.inf,
-    ) -> RunRecord:
+    def run(self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool) -> bool:
         """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
-        Without `keep_going` the first failure of a test outside `known` ends the run. `followed`: the folder where
-        Python programs that the tests start store which lines they executed. `until`: time (monotonic) after which no
-        further item is run.
+        Without `keep_going` the first failure of a test outside `known` ends the run. Return whether there was none.
         """
-        done = RunRecord([], [], [])
-        for place, number in enumerate(numbers):
-            following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
-            item = self.items[number]
+        fine = True
+        for number, item, following in self._items(numbers):
             board.begin(number)
-            if watch is not None:
-                watch.begin(number)
             status = self._protocol(item, following)
-            if watch is not None:
-                if followed:
-                    watch.add(test_coverage.collect_followed(followed))
-                hits, unsure = watch.end()
-                done.hits.append(hits)
-                done.unsure.append(unsure)
             board.note(number, status)
-            done.fine.append(status not in BAD or number in known)
-            if (not done.fine[-1] and not keep_going) or time.monotonic() > until:
+            fine = fine and (status not in BAD or number in known)
+            if not (fine or keep_going):
                 break
+        return fine
+
+    def watch(
+        self, numbers: Sequence[int], board: Board, watch: test_coverage.Watch, *, followed: str, seconds: float
+    ) -> WatchRecord:
+        """Run the items `numbers` as `run` does, all of them, and record what they execute.
+
+        `followed`: the folder where Python programs that the tests start store which lines they executed. `seconds`:
+        CPU time after which the run ends; of the test that was running nothing is recorded, unless it is the first.
+        """
+        done = WatchRecord([], [])
+        over = self._timed(seconds)
+        for number, item, following in self._items(numbers):
+            board.begin(number)
+            watch.begin(number)
+            status = self._protocol(item, following)
+            if over and done.hits:
+                break
+            if followed:
+                watch.add(test_coverage.collect_followed(followed))
+            hits, unsure = watch.end()
+            done.hits.append(hits)
+            done.unsure.append(unsure)
+            board.note(number, status)
+            if over:
+                break
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
         return done
+
+    def _items(self, numbers: Sequence[int]) -> Iterator[Tuple[int, Any, Any]]:
+        """Yield each of `numbers` with its item and the item after it."""
+        items = [self.items[number] for number in numbers]
+        return zip(numbers, items, [*items[1:], None])  # noqa: B905 - Python 3.9
+
+    def _timed(self, seconds: float) -> List[int]:
+        """End the running test after `seconds` of CPU time; return a list that is not empty from then on."""
+        over: List[int] = []
+
+        def end(number: int, _: Any) -> None:
+            over.append(number)
+            if self._may_end:
+                raise TimeOverError
+
+        signal.signal(signal.SIGPROF, end)
+        signal.setitimer(signal.ITIMER_PROF, max(seconds, AGAIN), AGAIN)
+        return over
 
     def prepare(self) -> None:
         """Create the canary tests; there are none if this version of pytest is not supported."""
@@ -158,7 +184,10 @@ class ServerPlugin:
         return True
 
     def _protocol(self, item: Any, following: Any) -> int:
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        self._may_end = True
+        with contextlib.suppress(TimeOverError):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        self._may_end = False
         return self._status(item.nodeid)
 
     def _status(self, name: str) -> int:

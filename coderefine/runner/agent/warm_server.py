@@ -197,8 +197,8 @@ def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
     board = child.Board(len(run.items))
     if message["keep_going"] or not _without(missing + list(run.broken), message["known"]):
         known = frozenset(_numbers(message["known"], places))
-        done = run.run(numbers, board, known=known, keep_going=message["keep_going"])
-        if message["files"] and all(done.fine):
+        fine = run.run(numbers, board, known=known, keep_going=message["keep_going"])
+        if message["files"] and fine:
             run.prepare()
             run.check(list(message["files"]))
     results = board.results

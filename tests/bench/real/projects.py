@@ -136,8 +136,9 @@ PROJECTS = (
     ),
     Project("mistune", "3.4.0", "development", "src/mistune", ("pytest==9.1.0",)),
     Project("wtforms", "3.3.2", "development", "src/wtforms", ("pytest==9.1.0", "email-validator", "babel")),
+    Project("lark", "1.3.1", "development", "lark", ("pytest==9.1.0", "regex==2026.11.15")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
-    Project("lark", "1.3.1", "held-out", "lark", ("pytest==9.1.0", "regex==2026.11.15")),
+    Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),
     Project("pyramid", "2.1", "held-out", "src/pyramid", ("pytest==8.4.2", "WebTest==3.0.7", "zope.component==7.1")),
     Project("starlette", "1.10.0", "held-out", "starlette", STARLETTE),
