@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class CoderefineError(Exception):
     """Base of all errors that coderefine raises on purpose. The message says what is wrong and what to do."""
@@ -90,3 +92,11 @@ class BudgetError(CoderefineError):
 
 class ReplyError(CoderefineError):
     """The model's reply cannot be converted to a patch; the message can be sent to the model."""
+
+
+def refused(error: OSError) -> str:
+    """Return the message for an error of the operating system: what is wrong, where, and what to do if known."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    where = error.filename or ("" if full else "the system refused")
+    hint = "free some space where the repository and the temporary folder are, and try again" if full else ""
+    return ": ".join(filter(None, (error.strerror or str(error), where, hint)))

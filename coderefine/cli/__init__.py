@@ -47,7 +47,7 @@ def _guarded(argv: list[str] | None) -> int:
     import click
 
     from coderefine.cli.group import coderefine
-    from coderefine.errors import CoderefineError
+    from coderefine.errors import CoderefineError, refused
 
     try:
         return int(coderefine.main(argv, prog_name="coderefine", standalone_mode=False) or 0)
@@ -65,7 +65,7 @@ def _guarded(argv: list[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
     except OSError as error:
-        return _refused(error)
+        return _fail(refused(error), USAGE)
     except Exception:  # the boundary: whatever is left is our bug, and must not look like a verdict
         import traceback
 
@@ -77,10 +77,6 @@ def _guarded(argv: list[str] | None) -> int:
 def _interrupted(interrupt: BaseException) -> int:
     cause = interrupt if isinstance(interrupt, KeyboardInterrupt) else interrupt.__cause__  # click wraps it
     return _fail(str(cause or "") or NOTHING_WRITTEN, INTERRUPTED)
-
-
-def _refused(error: OSError) -> int:
-    return _fail(f"{error.strerror or error}: {error.filename or 'the system refused'}", USAGE)
 
 
 def _fail(message: str, code: int) -> int:

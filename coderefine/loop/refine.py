@@ -165,9 +165,8 @@ def _left_aside(state: State) -> str:
     """Return a text on the findings of gates that nobody configured (see `State.aside`); "" if there are none."""
     counts = Counter(finding.critic for finding in state.left(state.best))
     left = " and ".join(f"{counts[name]} of {name}" for name in sorted(state.aside) if counts[name])
-    return (
-        f"not repaired while tests fail, because it is not configured: {left}; `fix` again tries them" if left else ""
-    )
+    why = "left for another run, because tests failed and the project does not configure this gate"
+    return f"{why}: {left}; `fix` again tries them" if left else ""
 
 
 LIMITS: tuple[Callable[[State], End | None], ...] = (_only_default_gates, _iterations, _seconds, _test_runs)

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from coderefine import __version__
 from coderefine.core import Event, Finding, Outcome
-from coderefine.errors import CoderefineError
+from coderefine.errors import CoderefineError, refused
 from coderefine.quick.ending import interrupt_on_signals
 from coderefine.reports.formats import blocking, rule, words
 from coderefine.reports.progress import ProgressState
@@ -63,7 +63,7 @@ def _end(job: Job, listen: Callable[[Event], None]) -> Result:
     except CoderefineError as error:
         return {"error": str(error)}
     except OSError as error:
-        return {"error": f"{error.strerror or error}: {error.filename or 'the system refused'}"}
+        return {"error": refused(error)}
     except Exception as error:  # the boundary: whatever is left is our bug
         import traceback
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coderefine import proc
 from coderefine.core import Entry, Patch, View, Views
-from coderefine.errors import WorkspaceError
+from coderefine.errors import WorkspaceError, refused
 from coderefine.project import Place
 from coderefine.temporary import remove
 from coderefine.workspace.environment import (
@@ -185,8 +185,7 @@ class CopyViews:
             mirror.restore()
             copy_git_folder(self.place, mirror.copy)
         except OSError as error:
-            what = error.filename or mirror.copy
-            raise WorkspaceError(f"cannot copy the tree ({what}): {error.strerror or error}") from error
+            raise WorkspaceError(f"cannot copy the tree to {mirror.copy}: {refused(error)}") from error
         return mirror
 
 

@@ -139,7 +139,7 @@ class TestFullDisk:
         assert said.code in (0, 1, 2), said
         assert "Traceback" not in said.err, said.err
         if said.code == 2:
-            refused(said)
+            refused(said, "free some space")
         if said.code:
             assert state(untidy) == before
 

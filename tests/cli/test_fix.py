@@ -252,7 +252,7 @@ def test_findings_of_unconfigured_lint_stay_out_of_the_repair_of_a_test(tmp_path
     first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
     assert first.code == 1, first
     assert git(top, "diff", "--name-only").split() == ["order.py"]
-    assert "not configured: 24 of ruff; `fix` again tries them" in first.out, first.out
+    assert "does not configure this gate: 24 of ruff; `fix` again tries them" in first.out, first.out
     second = coderefine("fix", *OFFLINE, cwd=top)
     assert second.code == 0, second
     assert len(git(top, "diff", "--name-only").split()) == 13
@@ -264,7 +264,7 @@ def test_four_complex_functions_do_not_delay_the_repair_of_a_test(tmp_path: Path
     top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **parts})
     first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
     assert git(top, "diff", "--name-only").split() == ["order.py"], first
-    assert "not configured: 4 of radon; `fix` again tries them" in first.out, first.out
+    assert "does not configure this gate: 4 of radon; `fix` again tries them" in first.out, first.out
 
 
 @pytest.mark.thorough
