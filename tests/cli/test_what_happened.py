@@ -154,6 +154,13 @@ class TestPlaces:
             said.out
         )
 
+    def test_a_module_that_does_not_parse_is_named(self, tmp_path: Path) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": ORDER.replace(":", "", 1), "test_order.py": TESTS})
+        said = coderefine("fix", "--no-model", "--gate", "pytest", cwd=top)
+        assert said.code == 1, said
+        assert "a module does not parse, correct this first" in last(said.out)
+        assert "(order.py, line 4)" in last(said.out)
+
 
 class TestLog:
     @pytest.mark.thorough

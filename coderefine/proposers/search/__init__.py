@@ -6,7 +6,7 @@ import ast
 import itertools
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -52,6 +52,7 @@ OBSERVING, MOST_OBSERVING = 0.15, 3.0
 Symptom = tuple[str, str, str]
 NO_FIXTURE = "FixtureLookupError"
 """A test asks for a fixture that does not exist, often that of a plug-in: no change to the program repairs it."""
+UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
@@ -189,7 +190,7 @@ class Search(Searcher):
             if not asked and isinstance(pool, Pool):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
-                raise RunnerError("no line of the program is known to run in a failing test")
+                raise RunnerError(_unparsed(failing) or "no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             covering = spectrum.failing
             standing = {case.id for case in failing} | situation.offered
@@ -460,3 +461,9 @@ def _qualified(site: Site) -> str:
     function = site.local.function
     owner = site.module.owner(function) if function else None
     return ".".join(one.name for one in (owner, function) if one is not None)
+
+
+def _unparsed(failing: Iterable[Case]) -> str:
+    """Return what to correct first if a test module cannot be imported because a module does not parse; "" if not."""
+    failures = (case.failure for case in failing if case.failure and case.failure.exception in UNPARSED)
+    return next((f"a module does not parse, correct this first: {failure.message}" for failure in failures), "")
