@@ -194,7 +194,7 @@ class Search(Searcher):
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             covering = spectrum.failing
             standing = {case.id for case in failing} | situation.offered
-            self._together = {tests & standing for tests in {*self._together, *covering.values()}}
+            self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
             enumeration = Enumeration(sites)
             trial = Trial(
                 pool,

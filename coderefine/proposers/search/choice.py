@@ -127,11 +127,18 @@ def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
 
 
 def _tokens(text: str) -> list[str]:
-    return [token for token in TOKEN.findall(text) if token not in "()"]
+    """Return the tokens other than parentheses; a number with its sign is one."""
+    found: list[str] = []
+    for token in TOKEN.findall(text):
+        if token[0].isdigit() and found[-1:] == ["-"] and (len(found) == 1 or _kind(found[-2]) == OPERATOR):
+            found[-1] += token
+        elif token not in "()":
+            found.append(token)
+    return found
 
 
 def _kind(token: str) -> int:
-    if token[0].isdigit() or token[-1] in "'\"":
+    if token.lstrip("-")[:1].isdigit() or token[-1] in "'\"":
         return CONSTANT
     return NAME if token.isidentifier() and token not in WORDS else OPERATOR
 

@@ -6,7 +6,7 @@ import ast
 import math
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -25,6 +25,7 @@ from coderefine.proposers.search.choice import (
     worth,
 )
 from coderefine.proposers.search.emit import apply
+from coderefine.proposers.search.enumeration import shifted
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.validate import MOST_FIRST, Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
@@ -81,18 +82,20 @@ def _negations(text: str) -> list[str]:
 
 
 def _side(repair: Repair) -> int:
-    """Return the side (see SIDES) of the comparison that the repair changes; 0 if there is none, or several."""
+    """Return the side (see SIDES) of the comparison that the repair changes; 0 if there is none, or several.
+
+    Only a limit that was drawn before can be drawn otherwise: that `==` becomes `>` says nothing.
+    """
     scored = repair.proposed.scored
     module, stmt = scored.site.module, scored.site.stmt
-    first = module.start(stmt)
-    end = module.end(stmt)
-    parts = [part for part in scored.edit.parts if first <= part.start and part.end <= end]
-    if len(parts) != len(scored.edit.parts):
+    first, end = module.start(stmt), module.end(stmt)
+    parts = scored.edit.parts
+    if any(part.start < first or part.end > end for part in parts):
         return 0
-    moved = type(scored.edit)(tuple(type(part)(part.start - first, part.end - first, part.text) for part in parts))
     text = module.text[first:end]
-    before, after = _sides(text), _sides(apply(text, moved))
-    sides = set(after) - {0} if after != before else set()
+    before, after = _sides(text), _sides(apply(text, shifted(parts, first)))
+    pairs = zip(before, after, strict=True) if len(before) == len(after) else ()
+    sides = {new for old, new in pairs if old * new < 0}
     return sides.pop() if len(sides) == 1 else 0
 
 
@@ -167,15 +170,16 @@ class Features:
     those that contradict the documentation while another agrees with it. `voices`: number of repairs in this group.
     `passing`: share of changed results among calls of passing tests and variants of these; `near`: among variants of
     calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of calls that fail with the
-    repair and did not before. `removes`: the first repair removes behaviour; `removed`: one in the group does.
-    `unexplained`: a failing test that no repair makes pass runs code of the repaired tests. `tokens`: number of changed
-    tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which the
-    repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its comparison, -1 if they
-    contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it restores
-    what its lines were in an earlier commit. `worth`: the best score of the group; `margin`: its distance to the lowest
-    score of a tried candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that
-    execute the patched statement. `noticed`: number of killed mutants among `wrong` judged ones; `unmeasured`: there
-    are others, but too few could be judged in the time for it.
+    repair and did not before, less the smallest such share of any rival: what the tests ask for. `removes`: the first
+    repair removes behaviour; `removed`: one in the group does. `unexplained`: a failing test that no repair makes pass
+    runs code of the repaired tests. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
+    `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
+    docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
+    examples in docstrings, see `documented`. `former`: it restores what its lines were in an earlier commit. `worth`:
+    the best score of the group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of
+    repaired tests. `reached`: number of traced passing tests that execute the patched statement. `noticed`: number of
+    killed mutants among `wrong` judged ones; `unmeasured`: there are others, but too few could be judged in the time
+    for it.
     """
 
     share: float = 1.0
@@ -331,8 +335,8 @@ def rival_sets(
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
-    `frontier`, `spectrum`: see `groups`. `together`: sets of tests that fail before any repair and run one statement.
-    `explained`: the tests that any repair makes pass.
+    `frontier`, `spectrum`: see `groups`. `together`: sets of tests that fail before any repair and run one statement
+    that few others run. `explained`: the tests that any repair makes pass.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -347,12 +351,29 @@ def rival_sets(
                     comparison,
                     frontier,
                     spectrum,
-                    unexplained=any(tests & fixed and tests - fixed - explained for tests in together),
+                    unexplained=any(
+                        tests & fixed and tests - fixed - explained
+                        for tests in (*together, *_of_functions(repairs, members, spectrum))
+                    ),
                 )
             ),
             comparison.asked,
         )
         for fixed, members in found.items()
+    )
+
+
+def _of_functions(
+    repairs: Sequence[Repair], found: Iterable[Iterable[int]], spectrum: Spectrum
+) -> Iterator[frozenset[str]]:
+    """Yield the failing tests of each statement in the functions that the repairs change."""
+    sites = [repairs[place].proposed.scored.site for places in found for place in places]
+    tops = {site.local.function or site.stmt for site in sites}
+    return (
+        spectrum.failing[stmt]
+        for top in tops
+        for stmt in ast.walk(top)
+        if isinstance(stmt, ast.stmt) and stmt in spectrum.failing
     )
 
 
@@ -485,8 +506,11 @@ def _features(order: Sequence[int], repairs: Sequence[Repair], comparison: Compa
 
 
 def _beside(group: Group, every: Sequence[Group]) -> Group:
-    rivals = [one.features.passing for one in every if one is not group and one.features.seen]
-    return replace(group, features=replace(group.features, least=min(rivals, default=group.features.passing)))
+    known = group.features
+    rivals = [one.features for one in every if one is not group and one.features.seen]
+    least = min((one.passing for one in rivals), default=known.passing)
+    crashes = known.crashes - min(one.crashes for one in (known, *rivals)) if rivals else known.crashes
+    return replace(group, features=replace(known, least=least, crashes=crashes))
 
 
 def _share(comparison: Comparison, place: int, kinds: str) -> float:

@@ -15,6 +15,9 @@ from coderefine.core import Case, Coverage, Line, Step, Steps
 from coderefine.proposers.search.syntax import Function, Module, own_nodes
 from coderefine.source import first_line
 
+CONNECTING, SHARE = 8, 0.05
+"""A statement that more passing tests execute than these, and a larger share of them, does not connect failing ones:
+most tests of a web framework handle a request, whatever they fail for."""
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
 CHECKS = ("assert", "raises", "check", "fail", "warns")
@@ -123,7 +126,8 @@ class Spectrum:
     """The failing and the passing tests that execute each statement.
 
     `share`: the sum, over the failing tests, of their weights as evidence against a statement (1 for a test that could
-    not be split); `cleared`: number of passed assertions in failing tests that executed the statement.
+    not be split); `cleared`: number of passed assertions in failing tests that executed the statement. `traced`: number
+    of traced passing tests.
     """
 
     failing: Mapping[ast.stmt, frozenset[str]]
@@ -131,6 +135,13 @@ class Spectrum:
     total: int
     share: Mapping[ast.stmt, float] = field(default_factory=dict)
     cleared: Mapping[ast.stmt, int] = field(default_factory=dict)
+    traced: int = 0
+
+    @property
+    def together(self) -> set[frozenset[str]]:
+        """Return the sets of failing tests that execute one statement, without those that many tests execute."""
+        most = max(CONNECTING, SHARE * self.traced)
+        return {tests for stmt, tests in self.failing.items() if self.passing.get(stmt, 0) <= most}
 
     @property
     def ran(self) -> dict[ast.stmt, int]:
@@ -169,7 +180,8 @@ def spectrum_of(
     parts = split_tests(modules, failing, tests, steps)
     share = {stmt: sum(_worth(parts, test, stmt) for test in found) for stmt, found in kept.items()}
     cleared = Counter(stmt for part in parts.values() for check in part.passed for stmt in check)
-    return Spectrum(kept, good, max(len(failing), 1), share, cleared)
+    traced = len(coverage.keys() - {case.id for case in failing} - {""})
+    return Spectrum(kept, good, max(len(failing), 1), share, cleared, traced)
 
 
 def _ran(

@@ -34,6 +34,9 @@ MORE_JUDGED = 160
 EXACT = 0.35
 """Share of the judging time for candidates that failed while only what the tests call was changed: they are judged once
 more after a fresh import, which takes several times as long."""
+MOSTLY = 3
+"""A partial repair counts at once if it repairs at least this many times as many tests as run its statement and still
+fail: these may fail for another reason, such as the version of a dependency."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
 
@@ -230,7 +233,8 @@ class Trial:
             for other in self._seeds:
                 self._compose(other, seed)
             self._seeds.append(seed)
-        if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
+        rest = self._covering(seed.proposed) - seed.fixed
+        if MOSTLY * len(rest) <= len(seed.fixed):  # else the same place still fails otherwise: a lucky edit
             self._add(seed)
 
     def _add(self, repair: Repair) -> None:

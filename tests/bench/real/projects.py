@@ -137,6 +137,11 @@ PROJECTS = (
     Project("mistune", "3.4.0", "development", "src/mistune", ("pytest==9.1.0",)),
     Project("wtforms", "3.3.2", "development", "src/wtforms", ("pytest==9.1.0", "email-validator", "babel")),
     Project("lark", "1.3.1", "development", "lark", ("pytest==9.1.0", "regex==2026.11.15")),
+    # An HTTP library of unittest-free classes, a web framework, an asyncio library, a checker with unittest classes.
+    Project("webob", "1.8.11", "development", "src/webob", ("pytest==8.4.2",)),
+    Project("flask", "3.1.3", "development", "src/flask", ("pytest==8.4.2", "asgiref", "python-dotenv")),
+    Project("pyflakes", "4.1.0", "development", "pyflakes", ("pytest==9.1.0",)),
+    Project("mako", "1.4.3", "development", "mako", ("pytest==9.1.0", "Babel", "beautifulsoup4", "dogpile.cache")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),

@@ -18,7 +18,7 @@ PLAIN = next(operator for operator in TABLE if not operator.shortcut)
 EMPTYING = next(operator for operator in TABLE if operator.shortcut)
 
 
-LINE = "if not size < limit + 1 - 7:"
+LINE = "if not size < limit + 1 - 7 and last(-1):"
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Given:
         (("<", "<="), ("7", "8")),
         (("not ", ""), ("<", ">=")),
         (("not size < limit", "(size < limit)"), ("<", ">=")),
+        (("-1", "0"), ("-1", "-found")),
     ],
     ids=[
         "an operator before a number",
@@ -71,6 +72,7 @@ class Given:
         "an operator before a large number",
         "without `not` before a second negation",
         "parentheses do not count",
+        "a number with its sign is one token",
     ],
 )
 def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, str], other: tuple[str, str]) -> None:

@@ -91,7 +91,12 @@ def limit(doc: str, old: str, new: str) -> int:
     ],
 )
 def test_a_docstring_says_to_which_side_a_limit_belongs(doc: str, new: str, wanted: int) -> None:
-    assert limit(doc, "!=", new) == wanted
+    old = {">=": ">", "<=": "<", "<": "<=", ">": ">=", "==": ">"}[new]
+    assert limit(doc, old, new) == wanted
+
+
+def test_a_docstring_says_nothing_of_a_comparison_that_drew_no_limit() -> None:
+    assert limit("Warn above this line.", "==", ">") == 0
 
 
 def test_a_limit_that_was_there_before_says_nothing_of_the_repair() -> None:
@@ -143,6 +148,20 @@ def test_a_failing_test_that_nothing_repairs_speaks_against_a_repair_of_the_code
         explained=frozenset(explained),
     )
     assert rivals.groups[0].features.unexplained is wanted
+
+
+@pytest.mark.parametrize(("passing", "connects"), [(8, True), (9, False)])
+def test_failing_tests_belong_together_by_code_that_few_others_run(passing: int, *, connects: bool) -> None:
+    line, tests = ast.Pass(), frozenset("tu")
+    found = Spectrum({line: tests}, {line: passing}, 2, traced=100).together
+    assert found == ({tests} if connects else set())
+
+
+@pytest.mark.parametrize(("others", "wanted"), [(("!TypeError", "y"), 0.0), (("a", "y"), 0.5), ((), 0.5)])
+def test_a_crash_that_every_rival_has_is_what_the_tests_ask_for(others: tuple[str, ...], wanted: float) -> None:
+    behaviour: Behaviour = {-1: ("a", "b"), 0: ("!TypeError", "x"), **({1: others} if others else {})}
+    found = made(behaviour, "PP", repair(-4.0, "2"), *([repair(-5.0, "3")] if others else []))
+    assert next(group.features.crashes for group in found if group.places == (0,)) == wanted
 
 
 def test_a_repair_whose_results_contradict_an_annotation_is_no_rival() -> None:
