@@ -61,6 +61,9 @@ class Settings(TypedDict, total=False):
     max_cost: float | None
     timeout: float | None
     fast_proof: bool | None
+    cluster: str | None
+    cluster_python: str | None
+    proof: str | None
     search: bool | None
     search_time: float | None
     model: str | None

@@ -53,11 +53,27 @@ def open_views(project: Project) -> AbstractContextManager[Views]:
     return workspace.open_views(project.place, kind=config.view, grants=grants, note=note)
 
 
-def gates(project: Project) -> tuple[Critic, ...]:
-    """Return the gates: those of the configuration, then those of the task."""
+@contextmanager
+def open_runner(project: Project) -> Iterator[Callable[..., Check] | None]:
+    """Yield the function that runs all tests: that of the configured cluster, or None for this machine's own."""
+    config = project.config
+    if config.cluster is None:
+        yield None
+        return
+    from coderefine.cluster.client import Cluster, connect
+
+    with connect(config.cluster) as client:
+        yield Cluster.of(client, project.interpreter, config, project.listen).run_tests
+
+
+def gates(project: Project, runner: Callable[..., Check] | None = None) -> tuple[Critic, ...]:
+    """Return the gates: those of the configuration, then those of the task. `runner`: see `open_runner`."""
     from coderefine.critics import build
 
     configured = build(project.place, project.interpreter, project.config, project.listen)
+    for critic in configured if runner else ():
+        if critic.name == "pytest":
+            critic.runner = runner  # type: ignore[attr-defined]
     if project.task.wanted:
         from coderefine.critics.task_gates import AcceptanceTests
 
@@ -79,25 +95,13 @@ def _task_critics(project: Project) -> tuple[Critic, ...]:
     return tuple(found)
 
 
-def check(project: Project, cluster: str | None = None, python: str | None = None) -> tuple[Check, ...]:
-    """Run the gates on the tree as it is and, if they are clean, the task's advisers, like `fix` at its start.
-
-    `cluster`: the address of workers that run the tests, with their interpreter `python` (default: the same path).
-    """
+def check(project: Project) -> tuple[Check, ...]:
+    """Run the gates on the tree as it is and, if they are clean, the task's advisers, like `fix` at its start."""
     from coderefine.loop.critique import critique
 
-    ask, critics = Ask(project.place.scope), gates(project)
-    with ExitStack() as stack:
-        if cluster:
-            from coderefine.cluster.client import Cluster, connect
-            from coderefine.critics.pytest import Pytest
-
-            client = stack.enter_context(connect(cluster))
-            workers = Cluster.of(client, project.interpreter, project.config, python)
-            for critic in critics:
-                if isinstance(critic, Pytest):
-                    critic.runner = workers.run_tests
-        views = stack.enter_context(open_views(project))
+    ask = Ask(project.place.scope)
+    with open_runner(project) as runner, open_views(project) as views:
+        critics = gates(project, runner)
         checks = critique(views, critics, Patch(), ask)
         advisers = tuple(critic for critic in _task_critics(project) if not critic.gate)
         if not advisers or not all(check.clean and check.complete for check in checks):
@@ -149,7 +153,17 @@ def open_loop(
             views = SnapshotViews(opened, under) if under else opened
         if client is not None:
             client.preload()
-        yield loop_parts(project, views, client, journal=journal, originals=originals, under=under, proposers=proposers)
+        runner = stack.enter_context(open_runner(project))
+        yield loop_parts(
+            project,
+            views,
+            client,
+            journal=journal,
+            originals=originals,
+            under=under,
+            proposers=proposers,
+            runner=runner,
+        )
 
 
 def loop_parts(
@@ -161,8 +175,9 @@ def loop_parts(
     originals: Originals,
     under: Contents,
     proposers: Sequence[Proposer] | None = None,
+    runner: Callable[..., Check] | None = None,
 ) -> Parts:
-    """Assemble everything that the loop needs; parameters as in `open_loop`."""
+    """Assemble everything that the loop needs; parameters as in `open_loop` and `gates`."""
     from coderefine.app.hook_cache import unaffected_by
     from coderefine.loop.behaviour import Behaviour, RecordedBehaviour
     from coderefine.loop.fast_proof import FastProof, none_same
@@ -187,7 +202,7 @@ def loop_parts(
     folders = ("", "src", *protection.settings.pythonpath)
     return Parts(
         views=views,
-        critics=gates(project),
+        critics=gates(project, runner),
         proposers=_proposers(project, client, under, equivalence) if proposers is None else proposers,
         original=original,
         reason=protection.reason,

@@ -120,7 +120,7 @@ def check_state(
 
 def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, object], listen: Listen) -> Project:
     existing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
-    project = find_project(existing, {**settings, "accept": "proved", "fast_proof": False}, listen)
+    project = find_project(existing, {**settings, "accept": "proved", "fast_proof": False, "proof": "local"}, listen)
     place = replace(project.place, scope=tuple(python))
     return replace(project, place=place, protection=Protection.of(place, project.config))
 

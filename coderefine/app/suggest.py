@@ -41,6 +41,8 @@ from coderefine.reports.rows import evidence
 from coderefine.reports.verdict import decision, proof_rows
 
 STYLE = ("ruff/", "radon/")
+STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
+"""Settings for what nobody reviews."""
 """Rules whose findings other bots report: they get no inline suggestion."""
 
 
@@ -89,7 +91,7 @@ def prove(
     Untracked files, left by earlier steps of the CI job, are not used. `style`: suggest repairs of style findings too.
     """
     full = tuple(str(repository.top / path) for path in paths)
-    project = find_project(full, {**request.settings, "accept": "proved", "fast_proof": False}, listen)
+    project = find_project(full, {**request.settings, **STRICT}, listen)
 
     def publish(proved: Proved) -> Published:
         bundle = _bundle(proved, empty, style=style)
@@ -104,7 +106,7 @@ def judged(
     repository: Repository, request: Request, listen: Listen, report: Callable[[RunResult], None], empty: Bundle
 ) -> tuple[RunResult, Bundle]:
     """Judge the pull request itself, as `prove BASE..HEAD` does; return the result, and `empty` with the verdict."""
-    settings = {**request.settings, "accept": "proved", "fast_proof": False}
+    settings = {**request.settings, **STRICT}
     asked = replace(request, settings=settings, destination=Destination(diff=True), model=False)
     source = PatchSource(f"{empty.base}..{empty.head}")
     result = prove_patch(source, asked, listen, report, cwd=repository.top)

@@ -17,13 +17,11 @@ def check(
     paths: tuple[str, ...],
     format_: str,
     *,
-    cluster: str | None,
-    cluster_python: str | None,
     quiet: bool,
     **given: object,
 ) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
     with screen(quiet=quiet, format_=format_) as display:
-        checks = engine.check(find_project(paths, settings(given), display.listen), cluster, cluster_python)
+        checks = engine.check(find_project(paths, settings(given), display.listen))
         display.checks(checks)
     return 0 if engine.passed(checks) else 1

@@ -66,14 +66,16 @@ def _lines(path: Path, *, ask_model: bool) -> Iterator[Line]:
 
 def _workers(path: Path, address: str, python: str | None) -> Iterator[Line]:
     """Yield a line for each worker: what it has, or in what it differs from this machine."""
-    from coderefine.cluster.client import connect, environments
+    from coderefine.cluster.client import connect
     from coderefine.cluster.worker import describe as describe_worker
+    from coderefine.cluster.workers import Workers
 
     place = locate([path], Path.cwd())
     own = str(interpreter(place, load(place.root, os.environ), os.environ).path)
     home = describe_worker(own)
     with connect(address) as client:
-        for worker, found in environments(client, python or own).items():
+        workers = Workers(client)
+        for worker, found in workers.environments(workers.alive(), python or own).items():
             differing = home.differences(found)
             guards = f"sandbox lacks {', '.join(found.lacking)}" if found.lacking else "sandbox whole"
             same = f"{found.python}, {found.platform}, {len(found.packages or {})} packages as here; {guards}"

@@ -11,7 +11,18 @@ from coderefine.app.project import Project, find_project
 from coderefine.app.request import Request
 from coderefine.app.run import RunResult, run
 from coderefine.cli.last_line import exit_code, with_patch
-from coderefine.cli.options import DESTINATION, GATES, LOOP, OUTPUT, PATHS, PROOF, TASK, options, request_of
+from coderefine.cli.options import (
+    CLUSTER,
+    DESTINATION,
+    GATES,
+    LOOP,
+    OUTPUT,
+    PATHS,
+    PROOF,
+    TASK,
+    options,
+    request_of,
+)
 from coderefine.cli.screen import Screen, note, screen
 from coderefine.core import Proposer, Stop
 from coderefine.journal import Journal
@@ -19,7 +30,7 @@ from coderefine.journal import Journal
 
 @click.command()
 @PATHS
-@options(TASK, GATES, LOOP, PROOF, DESTINATION, OUTPUT)
+@options(TASK, GATES, LOOP, PROOF, CLUSTER, DESTINATION, OUTPUT)
 def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, show_prompts: bool, **given: object) -> int:
     """Repair what the gates find in PATHs (default: this folder); write what is proved, offer what is plausible."""
     asked = request_of(given)

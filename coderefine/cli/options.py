@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from coderefine.config import ACCEPTS, CRITERIA, POLICIES, SANDBOXES
+from coderefine.config import ACCEPTS, CRITERIA, POLICIES, PROOFS, SANDBOXES
 from coderefine.reports.formats import NAMES
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def option(
 
 
 def _absolute_file(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """Make the path of a task file absolute, so that a run can be resumed from any folder."""
-    return str(Path(value).absolute()) if value and value.endswith(".toml") else value
+    """Make the path of a task or scheduler file absolute, so that a run can be resumed from any folder."""
+    return str(Path(value).absolute()) if value and value.endswith((".toml", ".json")) else value
 
 
 GATES = (
@@ -53,7 +53,8 @@ CLUSTER = (
     option(
         "--cluster",
         "ADDRESS",
-        "Run the tests on the workers of a Dask cluster: tcp://…, tls://…, a scheduler file, or local[:N].",
+        "Run the tests on the workers of a Dask cluster: tcp://…, tls://…, a scheduler file (….json), or local[:N].",
+        callback=_absolute_file,
     ),
     option("--cluster-python", "PATH", "Use this interpreter on the workers (default: the same path as here)."),
 )
@@ -114,6 +115,12 @@ LOOP = (
     ),
 )
 PROOF = (
+    option(
+        "--proof",
+        None,
+        "Run the final proof here (local, the default), or on the workers of --cluster, too.",
+        click.Choice(PROOFS),
+    ),
     click.option(
         "--fast-proof/--no-fast-proof",
         default=None,

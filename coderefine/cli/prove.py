@@ -13,7 +13,7 @@ from coderefine.app.prove import prove as judge
 from coderefine.app.request import Destination
 from coderefine.app.run import RunResult
 from coderefine.cli.last_line import proof_exit_code
-from coderefine.cli.options import DESTINATION, GATES, LOOP, OUTPUT, PROOF, options, request_of
+from coderefine.cli.options import CLUSTER, DESTINATION, GATES, LOOP, OUTPUT, PROOF, options, request_of
 from coderefine.cli.screen import screen
 from coderefine.core import Stop
 from coderefine.errors import UsageError
@@ -29,7 +29,7 @@ WHICH = (
 
 @click.command()
 @click.argument("source", required=False, metavar="[PATCH]")
-@options(WHICH, GATES, LOOP, PROOF, DESTINATION, OUTPUT)
+@options(WHICH, GATES, LOOP, PROOF, CLUSTER, DESTINATION, OUTPUT)
 def prove(
     source: str | None,
     *,

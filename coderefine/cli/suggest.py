@@ -15,7 +15,7 @@ from coderefine.app.request import Request
 from coderefine.app.run import Published, RunResult
 from coderefine.app.suggest import changed, commits, judged, prove
 from coderefine.cli.last_line import exit_code, proof_exit_code, suggested
-from coderefine.cli.options import GATES, LOOP, OUTPUT, option, options, settings
+from coderefine.cli.options import CLUSTER, GATES, LOOP, OUTPUT, option, options, settings
 from coderefine.cli.screen import Screen, screen
 from coderefine.core import Check, Stop
 from coderefine.errors import UsageError
@@ -42,7 +42,7 @@ PULL = (
 
 
 @click.command()
-@options(PULL, GATES, LOOP, OUTPUT)
+@options(PULL, GATES, LOOP, CLUSTER, OUTPUT)
 def suggest(  # one parameter per flag that is no configuration key
     *,
     base: str | None,

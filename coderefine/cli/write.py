@@ -7,7 +7,7 @@ import click
 from coderefine.app.project import find_project
 from coderefine.app.write import check_model, write_task
 from coderefine.cli.fix import run_and_report
-from coderefine.cli.options import DESTINATION, GATES, LOOP, OUTPUT, PROOF, option, options, request_of
+from coderefine.cli.options import CLUSTER, DESTINATION, GATES, LOOP, OUTPUT, PROOF, option, options, request_of
 from coderefine.cli.screen import screen
 
 
@@ -23,7 +23,7 @@ from coderefine.cli.screen import screen
     help="Let the model draft tests where there are none; they advise, and prove nothing.",
 )
 @option("--keep-draft", "FILE", "Write the drafted tests that pass into this new file.")
-@options(GATES, LOOP, PROOF, DESTINATION, OUTPUT)
+@options(GATES, LOOP, PROOF, CLUSTER, DESTINATION, OUTPUT)
 def write(  # one parameter per flag of its own
     request: str,
     *,

@@ -1,7 +1,8 @@
 """The client of a cluster: send the tree, ask the workers, check their answers.
 
-A worker's answer may cost time, never a verdict: failures are confirmed at home, and whenever a worker, or the cluster,
-has no answer, the tests run at home. A lost scheduler ends the run.
+A worker's answer may cost time, never a verdict: failures are confirmed at home, and whenever the workers have no
+answer, the tests run at home. So do single tests, and the final proof unless `proof` is "cluster". A lost scheduler
+ends the run.
 """
 
 from __future__ import annotations
@@ -9,23 +10,23 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from coderefine import proc
 from coderefine.cluster import worker
 from coderefine.cluster.shards import SuiteRecord, merged, same
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.cluster.worker import Environment, Job
+from coderefine.cluster.workers import Batch, Workers
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Listen, View
 from coderefine.core.plurals import counted
-from coderefine.errors import ProcessError, SurroundingsError, UsageError
+from coderefine.errors import GitError, SurroundingsError, UsageError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 
@@ -33,16 +34,8 @@ LOCAL = re.compile(r"local(?::([1-9]\d*))?")
 REMOTE = re.compile(r"(tcp|tls)://")
 STARTED_WITHIN = 30.0
 """Seconds within which the scheduler must answer and the first worker must be there."""
-LOST = "the scheduler is lost: nothing was written; run the same command again"
-POLL = 0.2
-GRACE = 60.0
-"""Seconds that a worker's answer may come later than the check may take."""
 SHOWN = 3
 """Number of differences that a refusal names."""
-
-
-class LostError(SurroundingsError):
-    """The connection to the scheduler is lost."""
 
 
 @contextmanager
@@ -63,11 +56,16 @@ def connect(address: str) -> Iterator[Any]:
             else:
                 where = {"address" if REMOTE.match(address) else "scheduler_file": address}
             client = distributed.Client(**where, timeout=STARTED_WITHIN, set_as_default=False, direct_to_workers=True)
-            stack.enter_context(client)
+            stack.callback(_close, client)
             client.wait_for_workers(1, timeout=STARTED_WITHIN)
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             raise SurroundingsError(f"no cluster at {address}: {error or 'no worker is there'}") from error
         yield client
+
+
+def _close(client: Any) -> None:
+    with suppress(Exception):  # a scheduler that is lost already, or does not answer
+        client.close(timeout=STARTED_WITHIN)
 
 
 def _dask(address: str) -> Any:
@@ -81,49 +79,52 @@ def _dask(address: str) -> Any:
     return distributed
 
 
-def environments(client: Any, python: str) -> Mapping[str, Environment]:
-    """Return what each worker, by address, would run tests in."""
-    asked = {
-        address: client.submit(worker.describe, python, workers=[address], pure=False)
-        for address in client.scheduler_info(n_workers=-1)["workers"]
-    }
-    found = {}
-    for address, future in asked.items():
-        try:
-            found[address] = future.result(STARTED_WITHIN)
-        except Exception as error:  # noqa: PERF203 - too old, without coderefine, dead: it cannot take part
-            found[address] = Environment(fault=f"cannot answer: {error!r}")
-    return found
-
-
 @dataclass(slots=True)
 class Cluster:
     """Workers that have the project's environment; `run_tests` is used in place of the runner's."""
 
-    client: Any
-    workers: Mapping[str, Environment]
+    workers: Workers
+    home: Environment
     python: str
+    strict: bool
+    listen: Listen
+    fit: dict[str, Environment] = field(default_factory=dict)
+    sending: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, client: Any, interpreter: Interpreter, config: Config, python: str | None) -> Cluster:
-        """Check the workers. Raises SurroundingsError if one differs from home, or none may run the tests.
+    def of(cls, client: Any, interpreter: Interpreter, config: Config, listen: Listen) -> Cluster:
+        """Check the workers. Raises SurroundingsError if one differs from home, or none may run the tests."""
+        own = str(interpreter.path)
+        there = config.cluster_python or own
+        made = cls(Workers(client), worker.describe(own), there, config.sandbox == "strict", listen)
+        made.admit()
+        if differing := [why for why in made.workers.out.values() if "differs" in why]:
+            raise SurroundingsError(f"{differing[0]}; `coderefine doctor --cluster` shows all workers")
+        if not made.fit:
+            why = next(iter(made.workers.out.values()), "none is there")
+            raise SurroundingsError(f"no worker can run the tests: {why}; `coderefine doctor --cluster` says more")
+        return made
 
-        `python`: the interpreter on the workers (default: at the same path as here).
-        """
-        home, there = worker.describe(str(interpreter.path)), python or str(interpreter.path)
-        workers = environments(client, there)
-        for address, environment in workers.items():
-            if found := home.differences(environment):
-                more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-                raise SurroundingsError(
-                    f"worker {address} differs: {', '.join(found[:SHOWN])}{more}; "
-                    "`coderefine doctor --cluster` shows all workers"
-                )
-        if config.sandbox == "strict":
-            workers = {key: one for key, one in workers.items() if not one.lacking}
-        if not workers:
-            raise SurroundingsError('no worker can keep sandbox = "strict": `coderefine doctor --cluster` says why')
-        return cls(client, workers, there)
+    def admit(self) -> None:
+        """Ask the workers that are new; leave out with a note those that cannot run the tests as this machine does."""
+        new = [address for address in self.workers.alive() if address not in self.fit]
+        for address, environment in self.workers.environments(new, self.python).items():
+            why = self._unfit(environment)
+            if why:
+                self.workers.out[address] = why = f"worker {address} {why}"
+                self.listen(Event("note", f"left out: {why}"))
+            else:
+                self.fit[address] = environment
+
+    def _unfit(self, environment: Environment) -> str:
+        """Return why a worker with `environment` cannot run the tests as this machine does; "" if it can."""
+        if environment.fault:
+            return environment.fault
+        if found := self.home.differences(environment):
+            more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+            return f"differs: {', '.join(found[:SHOWN])}{more}"
+        lacking = environment.lacking if self.strict else ()
+        return f'lacks {", ".join(lacking)} for sandbox = "strict"' if lacking else ""
 
     def run_tests(  # noqa: PLR0917 - as the runner's
         self,
@@ -147,83 +148,70 @@ class Cluster:
                 limit=limit, slowest=slowest, doubted=doubted, canary=canary,
             )  # fmt: skip
 
+        proof = ask.proof and config.proof == "local"
+        if proof or ask.tests is not None or ask.record:  # `record` is about the permissions of this machine
+            return at_home(ask)
         began = time.monotonic()
         name = hashlib.sha256(str(place.root).encode()).hexdigest()[:16]
         python = replace(interpreter, path=Path(self.python))
-        job = Job("", view.patch, place.prefix, python, config, ask, limit, slowest, doubted, canary)
-        try:
-            job = replace(job, tree=self._send(place.top, name))
-        except CancelledError as error:
-            raise LostError(LOST) from error
-        except Exception as error:  # a disk is full, a worker died
-            check, why = None, f"the tree cannot be sent: {error}"
-        else:
-            check, why = self._asked(job, cache() / f"{name}.json")
-        if check and check.complete:
+        # Nothing of what may be secret leaves this machine.
+        plain = replace(config, base_url=None, extra_headers={}, commands=(), criteria=())
+        job = Job("", view.patch, place.prefix, python, plain, ask, limit, slowest, doubted, canary)
+        check, why = self._sent(job, place, name)
+        if check:
             check = _confirmed(check, ask, at_home)
-            why = why if check else "other failures on the workers than here"
-        if check is None or not check.complete:
-            listen(Event("note", f"all tests ran here: {why if check is None else 'not all ran on the workers'}"))
+            why = why if check else "other results on the workers than here"
+        if check is None:
+            listen(Event("note", f"all tests ran here: {why}"))
             return at_home(ask)
         note = f"{counted(len(check.cases), 'test')} ran on the cluster ({why})"
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
-    def _asked(self, job: Job, file: Path) -> tuple[Check | None, str]:
-        """Return what the workers say, and how they were asked; or None, and why there is no answer.
+    def _sent(self, job: Job, place: Place, name: str) -> tuple[Check | None, str]:
+        """Bring the tree to the workers and ask them; return as `_asked`."""
+        store = TreeStore()
+        try:
+            with self.sending:
+                self.admit()
+                job = replace(job, tree=store.add(place.top, name))
+                stores = {address: environment.store for address, environment in self.fit.items()}
+                able = self.workers.send(store, job.tree, stores)
+        except (GitError, OSError) as error:  # a disk is full
+            return None, f"the tree cannot be sent: {error}"
+        if able:
+            return self._asked(job, able, cache() / f"{name}.json")
+        return None, "; ".join(dict.fromkeys(self.workers.out.values())) or "no worker is left"
+
+    def _asked(self, job: Job, able: Sequence[str], file: Path) -> tuple[Check | None, str]:
+        """Return what the workers `able` say, and how they were asked; or None, and why there is no answer.
 
         The first run of a project's tests is whole, and once more in shards, to see whether these end alike.
         """
-        record, partial = SuiteRecord.load(file), job.ask.tests is not None or job.ask.files is not None
-        shards = record.shards(len(self.workers)) if record.independent and not partial else []
-        check, why = self._sharded(job, shards)
+        record, partial = SuiteRecord.load(file), job.ask.files is not None
+        shards = record.shards(len(able)) if record.independent and not partial else []
+        check, why = self._sharded(job, able, record, shards)
         if check and check.complete and not partial and record.independent is not False:
-            self._compared(job, check, record.learn(check)).save(file)
+            self._compared(job, able, check, record.learn(check)).save(file)
         return check, why
 
-    def _compared(self, job: Job, check: Check, record: SuiteRecord) -> SuiteRecord:
+    def _compared(self, job: Job, able: Sequence[str], check: Check, record: SuiteRecord) -> SuiteRecord:
         """Return `record` with whether shards end like `check`, a whole run, if that is not known yet."""
-        shards = record.shards(len(self.workers))
+        shards = record.shards(len(able))
         if record.independent is not None or len(shards) < 2:
             return record
-        again, _ = self._sharded(job, shards)
+        again, _ = self._sharded(job, able, record, shards)
         return replace(record, independent=None if again is None else same(check, again))
 
-    def _sharded(self, job: Job, shards: Sequence[tuple[str, ...]]) -> tuple[Check | None, str]:
+    def _sharded(
+        self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
+    ) -> tuple[Check | None, str]:
         """Ask for each shard; the first one also has all tests that no shard names. Without shards ask for all."""
         jobs = _divided(job, shards)
-        answers = self._answers(jobs)
+        expected = [sum(map(record.seconds.__getitem__, shard)) for shard in shards or [tuple(record.seconds)]]
+        answers = Batch(self.workers, jobs, able, expected).answers()
         if fault := next((answer for answer in answers if isinstance(answer, str)), ""):
             return None, fault
         return merged([answer for answer in answers if isinstance(answer, Check)]), counted(len(jobs), "shard")
-
-    def _answers(self, jobs: Sequence[Job]) -> list[Check | str]:
-        """Run `jobs` on the workers and wait; an error, or the death of three workers, is a text. Raises LostError."""
-        options = {"workers": list(self.workers), "allow_other_workers": False, "pure": False}
-        futures = [self.client.submit(worker.run, job, **options) for job in jobs]
-        latest = time.monotonic() + jobs[0].ask.timeout + GRACE
-        while not all(future.done() for future in futures) and time.monotonic() < latest:
-            if self.client.status != "running":
-                raise LostError(LOST)
-            if proc.is_stopped():
-                self.client.cancel(futures, force=True)
-                raise ProcessError("the run is being stopped")
-            time.sleep(POLL)
-        return [_answer(future) for future in futures]
-
-    def _send(self, top: Path, name: str) -> str:
-        """Bring the tree at `top` to every store of the workers that lacks it; return its id.
-
-        It goes to the workers themselves, as what is missing of it, never through the scheduler.
-        """
-        store = TreeStore()
-        tree = store.add(top, name)
-        receivers = {environment.store: address for address, environment in self.workers.items()}
-        known = self.client.run(worker.known, workers=list(receivers.values()))
-        for address, trees in known.items():
-            if tree not in trees:
-                [pack] = self.client.scatter([store.pack(tree, trees)], workers=[address], direct=True, hash=False)
-                self.client.submit(worker.receive, tree, pack, workers=[address], pure=False).result()
-        return tree
 
 
 def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:
@@ -235,25 +223,15 @@ def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:
 
 
 def _confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
-    """Run the test files with failures at home; return `check` with these results, or None if they differ."""
-    failing = tuple(dict.fromkeys(case.path for case in check.cases.values() if case.status.bad))
+    """Run the test files with failures at home; return `check` with these results, or None if they differ.
+
+    A run that its first failure ended is what this failure is at home.
+    """
+    failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
     if not failing:
-        return check
+        return check if check.complete else None
     home = at_home(replace(ask, files=failing))
+    if not check.complete:
+        return home if ask.stop_early and set(home.failing) - ask.known else None
     there = {id: case for id, case in check.cases.items() if case.path in failing}
     return replace(check, cases={**check.cases, **home.cases}) if same(replace(check, cases=there), home) else None
-
-
-def _answer(future: Any) -> Check | str:
-    """Return a worker's answer; whatever it raises is no verdict. Raises LostError."""
-    if not future.done():
-        future.cancel(force=True)
-        return "a worker has no answer in time"
-    try:
-        answer: Check | str = future.result(GRACE)
-    except CancelledError as error:  # Dask cancels what it has asked for when it loses the scheduler
-        raise LostError(LOST) from error
-    except Exception as error:
-        died = type(error).__name__ == "KilledWorker"
-        return "a task killed every worker that ran it" if died else f"a worker has no answer: {error!r}"
-    return answer

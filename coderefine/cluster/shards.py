@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 
-from coderefine.core import Check
+from coderefine.core import Check, Coverage
 from coderefine.journal import storage
 
 SHORTEST = 2.0
@@ -63,16 +64,32 @@ class SuiteRecord:
 
 def merged(checks: Sequence[Check]) -> Check:
     """Return one Check of several on the same tree."""
-    cases = [case for check in checks for case in check.cases.values()]
-    if len(checks) > 1:
-        cases.sort(key=lambda case: case.path)  # as pytest collects them, but for folders
+    whole = reduce(_joined, checks)
+    if len(checks) == 1:
+        return whole
+    cases = sorted(whole.cases.values(), key=lambda case: case.path)  # as pytest collects them, but for folders
+    return replace(whole, cases={case.id: case for case in cases})
+
+
+def _joined(one: Check, other: Check) -> Check:
     return replace(
-        checks[0],
-        cases={case.id: case for case in cases},
-        seconds=max(check.seconds for check in checks),
-        complete=all(check.complete for check in checks),
-        notes=tuple(dict.fromkeys(note for check in checks for note in check.notes)),
+        one,
+        cases={**one.cases, **other.cases},
+        coverage=None if one.coverage is None else _joined_coverage(one.coverage, other.coverage or {}),
+        seconds=max(one.seconds, other.seconds),
+        complete=one.complete and other.complete,
+        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
+        followed=one.followed or other.followed,
+        steps={**one.steps, **other.steps},
     )
+
+
+def _joined_coverage(one: Coverage, other: Coverage) -> Coverage:
+    found = {name: dict(lines) for name, lines in one.items()}
+    for name, lines in other.items():
+        known = found.setdefault(name, {})  # "", what imports execute, is in every shard
+        known.update({path: known.get(path, frozenset()) | numbers for path, numbers in lines.items()})
+    return found
 
 
 def same(one: Check, other: Check) -> bool:

@@ -27,7 +27,8 @@ REFS = "refs/trees/"
 
 def cache() -> Path:
     """Return the folder for trees and records of clusters."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coderefine" / "cluster"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # a relative one is to be ignored (XDG Base Directory)
+    return (named if named.is_absolute() else Path.home() / ".cache") / "coderefine" / "cluster"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,12 @@ from coderefine import __version__, proc, sandbox
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Patch
-from coderefine.errors import CoderefineError, GitError, ProcessError
+from coderefine.errors import CriticError, ProcessError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 from coderefine.workspace import Grants, open_views
+from coderefine.workspace.patched_tree import read
+from coderefine.workspace.private_views import SnapshotViews
 
 PROBE = """
 import sys
@@ -105,17 +107,17 @@ def receive(tree: str, pack: bytes) -> None:
 
 
 def run(job: Job) -> Check | str:
-    """Run the tests in a private view of the tree; return what they say, or why they could not run."""
-    try:
-        top = TreeStore().checkout(job.tree)
-    except GitError as error:
-        return f"the tree is not here: {error}"
+    """Run the tests in a private view of the tree; return what they say, or why that is no answer on any worker.
+
+    Raises the error of what this worker lacks: the tree, space on its disk, a sandbox.
+    """
+    top = TreeStore().checkout(job.tree)
     place = Place(top, top / job.prefix)
     grants = Grants(job.config.network, job.config.pass_env)
     try:
         # A copy, because its path comes first on the import path: an editable install names the client's tree.
-        with open_views(place, kind="copy", grants=grants) as views, views.open(job.patch) as view:
-            return run_tests(
+        with open_views(place, kind="copy", grants=grants) as views, SnapshotViews(views, {}).open(job.patch) as view:
+            check = run_tests(
                 view,
                 place,
                 job.interpreter,
@@ -126,5 +128,10 @@ def run(job: Job) -> Check | str:
                 doubted=job.doubted,
                 canary=job.canary,
             )
-    except (CoderefineError, OSError) as error:
+            paths = {case.path for case in check.cases.values() if case.path}
+            given = {path: job.patch.files.get(path, read(top, top, path)) for path in paths}
+            changed = [path for path in paths if view.read(path) != given[path]]
+            # At home it is decided what that means: the views there are those that are compared.
+            return f"the tests changed {changed[0]}" if changed else check
+    except (CriticError, RunnerError) as error:
         return str(error)

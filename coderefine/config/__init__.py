@@ -49,6 +49,8 @@ SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
 ACCEPTS = ("proved", "plausible")
 """What is written: only what is clearly right, or the first of what may be."""
+PROOFS = ("local", "cluster")
+"""Where the final proof runs."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of asking the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
@@ -74,7 +76,9 @@ class Config:
     `network`: the tests may use it. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names
     or globs of variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file,
     relative to the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0
-    for the policy's default. `accept`: what is written, see ACCEPTS. Two fields are not keys: `cost_alone`: max-cost is
+    for the policy's default. `accept`: what is written, see ACCEPTS.
+    `cluster`: the address of workers that run the tests, with their interpreter `cluster_python` (None: the same path);
+    `proof`: whether they run the final proof, too. Two fields are not keys: `cost_alone`: max-cost is
     set, and neither max-tokens nor max-requests; `asked`: the gates that `gates` names, or that have a setting of their
     own.
     """
@@ -115,6 +119,9 @@ class Config:
     sandbox: str = "auto"
     accept: str = ACCEPTS[0]
     fast_proof: bool = False
+    cluster: str | None = None
+    cluster_python: str | None = None
+    proof: str = PROOFS[0]
     author: str | None = None
     message: str = "fix: {summary}"
     extra_headers: Mapping[str, str] = field(default_factory=dict)
@@ -216,6 +223,7 @@ def _checked(config: Config) -> Config:
         ("view", config.view, VIEWS),
         ("policy", config.policy, POLICIES),
         ("accept", config.accept, ACCEPTS),
+        ("proof", config.proof, PROOFS),
     ):
         if value not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

@@ -212,7 +212,7 @@ class Ask:
     nearly as long (None: only wall time counts); on the unchanged tree it continues in parallel with the others until
     that is certain (see runner/suspect.py). `freedom`: permissions of the tests in the sandbox (see permissions.steps);
     None: only the view isolates them, which is enough for the user's own code. `record`: report accesses outside the
-    view in `Check.needs`.
+    view in `Check.needs`. `proof`: it is the final proof of a patch.
     """
 
     scope: tuple[str, ...] = (".",)
@@ -233,6 +233,7 @@ class Ask:
     freedom: Freedom | None = None
     record: bool = False
     computing: float | None = None
+    proof: bool = False
 
 
 SLOW_SUITE = 5.0

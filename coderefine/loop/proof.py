@@ -134,6 +134,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
         seed=PROOF_SEED,
         timeout=state.patience,
         computing=KILLED,
+        proof=True,
     )
 
     def look(view: View, checks: list[Check]) -> None:

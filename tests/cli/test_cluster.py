@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.cluster.shards import SuiteRecord
+from coderefine.cluster.shards import SuiteRecord, merged
 from coderefine.cluster.trees import TreeStore
 from coderefine.cluster.worker import Environment
+from coderefine.core import Check
 from tests.support.command import ROOT, Said, coderefine, end, start
 from tests.support.repo import make_repo, write
 
@@ -67,6 +69,10 @@ class Dask:
     def check(self, top: Path, *more: str) -> Said:
         env = {"XDG_CACHE_HOME": str(self.folder / "client")}
         return coderefine("check", *PYTEST, "--cluster", self.address, *more, cwd=top, env=env)
+
+    def fix(self, top: Path, *more: str) -> Said:
+        env = {"XDG_CACHE_HOME": str(self.folder / "client")}
+        return coderefine("fix", *PYTEST, "--no-model", "--diff", "--cluster", self.address, *more, cwd=top, env=env)
 
     def record(self) -> SuiteRecord:
         (file,) = (self.folder / "client" / "coderefine" / "cluster").glob("*.json")
@@ -162,6 +168,38 @@ def test_a_worker_that_dies_costs_time_and_a_lost_scheduler_ends_the_run(dask: D
 
 
 @pytest.mark.thorough
+def test_a_repair_is_proved_here_unless_the_workers_may(dask: Dask, tmp_path: Path) -> None:
+    quick = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n    assert total([]) == 0\n"
+    files = {"shop.py": "def total(prices):\n    return sum(prices) - 1\n", "tests/test_a.py": quick}
+    top = make_repo(tmp_path / "shop", {"pyproject.toml": SHOP["pyproject.toml"], **files})
+    here, there = dask.fix(top), dask.fix(top, "--proof", "cluster")
+    assert "+    return sum(prices)\n" in here.out
+    assert here.out == there.out
+    assert "1 test ran on the cluster" not in here.err
+    assert "1 test ran on the cluster" in there.err
+
+
+@pytest.mark.thorough
+def test_a_worker_that_hangs_is_left_out(dask: Dask, tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", SHOP)
+    dask.processes["one"].send_signal(signal.SIGSTOP)
+    said = dask.check(top)
+    assert said.code == 0, said.err
+    assert "12 tests ran on the cluster (1 shard)" in said.out + said.err
+
+    dask.processes["one"].send_signal(signal.SIGCONT)
+    write(top, {"new.py": ""})
+    env = {"XDG_CACHE_HOME": str(dask.folder / "client")}
+    process = start("check", *PYTEST, "--cluster", dask.address, cwd=top, env=env)
+    wait(lambda: (dask.trees("one") and len(dask.trees("two")) == 2) or process.poll() is not None)
+    for name in ("one", "two"):
+        dask.processes[name].send_signal(signal.SIGSTOP)
+    said = end(process)
+    assert said.code == 0, said.err
+    assert "all tests ran here: no worker is left" in said.out + said.err
+
+
+@pytest.mark.thorough
 def test_another_environment_is_refused(dask: Dask, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
     other = tmp_path / "other"
@@ -174,10 +212,12 @@ def test_another_environment_is_refused(dask: Dask, tmp_path: Path) -> None:
     table = coderefine("doctor", "--no-model", "--cluster", dask.address, cwd=top)
     assert len(re.findall(r"^ok   worker +tcp://", table.out, re.MULTILINE)) == 2
 
-    write(dask.folder, {"one/coderefine": "where a worker would store the tree"})
-    said = dask.check(top)
-    assert said.code == 0
-    assert "all tests ran here: the tree cannot be sent" in said.out + said.err
+    for name, note in (("one", "12 tests ran on the cluster"), ("two", "all tests ran here: the tree cannot be sent")):
+        shutil.rmtree(dask.folder / name / "coderefine", ignore_errors=True)
+        write(dask.folder, {f"{name}/coderefine": "where a worker would store the tree"})
+        said = dask.check(top)
+        assert said.code == 0, said.err
+        assert note in said.out + said.err
 
 
 def test_a_difference_names_each_package() -> None:
@@ -202,6 +242,20 @@ def test_what_no_cluster_can_be_is_refused(tmp_path: Path) -> None:
     said = coderefine("check", "--cluster", "nowhere", cwd=top)
     assert said.code == 2
     assert "is no tcp:// or tls:// address" in said.err
+
+
+def test_a_relative_cache_folder_is_ignored() -> None:
+    found, env = "from coderefine.cluster.trees import cache; print(cache())", {**os.environ, "XDG_CACHE_HOME": "cache"}
+    said = subprocess.run((sys.executable, "-c", found), cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == str(Path.home() / ".cache" / "coderefine" / "cluster")
+
+
+def test_a_merged_check_has_what_any_shard_recorded() -> None:
+    lines = ({"": {"a.py": frozenset({1})}, "x": {"a.py": frozenset({2})}}, {"": {"a.py": frozenset({3})}})
+    shards = [Check("pytest", coverage=one, followed=number > 0) for number, one in enumerate(lines)]
+    whole = merged(shards)
+    assert whole.coverage == {"": {"a.py": frozenset({1, 3})}, "x": {"a.py": frozenset({2})}}
+    assert whole.followed
 
 
 def test_dask_is_imported_for_a_cluster_only() -> None:

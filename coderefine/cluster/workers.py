@@ -1,0 +1,209 @@
+"""The workers of a cluster and what runs on them: who is silent, dies or fails is left out, stragglers are doubled.
+
+Every wait has a limit. A lost scheduler is an error; whatever else happens costs time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from coderefine import proc
+from coderefine.cluster import worker
+from coderefine.cluster.trees import TreeStore
+from coderefine.cluster.worker import Environment, Job
+from coderefine.core import Check
+from coderefine.errors import ProcessError, SurroundingsError
+
+ANSWER = 30.0
+"""Seconds within which the scheduler or a worker must answer a small question."""
+BYTES_A_SECOND = 1 << 20
+"""How fast a tree must travel at least."""
+SILENT = 15.0
+"""Seconds without a heartbeat after which a worker gets nothing, and what it had is given to another one."""
+LOOK, POLL = 2.0, 0.05
+"""Seconds between two looks at the heartbeats, and at the answers."""
+LATE = 20.0
+"""Seconds after which an idle worker starts a job that another one still has, if it takes twice as long as expected."""
+TRIES = 3
+"""Number of workers that may die or fail with one job."""
+GRACE = 60.0
+"""Seconds that an answer may come later than the check may take."""
+LOST = "the scheduler is lost: nothing was written; run the same command again"
+
+
+class LostError(SurroundingsError):
+    """The connection to the scheduler is lost."""
+
+
+@dataclass(slots=True)
+class Running:
+    """A job that a worker has had since `began` (monotonic)."""
+
+    index: int
+    worker: str
+    began: float
+
+
+@dataclass(slots=True)
+class Workers:
+    """The workers of `client`. `out`: why a worker gets nothing more; `beats`: its last heartbeat, and when seen."""
+
+    client: Any
+    out: dict[str, str] = field(default_factory=dict)
+    beats: dict[str, tuple[float, float]] = field(default_factory=dict)
+    looked: float = 0.0
+
+    def alive(self) -> list[str]:
+        """Return the workers that are heard of and not left out. Raises LostError."""
+        now = time.monotonic()
+        if now - self.looked > LOOK:
+            try:
+                asked = self.client.scheduler.identity
+                found = self.client.sync(asked, n_workers=-1, callback_timeout=ANSWER)["workers"]
+            except (OSError, TimeoutError, CancelledError) as error:
+                raise LostError(LOST) from error
+            old, self.looked = self.beats, time.monotonic()
+            beats = {address: facts["last_seen"] for address, facts in found.items()}
+            self.beats = {
+                address: old[address] if address in old and old[address][0] == beat else (beat, self.looked)
+                for address, beat in beats.items()
+            }
+        latest = self.looked - SILENT
+        return [address for address, (_, seen) in self.beats.items() if seen >= latest and address not in self.out]
+
+    def environments(self, addresses: Iterable[str], python: str) -> dict[str, Environment]:
+        """Return what each worker would run tests in, with the interpreter `python`."""
+        asked = {
+            address: self.client.submit(worker.describe, python, workers=[address], pure=False) for address in addresses
+        }
+        latest, found = time.monotonic() + ANSWER, {}
+        for address, future in asked.items():
+            try:
+                found[address] = future.result(max(0.1, latest - time.monotonic()))
+            except Exception as error:  # noqa: PERF203 - too old, without coderefine, dead: it cannot take part
+                found[address] = Environment(fault=f"cannot answer: {error!r}")
+        return found
+
+    def send(self, store: TreeStore, tree: str, stores: Mapping[str, tuple[str, str]]) -> list[str]:
+        """Bring `tree` to the stores of workers that lack it; return the workers that have it. Raises LostError.
+
+        It goes to the workers themselves, as what is missing of it, never through the scheduler. `stores`: by worker.
+        """
+        groups: dict[tuple[str, str], list[str]] = {}
+        for address in self.alive():
+            if address in stores:
+                groups.setdefault(stores[address], []).append(address)
+        with ThreadPoolExecutor(16) as threads:
+            reached = list(threads.map(lambda group: self._brought(store, tree, group), groups.values()))
+        return [address for group in reached for address in group]
+
+    def _brought(self, store: TreeStore, tree: str, group: Sequence[str]) -> Sequence[str]:
+        """Send `tree` to the common store of `group`; return those that are not left out for it."""
+        for number, address in enumerate(group):
+            try:
+                trees = self.client.submit(worker.known, workers=[address], pure=False).result(ANSWER)
+                if tree not in trees:
+                    pack = store.pack(tree, trees)
+                    limit = ANSWER + len(pack) / BYTES_A_SECOND
+                    data = self.client.sync(  # Client.scatter itself has no limit for a worker that does not answer
+                        self.client._scatter, [pack], workers=[address], direct=True, hash=False, callback_timeout=limit
+                    )
+                    self.client.submit(worker.receive, tree, data[0], workers=[address], pure=False).result(limit)
+            except Exception as error:  # noqa: PERF203 - whatever it lacks
+                self.check_connection()
+                self.out[address] = f"the tree cannot be sent there: {error!r}"
+            else:
+                return group[number:]
+        return ()
+
+    def answer(self, future: Any, address: str) -> Check | str | None:
+        """Return the worker's answer; None, and leave the worker out, if it has none."""
+        try:
+            answer: Check | str = future.result(GRACE)
+        except Exception as error:
+            self.check_connection()
+            self.out[address] = f"no answer: {error!r}"
+            return None
+        return answer
+
+    def check_connection(self) -> None:
+        """Raise LostError without a scheduler, ProcessError if the run is being stopped."""
+        if self.client.status != "running":
+            raise LostError(LOST)
+        if proc.is_stopped():
+            raise ProcessError("the run is being stopped")
+
+
+@dataclass(slots=True)
+class Batch:
+    """Jobs for the workers `among`. `expected`: the seconds of each job; `failed`: how many workers failed with it."""
+
+    workers: Workers
+    jobs: Sequence[Job]
+    among: Sequence[str]
+    expected: Sequence[float]
+    waiting: deque[int] = field(default_factory=deque)
+    running: dict[Any, Running] = field(default_factory=dict)
+    failed: Counter[int] = field(default_factory=Counter)
+    found: dict[int, Check | str] = field(default_factory=dict)
+
+    def answers(self) -> list[Check | str]:
+        """Run the jobs and wait; an error is a text. Raises LostError.
+
+        A job of a worker that dies, is silent or fails goes to another one; one that takes too long is started once
+        more. The first answer counts.
+        """
+        latest, why = time.monotonic() + self.jobs[0].ask.timeout + GRACE, ""
+        self.waiting.extend(range(len(self.jobs)))
+        try:
+            while len(self.found) < len(self.jobs) and not why:
+                self.workers.check_connection()
+                usable = [address for address in self.workers.alive() if address in self.among]
+                self._collect(usable)
+                self._start(usable)
+                if time.monotonic() > latest or not usable:
+                    why = "the workers have no answer in time" if usable else "no worker is left"
+                time.sleep(POLL)
+        finally:
+            for future in self.running:
+                future.cancel(force=True)
+        return [self.found.get(index, why) for index in range(len(self.jobs))]
+
+    def _collect(self, usable: Sequence[str]) -> None:
+        """Store the answers that are there; let wait again what a worker had that is not `usable` any more."""
+        for future in [one for one, has in self.running.items() if one.done() or has.worker not in usable]:
+            has = self.running.pop(future)
+            answer = self.workers.answer(future, has.worker) if future.done() else None
+            if answer is not None:
+                self.found.setdefault(has.index, answer)
+                continue
+            future.cancel(force=True)
+            self.failed[has.index] += 1
+            self.waiting.append(has.index)
+            if self.failed[has.index] == TRIES:
+                self.found.setdefault(has.index, f"{TRIES} workers died or failed with the same tests")
+
+    def _start(self, usable: Sequence[str]) -> None:
+        """Give each idle worker a job."""
+        busy = {has.worker for has in self.running.values()}
+        for address in usable:
+            if address not in busy and (index := self._next()) is not None:
+                options = {"workers": [address], "allow_other_workers": False, "pure": False}
+                future = self.workers.client.submit(worker.run, self.jobs[index], **options)
+                self.running[future] = Running(index, address, time.monotonic())
+
+    def _next(self) -> int | None:
+        """Return the next job: one that waits, or the oldest straggler that only one worker has."""
+        while self.waiting:
+            if (index := self.waiting.popleft()) not in self.found:
+                return index
+        copies = Counter(one.index for one in self.running.values() if one.index not in self.found)
+        single = [one for one in self.running.values() if copies[one.index] == 1]
+        oldest = min(single, key=lambda one: one.began, default=None)
+        late = oldest and time.monotonic() - oldest.began > max(LATE, 2 * self.expected[oldest.index])
+        return oldest.index if oldest and late else None
