@@ -7,12 +7,9 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -21,88 +18,15 @@ from coderefine.cluster.shards import SuiteRecord, merged
 from coderefine.cluster.trees import TreeStore
 from coderefine.cluster.worker import Environment
 from coderefine.core import Check
-from tests.support.command import ROOT, Said, coderefine, end, start
+from tests.support.command import ROOT, coderefine, end, start
+from tests.support.dask import SHOP, TEST, Dask, open_cluster, wait
 from tests.support.repo import make_repo, write
-
-PYTEST = ("--gate", "pytest")
-TEST = """\
-import time
-
-import pytest
-
-from shop import total
-
-
-@pytest.mark.parametrize("n", range(4))
-def test_total(n):
-    time.sleep(0.6)
-    assert total([n, 1]) == n + 1
-"""
-SHOP = {
-    "shop.py": "def total(prices):\n    return sum(prices)\n",
-    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\n",
-    **{f"tests/test_{name}.py": TEST for name in ("a", "b", "c")},
-}
-
-
-@dataclass
-class Dask:
-    """A scheduler and workers below `folder`."""
-
-    folder: Path
-    address: str
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    def start(self, name: str, *argv: str) -> None:
-        env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / name), "PYTHONPATH": str(ROOT)}
-        command = (sys.executable, "-m", f"distributed.cli.dask_{argv[0]}", *argv[1:], "--no-dashboard")
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(command, cwd=self.folder, env=env, stdout=log, stderr=log)
-
-    def worker(self, name: str) -> None:
-        place = ("--local-directory", str(self.folder / f"{name}.dask"), "--nthreads", "1", "--no-nanny")
-        self.start(name, "worker", self.address, *place)
-
-    def trees(self, name: str) -> frozenset[str]:
-        return TreeStore(self.folder / name / "coderefine" / "cluster").known()
-
-    def check(self, top: Path, *more: str) -> Said:
-        env = {"XDG_CACHE_HOME": str(self.folder / "client")}
-        return coderefine("check", *PYTEST, "--cluster", self.address, *more, cwd=top, env=env)
-
-    def fix(self, top: Path, *more: str) -> Said:
-        env = {"XDG_CACHE_HOME": str(self.folder / "client")}
-        return coderefine("fix", *PYTEST, "--no-model", "--diff", "--cluster", self.address, *more, cwd=top, env=env)
-
-    def record(self) -> SuiteRecord:
-        (file,) = (self.folder / "client" / "coderefine" / "cluster").glob("*.json")
-        return SuiteRecord.load(file)
 
 
 @pytest.fixture
 def dask(tmp_path: Path) -> Iterator[Dask]:
-    """A scheduler with two workers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    made = Dask(tmp_path / "dask", f"tcp://127.0.0.1:{port}")
-    made.folder.mkdir()
-    made.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", str(port))
-    for name in ("one", "two"):
-        made.worker(name)
-    wait(lambda: sum("Registered to" in log.read_text() for log in made.folder.glob("*.log")) == 2)
-    yield made
-    for process in made.processes.values():
-        process.kill()
-        process.wait()
-
-
-def wait(until: object, seconds: float = 60.0) -> None:
-    assert callable(until)
-    latest = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < latest, "waited in vain"
-        time.sleep(0.1)
+    with open_cluster(tmp_path / "dask") as made:
+        yield made
 
 
 @pytest.mark.thorough
@@ -123,7 +47,7 @@ def test_workers_have_the_verdicts_of_this_machine(dask: Dask, tmp_path: Path) -
     write(
         top, {"shop.py": "def total(prices):\n    return sum(prices) or 1 / 0\n", "tests/test_d.py": "import nothing\n"}
     )
-    here = json.loads(coderefine("check", *PYTEST, "--format", "json", cwd=top).out)["checks"][0]
+    here = json.loads(coderefine("check", "--gate", "pytest", "--format", "json", cwd=top).out)["checks"][0]
     there = json.loads(dask.check(top, "--format", "json").out)["checks"][0]
     assert there["findings"]
     assert there["findings"] == here["findings"]
@@ -145,7 +69,10 @@ def test_tests_that_depend_on_each_other_are_never_divided(dask: Dask, tmp_path:
 @pytest.mark.thorough
 def test_a_worker_that_dies_costs_time_and_a_lost_scheduler_ends_the_run(dask: Dask, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
-    argv, env = ("check", *PYTEST, "--cluster", dask.address), {"XDG_CACHE_HOME": str(dask.folder / "client")}
+    argv, env = (
+        ("check", "--gate", "pytest", "--cluster", dask.address),
+        {"XDG_CACHE_HOME": str(dask.folder / "client")},
+    )
     process = start(*argv, cwd=top, env=env)
     trees = [dask.folder / name / "coderefine" / "cluster" / "trees" for name in ("one", "two")]
     wait(lambda: any(folder.is_dir() and any(folder.iterdir()) for folder in trees))
@@ -189,14 +116,65 @@ def test_a_worker_that_hangs_is_left_out(dask: Dask, tmp_path: Path) -> None:
 
     dask.processes["one"].send_signal(signal.SIGCONT)
     write(top, {"new.py": ""})
-    env = {"XDG_CACHE_HOME": str(dask.folder / "client")}
-    process = start("check", *PYTEST, "--cluster", dask.address, cwd=top, env=env)
+    env = dask.env
+    process = start("check", "--gate", "pytest", "--cluster", dask.address, cwd=top, env=env)
     wait(lambda: (dask.trees("one") and len(dask.trees("two")) == 2) or process.poll() is not None)
     for name in ("one", "two"):
         dask.processes[name].send_signal(signal.SIGSTOP)
     said = end(process)
     assert said.code == 0, said.err
     assert "all tests ran here: no worker is left" in said.out + said.err
+
+
+@pytest.mark.thorough
+def test_a_cluster_is_found_by_tls_by_its_file_and_started_here(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", {**SHOP, "tests/test_a.py": "def test_one():\n    pass\n"})
+    names = {"key": tmp_path / "key.pem", "cert": tmp_path / "cert.pem"}
+    made = ("-newkey", "rsa:2048", "-nodes", "-keyout", names["key"], "-out", names["cert"], "-subj", "/CN=127.0.0.1")
+    subprocess.run(("openssl", "req", "-x509", *made), check=True, capture_output=True)
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    own = {
+        f"{tls}{who}__{name.upper()}": str(file)
+        for who in ("SCHEDULER", "WORKER", "CLIENT")
+        for name, file in names.items()
+    }
+    files = {f"{tls}CA_FILE": str(names["cert"]), **own}
+    (top / "tests/test_b.py").unlink()
+    (top / "tests/test_c.py").unlink()
+    with open_cluster(tmp_path / "dask", ("one",), "tls", files) as dask:
+        said = dask.check(top)
+        assert said.code == 0, said.err
+        assert "1 test ran on the cluster" in said.out + said.err
+        dask.settings = {}
+        assert dask.check(top).code == 2
+        dask.settings, dask.address = files, str(dask.folder / "scheduler.json")
+        said = dask.check(top)
+        assert "1 test ran on the cluster" in said.out + said.err, said.err
+    said = coderefine("check", "--gate", "pytest", "--cluster", "local:1", cwd=top)
+    assert "1 test ran on the cluster" in said.out + said.err, said.err
+
+
+@pytest.mark.thorough
+def test_a_fix_that_lost_the_scheduler_is_resumed(dask: Dask, tmp_path: Path) -> None:
+    slow = (
+        "import time\n\nfrom shop import total\n\n\ndef test_total():\n    time.sleep(3)\n    assert total([5]) == 5\n"
+    )
+    files = {"shop.py": "def total(prices):\n    return sum(prices) - 1\n", "tests/test_a.py": slow}
+    top = make_repo(tmp_path / "shop", {"pyproject.toml": SHOP["pyproject.toml"], **files})
+    argv = ("fix", "--no-model", "--gate", "pytest", "--cluster", dask.address)
+    process = start(*argv, cwd=top, env=dask.env)
+    wait(lambda: any((dask.folder / name / "coderefine/cluster/trees").is_dir() for name in ("one", "two")))
+    dask.stop("scheduler")
+    said = end(process)
+    assert said.code == 2
+    assert "the scheduler is lost: nothing was written" in said.err
+    for name in ("one", "two"):
+        dask.stop(name)
+    dask.scheduler()
+    dask.worker("three")
+    said = coderefine("resume", cwd=top, env=dask.env)
+    assert said.code == 0, said.err
+    assert (top / "shop.py").read_text() == "def total(prices):\n    return sum(prices)\n"
 
 
 @pytest.mark.thorough
