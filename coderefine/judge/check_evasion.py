@@ -62,9 +62,9 @@ def suppressions(side: FileVersion) -> Iterator[Violation]:
             for match in pattern.finditer(comment):
                 codes = CODES.findall(match["codes"] or "")
                 if not codes:
-                    yield Violation(f"adds `# {name}`", line)
+                    yield Violation(f"adds `# {name}`", line, moves=True)
                 for code in codes:
-                    yield Violation(f"adds `# {name}: {code}`", line, wider=f"adds `# {name}`")
+                    yield Violation(f"adds `# {name}: {code}`", line, wider=f"adds `# {name}`", moves=True)
         for match in WHOLE.finditer(comment):
             if not HARMLESS_COMMENT.match(re.sub(r"\s+", "", match["what"].lower())):
                 yield Violation(f"adds `# {' '.join(match['what'].split())}`", line)

@@ -27,13 +27,15 @@ class Exemption(Enum):
 class Violation:
     """A violation. `what` completes the sentence "the patch …".
 
-    `wider`: the `what` of a more general violation that it may replace.
+    `wider`: the `what` of a more general violation that it may replace. `moves`: it may move to another function of its
+    file, together with its line of code.
     """
 
     what: str
     line: int
     exemption: Exemption = Exemption.NEVER
     wider: str = ""
+    moves: bool = False
 
 
 Scan = Callable[[FileVersion], Iterable[Violation]]
@@ -45,6 +47,8 @@ class _Known:
 
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     freed: Counter[str] = field(default_factory=Counter)
+    lines: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    """The places of violations that may move, by path, `what`, and line of code."""
 
     def covers(self, violation: Violation, place: str) -> bool:
         """Return whether the old files had the violation; each old violation covers one new one."""
@@ -57,6 +61,14 @@ class _Known:
             return True
         return False
 
+    def covers_moved(self, violation: Violation, path: str, code: str) -> bool:
+        """Return whether the violation was elsewhere in the file on the same line of code, and is there no more."""
+        places = self.lines.get((path, violation.what, code), ()) if violation.moves else ()
+        left = next((place for place in places if self.kept[violation.what, place] > 0), None)
+        if left is not None:
+            self.kept[violation.what, left] -= 1
+        return left is not None
+
 
 def new_violations(
     changed: tuple[Change, ...], scan: Scan, tests: Sequence[str] = ()
@@ -64,9 +76,19 @@ def new_violations(
     """Yield violations that `changed` adds without an exemption. `tests`: source texts of the failing tests.
 
     They are counted by kind and enclosing function. Thus the line of a violation may be edited, and a function may
-    be moved or renamed with its violations; a violation that moves to another function is new.
+    be moved or renamed with its violations; a violation that moves to another function is new, unless it is a comment
+    that moves with its line of code.
     """
     known = _known(changed, scan)
+    uncovered = list(_uncovered(changed, scan, tests, known))  # all of them, before what is left covers moved ones
+    for change, one in uncovered:
+        if not known.covers_moved(one, change.path, (change.new_text or "").split("\n")[one.line - 1].strip()):
+            yield change, one
+
+
+def _uncovered(
+    changed: tuple[Change, ...], scan: Scan, tests: Sequence[str], known: _Known
+) -> Iterator[tuple[Change, Violation]]:
     for change in changed:
         used_before = {one.what for one in _scanned(scan, change.was)}
         where, lines = scopes(change.new), (change.new_text or "").split("\n")
@@ -96,6 +118,8 @@ def _known(changed: tuple[Change, ...], scan: Scan) -> _Known:
                 known.freed[one.what] += 1
             else:
                 known.kept[one.what, place or change.path] += 1
+                if one.moves and not (code := lines[one.line - 1].strip()).startswith("#"):
+                    known.lines.setdefault((change.path, one.what, code), []).append(place or change.path)
     return known
 
 

@@ -38,10 +38,10 @@ from coderefine.runner.reached_code import Function
 from coderefine.runner.test_selection import nearest, one_of_each
 from coderefine.source import decode
 
-BUDGET = 120.0
-"""Seconds that all comparisons of a run may take together."""
-PATIENCE = 5.0
-"""Seconds for the tests, and for the repeated calls, of one version."""
+BUDGET, SLOWEST = 120.0, 3.0
+"""CPU seconds that all comparisons of a run may take together; factor of it for wall time, on a busy machine."""
+PATIENCE, WATCHED = 5.0, 2.5
+"""Seconds for the repeated calls of one version; usual duration of the tests to watch, which tracing makes slower."""
 SHORT = 1.0
 """Duration of all tests, in seconds, up to which they are all watched; else those that enter an edited function."""
 ENTERING = 0.5
@@ -88,10 +88,12 @@ class Equivalence:
     """Which functions each test enters in the tree with `_tree`, recorded once."""
     _tree: Patch = field(default=Patch(), init=False)
     _spent: float = field(default=0.0, init=False)
+    _waited: float = field(default=0.0, init=False)
+    """CPU seconds and seconds that comparisons have taken."""
 
     def left(self, within: float | None = None) -> float:
         """Return the seconds that comparisons may still take; `within`: at most these (None: no other limit)."""
-        left = BUDGET - self._spent
+        left = SLOWEST * BUDGET - self._waited if self._spent < BUDGET else 0.0
         return left if within is None else min(left, within)
 
     def compare(
@@ -121,7 +123,7 @@ class Equivalence:
         try:
             found = self._compared(views, before, after, cases, edits, until=began + self.left(within))
         finally:
-            self._spent += time.monotonic() - began
+            self._waited += time.monotonic() - began
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
 
@@ -190,7 +192,10 @@ class Equivalence:
             if not isinstance(pool, Pool):
                 raise _NotComparedError("nothing can be forked here")
             pool.ends = until
-            yield pool
+            try:
+                yield pool
+            finally:
+                self._spent += pool.cpu
 
     def _chosen(
         self, views: Views, pool: Pool, before: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
@@ -201,14 +206,14 @@ class Equivalence:
             return _Chosen(tuple(seconds), whole=True)
         self._record_entered(pool, before, [name for name in seconds if seconds[name] <= PATIENCE], list(edits))
         rows = [sorted(tests & seconds.keys(), key=seconds.__getitem__) for tests in self._entering(views, edits)]
-        chosen = set(_in_turn(rows, seconds, PATIENCE)) - pool.unfit
+        chosen = set(_in_turn(rows, seconds, WATCHED)) - pool.unfit
         whole = chosen.issuperset(chain(*rows)) and self._entered.keys() >= seconds.keys()
         return _Chosen(tuple(name for name in seconds if name in chosen), whole=whole)
 
     def _record_entered(self, pool: Pool, before: Patch, tests: Sequence[str], paths: Sequence[str]) -> None:
         """Record which functions each of `tests` enters, those with names like `paths` first; once in a run."""
         if not self._entered:
-            share = ENTERING * (pool.ends - time.monotonic())
+            share = ENTERING * min(BUDGET, pool.ends - time.monotonic())
             self._entered, self._tree = pool.entered(nearest(paths, one_of_each(tests)), share), before
 
     def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
@@ -264,7 +269,7 @@ class _NotComparedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class UnitCode:
-    """The code of a unit, and its first line (with decorators) and name, as in its code object.
+    """The code of a unit, and its first line (with decorators) and name, as in its code object; its lines as `text`.
 
     `flat`: the code without line numbers, on which some instructions depend (NOP, where nothing but a line begins).
     """
@@ -273,6 +278,7 @@ class UnitCode:
     name: str
     code: types.CodeType
     flat: types.CodeType
+    text: str
 
     def functions(self, path: str) -> Iterator[Function]:
         """Yield the function, and those in it, as they are recorded in a file with this path."""
@@ -316,9 +322,14 @@ class FileEdit:
         return cls(was, now, changed, edited, lines, removed, certain)
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
-        """Return the changed lines of a function, else the removed ones, that are not in those that ran."""
-        left = _executable(self.new[name].code) & self.lines - new
-        return left or _executable(self.old[name].code) & self.removed - old
+        """Return the changed lines of a function, else the removed ones, that are not in those that ran.
+
+        Only the two versions of the function are compared: elsewhere in the file there may be lines like its own.
+        """
+        was, now = self.old[name], self.new[name]
+        removed, added = _changed_lines(was.text, now.text)
+        left = _executable(now.code) & {now.line - 1 + line for line in added} - new
+        return left or _executable(was.code) & {was.line - 1 + line for line in removed} - old
 
 
 def _text(data: Text) -> str:
@@ -345,7 +356,16 @@ def _units(text: str) -> Mapping[str, UnitCode]:
             node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
     flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
     flat = flat if flat.keys() == code.keys() else code  # functions that are alike become one object without lines
-    return {name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name]) for name, one in code.items()}
+    return {
+        name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name], _lines(text, one))
+        for name, one in code.items()
+    }
+
+
+def _lines(text: str, code: types.CodeType) -> str:
+    """Return the lines of a unit, from its first to the last that is executed."""
+    first = code.co_firstlineno
+    return "\n".join(text.split("\n")[first - 1 : max(_executable(code), default=first)])
 
 
 def _by_name(module: types.CodeType) -> dict[str, types.CodeType]:
@@ -419,7 +439,7 @@ def _alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
 
 def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
     """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
-    first, second = ([line.strip() for line in text.splitlines()] for text in (old, new))
+    first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
     # Comparing only what is between equal ends takes a hundredth of the time.
     head = _alike_lines(first, second)
     tail = _alike_lines(first[head:][::-1], second[head:][::-1])

@@ -115,6 +115,8 @@ class Pool:
         self._deaths = 0
         self.steps: Steps = {}
         """What each line of the failing tests executed, from `observe`."""
+        self.cpu = 0.0
+        """CPU seconds that observing tests, and comparing results, have taken."""
         self.loosened = ""
         """Name of the permissions that the project's tests need beyond the tightest sandbox; "" for none."""
         self._begin()
@@ -315,6 +317,7 @@ class Pool:
             return
         if not answer:
             return
+        self.cpu += answer["cpu"]
         for name, status in self._state.statuses(answer).items():
             self._note(name, status)
         self._state.habits |= frozenset(answer["changed"])
@@ -460,6 +463,7 @@ class Pool:
             }
         )
         answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
+        self.cpu += answer["cpu"]
         codes: Mapping[str, Sequence[str]] = answer["codes"]
         return codes
 

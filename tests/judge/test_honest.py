@@ -132,6 +132,11 @@ CODE = [
         "def f(a):\n    l = a + 1  # noqa: E741\n    return l\n",
         "def f(a):\n    l = a - 1  # noqa: E741\n    return l\n",
     ),
+    Deed(
+        "noqa-moved-with-its-line",
+        "def f(a):\n    if a:\n        l = a + 1  # noqa: E741\n        return l\n    return 0\n",
+        "def f(a):\n    return _add(a) if a else 0\n\n\ndef _add(a):\n    l = a + 1  # noqa: E741\n    return l\n",
+    ),
     Deed("noqa-in-a-string", SUM, GOOD + "HELP = 'write # noqa: E501 or # type: ignore'\n"),
     Deed("word-noqa-in-a-comment", SUM, "# we never silence a linter here; types are checked\n" + GOOD),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),

@@ -13,6 +13,18 @@ SUPPRESSIONS = [
     Deed("noqa-widened", "import os  # noqa: F401\n", "import os, sys  # noqa\n", "noqa"),
     Deed("noqa-one-more-code", "import os  # noqa: F401\n", "import os  # noqa: F401, E402\nx = 1\n", "E402"),
     Deed(
+        "noqa-copied-with-its-line",
+        "def f():\n    x = 1  # noqa: F841\n\n\ndef g():\n    return 2\n",
+        "def f():\n    x = 1  # noqa: F841\n\n\ndef g():\n    x = 1  # noqa: F841\n    return 2\n",
+        "F841",
+    ),
+    Deed(
+        "noqa-kept-and-moved",
+        "def f():\n    x = 1  # noqa: F841\n\n\ndef g():\n    return 2\n",
+        "def f():\n    z = 3  # noqa: F841\n\n\ndef g():\n    x = 1  # noqa: F841\n    return 2\n",
+        "F841",
+    ),
+    Deed(
         "noqa-traded",
         "def f():\n    x = 1  # noqa: F841\n\n\ndef g():\n    return 2\n",
         "def f():\n    return 1\n\n\ndef g():\n    y = 2  # noqa: F841\n    return 2\n",

@@ -157,3 +157,45 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
 )
 def test_what_changes_is_never_taken_for_the_same(before: str, after: str, changed: set[str]) -> None:
     assert FileEdit.between(before.encode(), after.encode()).changed == changed
+
+
+BUSY = """def busy(numbers):
+    total = 0
+    for number in numbers:
+        if number < 0:
+            continue
+        if number > 10 ** 9:
+            return None
+        total += number
+    return total
+"""
+
+
+def test_tests_that_take_too_long_when_they_are_traced_do_not_spoil_what_the_others_show(tmp_path: Path) -> None:
+    """Each line of a loop takes ten times as long: sqlparse has tests with huge statements."""
+    tests = "from m import busy\n\n\ndef test_few():\n    assert busy([1, -2]) == 1 and busy([10 ** 10]) is None\n\n\n"
+    tests += "def test_many():\n    assert all(busy(range(10 ** 5)) for _ in range(200))\n"
+    top = make_repo(tmp_path / "p", {"m.py": BUSY, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    after = BUSY.replace("total += number", "total = total + number")
+    names = ("test_m.py::test_few", "test_m.py::test_many")
+    with open_views(place) as views:
+        found = Equivalence(place, interpreter(place, config, {}), config).compare(
+            views,
+            Patch(),
+            Patch({"m.py": after.encode()}, "test", ""),
+            {name: Case(name, Status.PASSED, 0.4) for name in names},
+            {"m.py": BUSY.encode()},
+        )
+    assert ("m.py", "busy") in found.equal, found
+
+
+def test_only_the_two_versions_of_a_function_say_which_of_its_lines_changed() -> None:
+    """A block that moves to another place of the file is found there, and the rest of its function is not changed."""
+    block = "".join(f"    if a == {number}:\n        return {number}\n" for number in range(9))
+    rest = "    if a is None:\n        raise ValueError\n"
+    before = f"def f(a):\n{rest}{block}    return 9\n"
+    after = f"def _g(a):\n{block}    return 9\n\n\ndef f(a):\n{rest}    return _g(a)\n"
+    edit = FileEdit.between(before.encode(), after.encode())
+    assert edit.not_executed("f", frozenset(range(4, 30)), frozenset({26})) == frozenset()
+    assert edit.not_executed("f", frozenset(range(4, 22)), frozenset({26})) == {22}

@@ -32,6 +32,8 @@ class ComplexityChanges:
         self._limit = config.max_complexity
         self._known: dict[tuple[str, str], str | None] = {}
         """The new text by (text, function): None if there is none."""
+        self._added: dict[tuple[str, str], frozenset[str]] = {}
+        """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
@@ -48,21 +50,27 @@ class ComplexityChanges:
         if source is None or not source.newline:
             return
         if (source.text, symbol) not in self._known:
-            self._known[source.text, symbol] = self._shortened(view, path, source.text, symbol)
+            self._known[source.text, symbol] = self._shortened(view, (path, symbol), source.text)
         after = self._known[source.text, symbol]
         if after is not None:
             what = f"{symbol} made simpler"
             yield CodeChange.between(path, RULE, line, what, (source.text, after))
 
-    def _shortened(self, view: View, path: str, text: str, symbol: str) -> str | None:
-        """Return the text of the file with `symbol` under the limit, None if there is no such text that reads well."""
+    def _shortened(self, view: View, where: tuple[str, str], text: str) -> str | None:
+        """Return the text of the file with a function under the limit, None if there is no such text that reads well.
+
+        `where`: the file and the function. The changes are made together, so that their new functions need other names.
+        """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
         from coderefine.proposers.refactorings.sequence import shortened
 
-        place = placed(text, symbol, identifiers(text) | self._taken(view))
+        path, symbol = where
+        others = (names for key, names in self._added.items() if key != where)
+        place = placed(text, symbol, identifiers(text).union(self._taken(view), *others))
         draft = None if isinstance(place, str) else shortened(place.unit, self._limit)
         if isinstance(place, str) or draft is None:
             return None
+        self._added[where] = frozenset(one.name for one in draft.added)
         return self._formatted(view, path, text, written(text, place, draft))
 
     def _taken(self, view: View) -> frozenset[str]:

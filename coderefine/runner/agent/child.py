@@ -34,6 +34,10 @@ PROCESSES = 256
 """Number of processes that a child may add to those of its user."""
 
 
+class TimeOverError(BaseException):
+    """Ends the running test, because the time for watching tests is over."""
+
+
 class ChildLimits(NamedTuple):
     """Limits of a child: `cpu` in seconds, `memory` and `file` in bytes, `processes` of this user. None: inherited."""
 

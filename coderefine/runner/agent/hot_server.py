@@ -100,7 +100,9 @@ class HotServer:
                 child.settle()
                 self._try_directly(message)
             elif message["kind"] == "probe":
-                self._channel.send("probed", codes=self._probe(message))
+                began = sum(os.times()[:4])
+                codes = self._probe(message)
+                self._channel.send("probed", codes=codes, cpu=sum(os.times()[:4]) - began)
             else:
                 self._channel.send("judged", **self._judge(message))
 
@@ -318,7 +320,7 @@ class HotServer:
             seconds=seconds,
         )
         recorder.start()
-        self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
+        self._run.run(message["tests"], self._board, seconds=2 * seconds)
         recorder.stop()
         return recorder.calls
 
@@ -374,7 +376,7 @@ class HotServer:
             def work(tell: child.Tell) -> None:
                 trace = unit_trace.UnitTrace(watched)
                 trace.start()
-                self._run.run(message["tests"], self._board, known=frozenset(), keep_going=True)
+                self._run.run(message["tests"], self._board, seconds=message["limit"] / 2)
                 trace.stop()
                 values = {
                     path: unit_trace.module_values(vars(module), module.__name__)

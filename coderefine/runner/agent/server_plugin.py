@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -11,17 +12,13 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import pytest
 
 from . import addopts, canary, cold_plugin, loaded_modules, test_coverage
-from .child import Board
+from .child import Board, TimeOverError
 
 STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
 """Statuses by their byte in the shared memory (child.Board)."""
 BAD = (2, 3)
 AGAIN = 0.2
 """CPU seconds after which a test that goes on despite TimeOverError gets it once more."""
-
-
-class TimeOverError(BaseException):
-    """Ends the running test, because the time for watching tests is over."""
 
 
 class WatchRecord(NamedTuple):
@@ -82,19 +79,31 @@ class ServerPlugin:
     def pytest_runtest_logreport(self, report: Any) -> None:
         self._reports.setdefault(report.nodeid, []).append(report)
 
-    def run(self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool) -> bool:
+    def run(
+        self,
+        numbers: Sequence[int],
+        board: Board,
+        *,
+        known: "frozenset[int]" = frozenset(),
+        keep_going: bool = True,
+        seconds: float = math.inf,
+    ) -> bool:
         """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
         Without `keep_going` the first failure of a test outside `known` ends the run. Return whether there was none.
+        `seconds`: CPU time after which the run ends.
         """
         fine = True
+        over = self._timed(seconds) if seconds < math.inf else []
         for number, item, following in self._items(numbers):
             board.begin(number)
             status = self._protocol(item, following)
             board.note(number, status)
             fine = fine and (status not in BAD or number in known)
-            if not (fine or keep_going):
+            if over or not (fine or keep_going):
                 break
+        if seconds < math.inf:
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
         return fine
 
     def watch(

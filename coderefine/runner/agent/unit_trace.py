@@ -7,6 +7,7 @@ be copied, and functions with side effects are compared too.
 
 from __future__ import annotations
 
+import dis
 import sys
 import threading
 import time
@@ -14,13 +15,17 @@ import types
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from .call_probe import FAILED, bound, given, seen
+from .child import TimeOverError
 
 MOST = 200
 """Maximum number of recorded calls of one function."""
+MOST_LINES = 100_000
+"""Executed lines of one unit after which no more lines of it are traced."""
 ENCODING = 2.0
 """CPU seconds for encoding the arguments and results of all functions; each may use the same share."""
-UNKNOWN = "?"
-"""Code of a value that cannot be encoded."""
+UNKNOWN, CLOSED = "?", "closed"
+"""Codes of a value that cannot be encoded, and of a generator that nobody needs: when it is closed is chance."""
+UNTOLD = {TimeOverError: UNKNOWN, GeneratorExit: CLOSED}
 RESUMED = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators, whose frames are entered more than once."""
 
@@ -40,6 +45,9 @@ class UnitTrace:
         self._raised: Dict[types.FrameType, str] = {}
         self._counts: Dict[str, int] = {}
         self._spent: Dict[str, float] = {}
+        self._stepping: Dict[str, int] = {}
+        """How many lines of each unit are still to be traced."""
+        self._unseen: Dict[str, Set[int]] = {}
         self.lines: Dict[str, Set[int]] = {}
         self.results: Dict[str, Dict[str, List[str]]] = {}
         for function, unit in units:
@@ -50,6 +58,9 @@ class UnitTrace:
     def _add(self, code: types.CodeType, unit: str) -> None:
         self._codes.append(code)  # keeps the id from being used again
         self._units[id(code)] = unit
+        self._stepping[unit] = MOST_LINES
+        lines = {line for _, line in dis.findlinestarts(code) if line is not None}
+        self._unseen.setdefault(unit, set()).update(lines - {code.co_firstlineno})
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
                 self._add(inner, unit)
@@ -72,7 +83,7 @@ class UnitTrace:
             args, kwargs = given(self._outer[id(frame.f_code)], *bound(frame.f_code, frame.f_locals))
             self._frames[frame] = (_code((args, kwargs)), args, kwargs)
             self._spend(unit, began)
-        return self._stepped
+        return self._stepped if frame in self._frames or self._unseen[unit] else None
 
     def _more(self, unit: str) -> bool:
         """Return whether more calls of `unit` are to be recorded."""
@@ -83,19 +94,31 @@ class UnitTrace:
 
     def _stepped(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         if event == "line":
-            self.lines.setdefault(self._units[id(frame.f_code)], set()).add(frame.f_lineno)
+            frame.f_trace_lines = self._ran(self._units[id(frame.f_code)], frame.f_lineno)
             self._raised.pop(frame, None)
         elif event == "exception":
-            self._raised[frame] = FAILED + arg[0].__name__
+            self._raised[frame] = UNTOLD.get(arg[0], FAILED + arg[0].__name__)
+            frame.f_trace_lines = True  # the next line shows that it was caught
         elif event == "return":
             self._returned(frame, arg)
         return self._stepped
+
+    def _ran(self, unit: str, line: int) -> bool:
+        """Note an executed line; return whether more lines of `unit` are to be traced."""
+        unseen = self._unseen[unit]
+        if unseen:
+            self.lines.setdefault(unit, set()).add(line)
+            unseen.discard(line)
+            self._stepping[unit] -= 1
+            if not self._stepping[unit]:
+                unseen.clear()
+        return bool(unseen)
 
     def _returned(self, frame: types.FrameType, value: Any) -> None:
         raised: Optional[str] = self._raised.pop(frame, None)
         resumed = frame.f_code.co_flags & RESUMED
         call = self._frames.get(frame) if resumed else self._frames.pop(frame, None)
-        if call is not None:
+        if call is not None and raised != CLOSED:
             before, args, kwargs = call
             began = time.thread_time()
             found = raised if raised and value is None else _code((value, args, kwargs))

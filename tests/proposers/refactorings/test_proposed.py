@@ -64,6 +64,22 @@ def test_a_function_is_brought_under_the_limit_and_proved(tmp_path: Path) -> Non
     assert "\n\n\ndef _collect_warnings(totals, limit, warnings):\n    # Collect warnings\n    for kind" in text
 
 
+def test_new_functions_of_changes_that_are_made_together_have_different_names(tmp_path: Path) -> None:
+    again = CODE.partition("\n\n\n")[2].replace("def summary", "def overview").replace(" is over", " is above")
+    tests = (
+        TESTS.replace("import summary", "import overview, summary")
+        + "    assert overview([('a', 9)], 1)[1] == ['a is above']\n"
+    )
+    tests += "    assert overview([None, ('a', 0), ('a', 0), ('b', -1), ('gift', 0)], 1)[1]\n"
+    files = {"orders.py": f"{CODE}\n\n{again}", "test_orders.py": tests, "pyproject.toml": LIMIT}
+    top = make_repo(tmp_path / "repo", files)
+    said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    text = (top / "orders.py").read_text()
+    assert said.code == 0, (said, text)
+    assert [one["summary"] for one in json.loads(said.out)["attempts"]] == ["", "2 rewritings (CC ×2)"]
+    assert text.count("def _collect_warnings(") == 1 and text.count("def _") == 2
+
+
 def test_what_no_test_calls_is_offered(tmp_path: Path) -> None:
     files = {"orders.py": CODE, "test_orders.py": "def test():\n    import orders\n", "pyproject.toml": LIMIT}
     top = make_repo(tmp_path / "repo", files)
