@@ -77,7 +77,8 @@ def test_new_functions_of_changes_that_are_made_together_have_different_names(tm
     text = (top / "orders.py").read_text()
     assert said.code == 0, (said, text)
     assert [one["summary"] for one in json.loads(said.out)["attempts"]] == ["", "2 rewritings (CC ×2)"]
-    assert text.count("def _collect_warnings(") == 1 and text.count("def _") == 2
+    assert text.count("def _collect_warnings(") == 1
+    assert text.count("def _") == 2
 
 
 def test_what_no_test_calls_is_offered(tmp_path: Path) -> None:
