@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from types import FunctionType
+from typing import cast
+
 from coderefine.runner.agent.unit_trace import UnitTrace
 
 
-def halves(numbers):  # type: ignore[no-untyped-def]
+def halves(numbers: Iterable[int]) -> Iterator[int]:
     for number in numbers:
         yield number // 2
 
 
-def guarded(number):  # type: ignore[no-untyped-def]
+def guarded(number: int) -> int | None:
     try:
         return 1 // number
     except ZeroDivisionError:
-        pass
+        return None
 
 
 def test_when_a_generator_is_closed_is_no_result() -> None:
-    trace = UnitTrace([(halves, "halves")])
+    trace = UnitTrace([(cast(FunctionType, halves), "halves")])
     trace.start()
     found = halves([2, 4])
     next(found)
@@ -26,11 +30,12 @@ def test_when_a_generator_is_closed_is_no_result() -> None:
     list(halves([2, 4]))
     trace.stop()
     ((first, *others),) = trace.results["halves"].values()
-    assert first == others[0] and len(others) == 3
+    assert first == others[0]
+    assert len(others) == 3
 
 
 def test_a_caught_exception_is_no_result_where_all_lines_were_seen_before() -> None:
-    trace = UnitTrace([(guarded, "guarded")])
+    trace = UnitTrace([(cast(FunctionType, guarded), "guarded")])
     trace.start()
     results = [guarded(number) for number in (1, 0, 1, 0, 0)]
     trace.stop()
