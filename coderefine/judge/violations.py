@@ -50,6 +50,12 @@ class _Known:
     lines: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
     """The places of violations that may move, by path, `what`, and line of code."""
 
+    def keep(self, violation: Violation, path: str, place: str, code: str) -> None:
+        """Note a violation on a line of `code`; a comment alone on its line may not move."""
+        self.kept[violation.what, place] += 1
+        if violation.moves and not code.startswith("#"):
+            self.lines.setdefault((path, violation.what, code), []).append(place)
+
     def covers(self, violation: Violation, place: str) -> bool:
         """Return whether the old files had the violation; each old violation covers one new one."""
         for what in (violation.what, violation.wider):
@@ -117,9 +123,7 @@ def _known(changed: tuple[Change, ...], scan: Scan) -> _Known:
             if place and place not in alive:
                 known.freed[one.what] += 1
             else:
-                known.kept[one.what, place or change.path] += 1
-                if one.moves and not (code := lines[one.line - 1].strip()).startswith("#"):
-                    known.lines.setdefault((change.path, one.what, code), []).append(place or change.path)
+                known.keep(one, change.path, place or change.path, lines[one.line - 1].strip())
     return known
 
 
