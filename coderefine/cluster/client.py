@@ -93,16 +93,14 @@ class Cluster:
 
     @classmethod
     def of(cls, client: Any, interpreter: Interpreter, config: Config, listen: Listen) -> Cluster:
-        """Check the workers. Raises SurroundingsError if one differs from home, or none may run the tests."""
+        """Check the workers. Raises SurroundingsError if one differs from home, or none of those that answer fits."""
         own = str(interpreter.path)
         there = config.cluster_python or own
         made = cls(Workers(client), worker.describe(own), there, config.sandbox == "strict", listen)
         made.admit()
-        if differing := [why for why in made.workers.out.values() if "differs" in why]:
-            raise SurroundingsError(f"{differing[0]}; `coderefine doctor --cluster` shows all workers")
-        if not made.fit:
-            why = next(iter(made.workers.out.values()), "none is there")
-            raise SurroundingsError(f"no worker can run the tests: {why}; `coderefine doctor --cluster` says more")
+        out = made.workers.out.values()
+        if grave := [why for why in out if "differs" in why or not (made.fit or "cannot answer" in why)]:
+            raise SurroundingsError(f"{grave[0]}; `coderefine doctor --cluster` shows all workers")
         return made
 
     def admit(self) -> None:

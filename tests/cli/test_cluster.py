@@ -124,6 +124,9 @@ def test_a_worker_that_hangs_is_left_out(dask: Dask, tmp_path: Path) -> None:
     said = end(process)
     assert said.code == 0, said.err
     assert "all tests ran here: no worker is left" in said.out + said.err
+    said = dask.check(top)
+    assert said.code == 0, said.err
+    assert "cannot answer" in said.out + said.err
 
 
 @pytest.mark.thorough
