@@ -40,12 +40,13 @@ from coderefine.source import decode
 
 BUDGET, SLOWEST = 120.0, 3.0
 """CPU seconds that all comparisons of a run may take together; factor of it for wall time, on a busy machine."""
-PATIENCE, WATCHED = 5.0, 2.5
-"""Seconds for the repeated calls of one version; usual duration of the tests to watch, which tracing makes slower."""
-SHORT = 1.0
-"""Duration of all tests, in seconds, up to which they are all watched; else those that enter an edited function."""
+PATIENCE = 5.0
+"""Seconds for the tests, and for the repeated calls, of one version."""
+SHORT = 8.0
+"""Usual duration of the tests to watch, in seconds; of a longer suite, those that enter an edited function."""
 ENTERING = 0.5
 """Share of the remaining seconds for recording which functions each test enters; once in a run."""
+DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 UNKNOWN, ENDLESS = "?", "~"
 """Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
 RUNS = ("old", "old again", "new", "new again")
@@ -203,12 +204,12 @@ class Equivalence:
         """Choose the tests to watch: those that enter the edited functions, or all if they are SHORT."""
         seconds = _durations(pool.tests, cases)
         if sum(seconds.values()) <= SHORT:
-            return _Chosen(tuple(seconds), whole=True)
+            return _Chosen(tuple(sorted(seconds, key=seconds.__getitem__)), whole=True)
         self._record_entered(pool, before, [name for name in seconds if seconds[name] <= PATIENCE], list(edits))
         rows = [sorted(tests & seconds.keys(), key=seconds.__getitem__) for tests in self._entering(views, edits)]
-        chosen = set(_in_turn(rows, seconds, WATCHED)) - pool.unfit
+        chosen = set(_in_turn(rows, seconds, SHORT)) - pool.unfit
         whole = chosen.issuperset(chain(*rows)) and self._entered.keys() >= seconds.keys()
-        return _Chosen(tuple(name for name in seconds if name in chosen), whole=whole)
+        return _Chosen(tuple(sorted(chosen, key=seconds.__getitem__)), whole=whole)
 
     def _record_entered(self, pool: Pool, before: Patch, tests: Sequence[str], paths: Sequence[str]) -> None:
         """Record which functions each of `tests` enters, those with names like `paths` first; once in a run."""
@@ -230,7 +231,7 @@ class Equivalence:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The tests to watch. `whole`: no other test enters the edited functions."""
+    """The tests to watch, the fastest first. `whole`: no other test enters the edited functions."""
 
     tests: tuple[str, ...]
     whole: bool
@@ -350,16 +351,21 @@ def _units(text: str) -> Mapping[str, UnitCode]:
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 _clear_docstring(node)
     code = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
-    for node in ast.walk(tree):
-        if hasattr(node, "lineno"):
-            node.lineno = node.end_lineno = 1  # type: ignore[attr-defined]
-            node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+    _flatten(tree)
     flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
-    flat = flat if flat.keys() == code.keys() else code  # functions that are alike become one object without lines
     return {
         name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name], _lines(text, one))
         for name, one in code.items()
     }
+
+
+def _flatten(tree: ast.Module) -> None:
+    """Put each function and class on a line of its own: on one line, those that are alike would become one object."""
+    for line, definition in enumerate(node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)):
+        for node in ast.walk(definition):
+            if hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = line + 1  # type: ignore[attr-defined]
+                node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
 
 
 def _lines(text: str, code: types.CodeType) -> str:

@@ -409,6 +409,7 @@ class Pool:
     ) -> Watched:
         """Record what the functions of `units` (with the names of their units) do while `tests` run, and near them.
 
+        All `tests` run, until the CPU time for them is over.
         `modules`: files whose attributes are read afterwards. Empty if the probe crashed.
         """
         most = CALLS * max(len(units), CALLS)
@@ -417,6 +418,7 @@ class Pool:
             "modules": list(modules),
             "most": most,
             "near": CALLS * most,
+            "tests": self._without_deadly(self._known(tests)),
         }
         codes = self._answers((Candidate(1, {}),), tests, seconds, more)
         pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)

@@ -152,6 +152,7 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
         ),
         pytest.param(ON_ONE_LINE, ON_THREE_LINES, set(), id="layout-that-python-compiles-otherwise"),
         pytest.param(TWICE, TWICE.replace("pass", "return 1", 1), {"f"}, id="two-that-are-alike"),
+        pytest.param(TWICE + ON_ONE_LINE, TWICE + ON_THREE_LINES, set(), id="layout-next-to-two-that-are-alike"),
         pytest.param("x = 1  # a\n", "x = 1  # b\n", set(), id="a-comment"),
     ],
 )

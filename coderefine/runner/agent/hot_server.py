@@ -36,6 +36,8 @@ from .working_tree import WorkingTree, decoded
 
 AGAIN = "again"
 """Key of the second answers of the unchanged program."""
+WATCHED = 0.8
+"""Share of the CPU time of a child in which it runs the tests that are watched; then it reports what it saw."""
 SHOWN = 60
 """Maximum number of calls on which candidates differ that are reported with the answers as text."""
 Message = Dict[str, Any]
@@ -376,7 +378,7 @@ class HotServer:
             def work(tell: child.Tell) -> None:
                 trace = unit_trace.UnitTrace(watched)
                 trace.start()
-                self._run.run(message["tests"], self._board, seconds=message["limit"] / 2)
+                self._run.run(message["tests"], self._board, seconds=WATCHED * message["limit"])
                 trace.stop()
                 values = {
                     path: unit_trace.module_values(vars(module), module.__name__)
