@@ -75,6 +75,8 @@ CASES: Table = {
         ),
         ("def f():\n    r'''Tries it.'''\n", "def f():\n    r'''Try it.'''\n"),
         ('def f():\n    """Maps the keys."""\n', 'def f():\n    """Map the keys."""\n'),
+        ('def f():\n    """Decorator to wrap a call."""\n', 'def f():\n    """Wrap a call."""\n'),
+        ('def f():\n    """Function to blame."""\n', None),
         ('def f():\n    """Maps of the keys."""\n', None),
         ('def f():\n    """Removing it."""\n', None),
     ],

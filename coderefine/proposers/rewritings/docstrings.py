@@ -9,6 +9,11 @@ from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, sure
 
 FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Z][a-z]+)\b""")
+KIND = re.compile(
+    r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<kind>(An? )?(decorator|(helper )?function|helper|method|routine|utility) to )"""
+    r"(?P<word>[a-z]+) ",
+    re.IGNORECASE,
+)
 VERBS = frozenset(
     re.findall(
         r"\w+",
@@ -53,8 +58,11 @@ BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|w
 
 
 def imperative(code: Code, at: Diagnostic) -> Edits:
-    """D401: `Returns the …` → `Return the …`."""
+    """D401: `Returns the …` → `Return the …`; `Decorator to wrap …` → `Wrap …`."""
     found = code.find(at, ast.Constant)
+    if (named := KIND.match(code.source(found))) and named["word"] in VERBS | OTHERS:
+        start = code.start(found)
+        return (code.edit(start + named.start("kind"), start + named.end("word"), named["word"].capitalize()),)
     first = FIRST_WORD.match(code.source(found))
     if first is None:
         raise Unsure
