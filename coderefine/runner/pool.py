@@ -282,7 +282,8 @@ class Pool:
                 place = waiting.popleft()
                 portion.append(place)
                 room -= self._state.seconds[self.tests[place]]
-            yield Order(tuple(sorted(portion)), self._limit(portion, FUNCTIONS), functions=functions)
+            seconds = min(self._limit(portion, FUNCTIONS), max(0.0, until - time.monotonic()))
+            yield Order(tuple(sorted(portion)), seconds + SLACK, functions=functions, seconds=seconds)
 
     def _limit(self, places: Iterable[int], factor: float) -> float:
         return SLACK + factor * sum(self._state.seconds[self.tests[place]] for place in places)

@@ -79,6 +79,19 @@ def test_what_was_watched_counts_although_the_time_ends_in_a_slow_test(tmp_path:
     assert coverage[NEAR]["m.py"] >= {2, 4}
 
 
+def test_passing_tests_count_although_another_is_slow_to_watch(tmp_path: Path) -> None:
+    """The whole process was killed: with no passing test to compare with, a line of 1,265 suspicious ones was 728th."""
+    slow = "\n\ndef test_slow():\n    for n in range(10**8):\n        f(n)\n"
+    top = make_repo(tmp_path / "p", {**FILES, "test_b.py": FILES["test_b.py"] + slow})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    late = "test_b.py::test_slow"
+    expected = {**EXPECTED, late: Status.PASSED}
+    with open_views(place) as views, open_pool(views, place, python, config, expected=expected, workers=1) as pool:
+        coverage = pool.observe([FAILS], [FAR, late], 1.0)
+    assert coverage[FAR]["m.py"] >= {2, 3}
+
+
 def test_candidates_that_get_further_than_the_unchanged_program_do_not_count_as_hanging(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", FILES)
     place, config = locate([top], top), Config(python=sys.executable)

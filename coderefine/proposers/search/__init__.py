@@ -237,6 +237,7 @@ class Search(Searcher):
         """
         try:
             trial.run(proposals)
+            trial.fall_back()
             chosen = self._chosen(trial, failing, spectrum)
             hasty = any(rivals.few and not rivals.doubt for rivals in chosen.sets)
             if (chosen.doubtful or hasty) and trial.clock.left > 0:

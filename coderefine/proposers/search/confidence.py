@@ -172,14 +172,14 @@ class Features:
     calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of calls that fail with the
     repair and did not before, less the smallest such share of any rival: what the tests ask for. `removes`: the first
     repair removes behaviour; `removed`: one in the group does. `unexplained`: a failing test that no repair makes pass
-    runs code of the repaired tests. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed.
-    `named`: the error message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if
-    docstring or comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the
-    examples in docstrings, see `documented`. `former`: it restores what its lines were in an earlier commit. `worth`:
-    the best score of the group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of
-    repaired tests. `reached`: number of traced passing tests that execute the patched statement. `noticed`: number of
-    killed mutants among `wrong` judged ones; `unmeasured`: there are others, but too few could be judged in the time
-    for it.
+    runs code of the repaired tests; `stuck`: it runs the patched statement. `tokens`: number of changed tokens. `seen`:
+    whether behaviour could be observed. `named`: the error message contains the missing name, which the repair replaces
+    by a similar one. `intent`: 1 if docstring or comments agree with its comparison, -1 if they contradict it, else 0.
+    `examples`: the same for the examples in docstrings, see `documented`. `former`: it restores what its lines were in
+    an earlier commit. `worth`: the best score of the group; `margin`: its distance to the lowest score of a tried
+    candidate. `tests`: number of repaired tests. `reached`: number of traced passing tests that execute the patched
+    statement. `noticed`: number of killed mutants among `wrong` judged ones; `unmeasured`: there are others, but too
+    few could be judged in the time for it.
     """
 
     share: float = 1.0
@@ -192,6 +192,7 @@ class Features:
     removes: bool = False
     removed: bool = False
     unexplained: bool = False
+    stuck: bool = False
     tokens: int = 1
     seen: bool = False
     worth: float = 0.0
@@ -234,7 +235,8 @@ class Rivals:
     @property
     def doubt(self) -> str:
         """Return why the confidence in the first group is too low for applying its repair; "" if it is high enough."""
-        return doubts(self.groups[0]) if confidence(self.groups[0].features) < BAR else ""
+        known = self.groups[0].features
+        return doubts(self.groups[0]) if known.stuck or confidence(known) < BAR else ""
 
     @property
     def few(self) -> bool:
@@ -289,7 +291,7 @@ def doubts(group: Group) -> str:
         (_reaching(known) < FEW, f"{it} is reached by only {counted(_reaching(known), 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
-        (known.unexplained, "another failing test runs the same code and stays failing"),
+        (known.unexplained or known.stuck, "another failing test runs the same code and stays failing"),
         (known.crashes > 0, "it fails on calls that gave an answer before"),
         (
             known.noticed < known.wrong,
@@ -351,6 +353,7 @@ def rival_sets(
                     comparison,
                     frontier,
                     spectrum,
+                    explained=explained | fixed,
                     unexplained=any(
                         tests & fixed and tests - fixed - explained
                         for tests in (*together, *_of_functions(repairs, members, spectrum))
@@ -407,12 +410,13 @@ def groups(
     frontier: float,
     spectrum: Spectrum,
     *,
+    explained: frozenset[str] = frozenset(),
     unexplained: bool = False,
 ) -> list[Group]:
     """Describe the groups `found`: lists of indices of repairs that fix the same tests and behave alike.
 
     `frontier`: the lowest score of a tried candidate. `spectrum`: which tests execute which statements.
-    `unexplained`: see `Features`.
+    `explained`: the tests that any repair makes pass. `unexplained`: see `Features`.
     """
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
     agreed = [max(agreeing[place] for place in one) for one in found]
@@ -427,7 +431,7 @@ def groups(
     made = []
     for places, share in zip(found, _shares(values), strict=True):
         order = sorted(places, key=lambda at: (not repairs[at].former, -intent(repairs[at]), *plainness(repairs[at])))
-        features = _features(order, repairs, comparison)
+        features = _features(order, repairs, comparison, spectrum, explained)
         features = replace(
             features,
             examples=agreeing[order[0]],
@@ -436,7 +440,6 @@ def groups(
             ways=len(agreed) - agreed.count(-1) or len(found),
             voices=len(places),
             unexplained=unexplained,
-            reached=min(spectrum.passing.get(repairs[place].proposed.scored.site.stmt, 0) for place in places),
         )
         changed = comparison.changed(order[0] + 1, "pPF")
         shown = changed if changed[1] else None
@@ -486,8 +489,15 @@ def _restores(places: Sequence[int], repairs: Sequence[Repair]) -> bool:
     return any(repairs[place].former for place in places)
 
 
-def _features(order: Sequence[int], repairs: Sequence[Repair], comparison: Comparison) -> Features:
+def _features(
+    order: Sequence[int],
+    repairs: Sequence[Repair],
+    comparison: Comparison,
+    spectrum: Spectrum,
+    explained: frozenset[str],
+) -> Features:
     first, behaviour = repairs[order[0]], answers(comparison)
+    stmts = [repairs[place].proposed.scored.site.stmt for place in order]
     removes, tokens = plainness(first)[:2]
     return Features(
         passing=_share(comparison, order[0], "pP"),
@@ -502,6 +512,8 @@ def _features(order: Sequence[int], repairs: Sequence[Repair], comparison: Compa
         named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
         intent=_intent(order, repairs),
         former=_restores(order, repairs),
+        stuck=any(spectrum.failing.get(stmt, frozenset()) - explained for stmt in stmts),
+        reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),
     )
 
 

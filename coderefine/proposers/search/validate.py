@@ -35,8 +35,8 @@ EXACT = 0.35
 """Share of the judging time for candidates that failed while only what the tests call was changed: they are judged once
 more after a fresh import, which takes several times as long."""
 MOSTLY = 3
-"""A partial repair counts at once if it repairs at least this many times as many tests as run its statement and still
-fail: these may fail for another reason, such as the version of a dependency."""
+"""Where there is no other repair, one counts that repairs at least this many times as many tests as run its statement
+and still fail: these may fail for another reason, such as the version of a dependency."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
 
@@ -233,9 +233,14 @@ class Trial:
             for other in self._seeds:
                 self._compose(other, seed)
             self._seeds.append(seed)
-        rest = self._covering(seed.proposed) - seed.fixed
-        if MOSTLY * len(rest) <= len(seed.fixed):  # else the same place still fails otherwise: a lucky edit
+        if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
             self._add(seed)
+
+    def fall_back(self) -> None:
+        """Where there are no repairs, use partial ones that make most tests pass of those that run their statement."""
+        for seed in self._seeds if not self.repairs else ():
+            if MOSTLY * len(self._covering(seed.proposed) - seed.fixed) <= len(seed.fixed):
+                self.repairs.append(seed)
 
     def _add(self, repair: Repair) -> None:
         """Store a repair; the rivals of the first that repairs all tests are likely near it.
