@@ -242,8 +242,10 @@ class Fleet:
             found = json.loads(report.read_bytes())
         except ValueError:
             detail = complaint or last or f"exit {code}, and no report"
-            usd = result.usd if _runs(top) != earlier else 0.0  # a run that was refused at once has spent nothing
-            return replace(result, status=FAILED, detail=masked(detail), code=code or 3, usd=usd)
+            # A run that was interrupted early has no report, and is resumed.
+            run = [result.run, *sorted(set(_runs(top)) - set(earlier))][-1]
+            usd = result.usd if run else 0.0  # one that was refused at once has spent nothing
+            return replace(result, status=FAILED, detail=masked(detail), code=code or 3, usd=usd, run=run)
         usd = found.get("cost", {}).get("usd", 0.0)
         status, detail = read_report(found, code, complaint)
         result = replace(result, code=code, status=status, detail=masked(detail), run=found.get("run") or "")

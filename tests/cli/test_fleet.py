@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.git import Repository
+from coderefine.journal import Journal
+from coderefine.journal.journal import run_names
 from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, coderefine, end, start
+from tests.support.dask import wait
 from tests.support.llm_server import LlmServer
 from tests.support.repo import git, make_repo, write
 
@@ -79,6 +83,8 @@ def test_an_interrupted_fleet_goes_on(tmp_path: Path) -> None:
     process = start(*command, "--", "fix", "--no-search", cwd=tmp_path)
     assert process.stdout
     first = process.stdout.readline()
+    two = Repository.open(tmp_path / "two")
+    wait(lambda: any(Journal.load(two, name).attempts() for name in run_names(two)))
     process.send_signal(signal.SIGINT)
     said = end(process)
     assert said.code == 130
@@ -91,6 +97,10 @@ def test_an_interrupted_fleet_goes_on(tmp_path: Path) -> None:
     assert rest.code == 0
     assert [line.split()[0] for line in (first, *rest.out.partition("\n\n")[0].splitlines())] == ["fixed"] * 3
     assert words(rest.out) == dict.fromkeys(names, "fixed")
+    record = (tmp_path / "repos.txt.fleet" / "record.jsonl").read_text().splitlines()
+    second = [one for one in map(json.loads, record) if one.get("location", "").endswith("two")]
+    assert [one["status"] for one in second] == ["interrupted", "fixed"]
+    assert second[0]["run"] == second[1]["run"] != ""
     for name in names:
         assert "import os" not in (tmp_path / name / "order.py").read_text()
 
