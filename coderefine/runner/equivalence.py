@@ -325,12 +325,12 @@ class FileEdit:
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
         """Return the changed lines of a function, else the removed ones, that are not in those that ran.
 
-        Only the two versions of the function are compared: elsewhere in the file there may be lines like its own.
+        A line did not change if it is the same in the function, or in the file: a block that moved into a new function.
         """
         was, now = self.old[name], self.new[name]
         removed, added = _changed_lines(was.text, now.text)
-        left = _executable(now.code) & {now.line - 1 + line for line in added} - new
-        return left or _executable(was.code) & {was.line - 1 + line for line in removed} - old
+        left = _executable(now.code) & self.lines & {now.line - 1 + line for line in added} - new
+        return left or _executable(was.code) & self.removed & {was.line - 1 + line for line in removed} - old
 
 
 def _text(data: Text) -> str:

@@ -133,6 +133,11 @@ CODE = [
         "def f(a):\n    l = a - 1  # noqa: E741\n    return l\n",
     ),
     Deed(
+        "lines-that-only-python-counts",
+        "import sys\rdef f():\r    sys.exit(1)\r",
+        "import sys\rdef f():\r    sys.exit(2)\r",
+    ),
+    Deed(
         "noqa-moved-with-its-line",
         "def f(a):\n    if a:\n        l = a + 1  # noqa: E741\n        return l\n    return 0\n",
         "def f(a):\n    return _add(a) if a else 0\n\n\ndef _add(a):\n    l = a + 1  # noqa: E741\n    return l\n",
