@@ -25,8 +25,8 @@ BYTES_A_SECOND = 1 << 20
 """How fast a tree must travel at least."""
 SILENT = 15.0
 """Seconds without a heartbeat after which a worker gets nothing, and what it had is given to another one."""
-LOOK, POLL = 2.0, 0.05
-"""Seconds between two looks at the heartbeats, and at the answers."""
+LOOKS, POLL = (2.0, 30.0), 0.05
+"""Least and most seconds between two looks at the heartbeats; seconds between two looks at the answers."""
 LATE = 20.0
 """Seconds after which an idle worker starts a job that another one still has, if it takes twice as long as expected."""
 TRIES = 3
@@ -34,6 +34,12 @@ TRIES = 3
 GRACE = 60.0
 """Seconds that an answer may come later than the check may take."""
 LOST = "the scheduler is lost: nothing was written; run the same command again"
+
+
+def pause(workers: int) -> float:
+    """Return the seconds between two looks at the heartbeats, which cost the scheduler time for each worker."""
+    least, most = LOOKS
+    return min(most, max(least, workers / 10))
 
 
 class LostError(SurroundingsError):
@@ -61,7 +67,7 @@ class Workers:
     def alive(self) -> list[str]:
         """Return the workers that are heard of and not left out. Raises LostError."""
         now = time.monotonic()
-        if now - self.looked > LOOK:
+        if now - self.looked > pause(len(self.beats)):
             try:
                 asked = self.client.scheduler.identity
                 found = self.client.sync(asked, n_workers=-1, callback_timeout=ANSWER)["workers"]

@@ -25,7 +25,7 @@ import psutil  # type: ignore[import-untyped]
 
 from coderefine.cluster.client import connect
 from coderefine.cluster.shards import SuiteRecord
-from coderefine.cluster.workers import LOOK
+from coderefine.cluster.workers import pause
 from tests.support.command import end, start
 from tests.support.dask import SHOP, Dask, open_cluster
 from tests.support.repo import make_repo
@@ -104,35 +104,45 @@ def measured(folder: Path) -> tuple[Costs, dict[int, float]]:
         run, client = timed(dask, small, short)
         file = (timed(dask, many, empty)[0] - run) / (len(empty) - 1)
         walls[1], _ = timed(dask, large, SUITE)
+        one = idle(dask)
     with open_cluster(folder / "two") as dask:
         walls[2], _ = timed(dask, large, SUITE)
-        task, heartbeat, look = scheduling(dask)
+        task, look = scheduling(dask)
+        heartbeat = max(0.0, idle(dask) - one) / 2  # a worker sends two a second
     return Costs(run, max(0.0, file), client, task, heartbeat, look), walls
 
 
-def scheduling(dask: Dask) -> tuple[float, float, float]:
-    """Return the scheduler's CPU for a task, a heartbeat and a look at one worker."""
+def idle(dask: Dask) -> float:
+    """Return the CPU seconds that the scheduler uses by second while nothing runs."""
+    scheduler = psutil.Process(dask.processes["scheduler"].pid)
+    before = cpu(scheduler)
+    time.sleep(20.0)
+    return (cpu(scheduler) - before) / 20.0
+
+
+def scheduling(dask: Dask) -> tuple[float, float]:
+    """Return the scheduler's CPU for a task and a look at one worker."""
     scheduler = psutil.Process(dask.processes["scheduler"].pid)
     job = json.dumps({"what": "x" * 2000})  # about as long as a Job
     with connect(dask.address) as client:
         client.gather([client.submit(len, job, pure=False) for _ in range(20)])
-        before = cpu(scheduler)
-        time.sleep(10.0)
-        idle = (cpu(scheduler) - before) / 10.0
+        resting = idle(dask)
         began, before = time.monotonic(), cpu(scheduler)
         client.gather([client.submit(len, job, pure=False) for _ in range(TASKS)])
-        task = (cpu(scheduler) - before - idle * (time.monotonic() - began)) / TASKS
+        task = (cpu(scheduler) - before - resting * (time.monotonic() - began)) / TASKS
         began, before = time.monotonic(), cpu(scheduler)
         for _ in range(TASKS):
             client.scheduler_info(n_workers=-1)
-        look = (cpu(scheduler) - before - idle * (time.monotonic() - began)) / TASKS / 2
-    return task, idle / 2 / 2.0, look  # two workers, two heartbeats a second
+        look = (cpu(scheduler) - before - resting * (time.monotonic() - began)) / TASKS / 2
+    return task, look
 
 
 def one_run(costs: Costs, seconds: Sequence[float], workers: int) -> float:
     """Return the wall seconds of one run of a suite with files of `seconds` on `workers`."""
     shards = SuiteRecord({str(index): one for index, one in enumerate(seconds)}, independent=True).shards(workers)
-    share = 1.0 - min(0.95, costs.heartbeats(workers) + workers * costs.look / LOOK)  # what is left of the scheduler
+    share = 1.0 - min(
+        0.95, costs.heartbeats(workers) + workers * costs.look / pause(workers)
+    )  # what is left of the scheduler
     submitted, ends = 0.0, [0.0]
     for shard in shards:
         submitted += costs.task / share
@@ -150,14 +160,14 @@ def fleet(costs: Costs, repositories: int, workers: int, cores: int) -> tuple[fl
         done = at + max(0.0, costs.run - costs.client) + EACH
         heapq.heappush(free, done)
         last = max(last, done)
-    running = repositories * EACH / last
-    looks = running * workers * costs.look / LOOK  # each client looks at all workers
+    running = repositories * (EACH + costs.run) / last
+    looks = running * workers * costs.look / pause(workers)  # each client looks at all workers
     return last, costs.heartbeats(workers) + looks + repositories * 3 * costs.task / last
 
 
 def batch(costs: Costs, workers: int) -> float:
     """Return the least seconds of tests a task for which the scheduler is at most 50 % busy; infinity if none is."""
-    left = 0.5 - costs.heartbeats(workers) - workers * costs.look / LOOK
+    left = 0.5 - costs.heartbeats(workers) - workers * costs.look / pause(workers)
     return workers * costs.task / left if left > 0 else float("inf")
 
 
