@@ -41,9 +41,9 @@ from coderefine.reports.rows import evidence
 from coderefine.reports.verdict import decision, proof_rows
 
 STYLE = ("ruff/", "radon/")
-STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
-"""Settings for what nobody reviews."""
 """Rules whose findings other bots report: they get no inline suggestion."""
+STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
+"""Settings of a bot, whatever the project's configuration says."""
 
 
 def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
