@@ -223,13 +223,18 @@ class Pool:
         return self._reach.entered
 
     def _observe_others(self, places: Sequence[int], functions: frozenset[Function], until: float) -> None:
-        """Observe passing tests; after a crash, observe the other tests of that process again and the culprit alone."""
+        """Observe passing tests; after a crash, observe the other tests of that process again and the culprit alone.
+
+        So also where a test took so long that its process ended itself, if there is time left.
+        """
         waiting, alone = deque(places), list[int]()
         for order, answer in self._shared(self._portions(waiting, functions, until)):
             self._take(order, answer)
-            if answer and answer.get("died"):
+            died = bool(answer.get("died"))
+            again = [place for place in order.places if died or self.tests[place] not in self._found]
+            if died or (again and "running" in answer and self._may_watch(until)):
                 alone.append(answer["running"])
-                waiting.extendleft(reversed([place for place in order.places if place != answer["running"]]))
+                waiting.extendleft(reversed([place for place in again if place != answer["running"]]))
         self._observe_unwatched(place for place in alone if place >= 0)
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
