@@ -230,12 +230,18 @@ class Pool:
         waiting, alone = deque(places), list[int]()
         for order, answer in self._shared(self._portions(waiting, functions, until)):
             self._take(order, answer)
-            died = bool(answer.get("died"))
-            again = [place for place in order.places if died or self.tests[place] not in self._found]
-            if died or (again and "running" in answer and self._may_watch(until)):
+            again = self._again(order, answer, until)
+            if again:
                 alone.append(answer["running"])
-                waiting.extendleft(reversed([place for place in again if place != answer["running"]]))
+                waiting.extendleft(place for place in reversed(again) if place != answer["running"])
         self._observe_unwatched(place for place in alone if place >= 0)
+
+    def _again(self, order: Order, answer: Message, until: float) -> Sequence[int]:
+        """Return the tests to run again: all of a process that crashed, or those that one had no time for."""
+        if answer.get("died"):
+            return order.places
+        left = [place for place in order.places if self.tests[place] not in self._found]
+        return left if "running" in answer and self._may_watch(until) else ()
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """Observe failing tests in one process; if it crashes, observe those without a result one by one.
