@@ -232,7 +232,8 @@ class Fleet:
 
     def _judged(self, result: FleetResult, top: Path) -> FleetResult:
         """Run the command in `top`, and read its report."""
-        folder, earlier = self.record.folder, _runs(top)
+        folder, names = self.record.folder, _runs_of(top)
+        earlier = names()
         report, errors = folder / "reports" / f"{result.name}.json", folder / "reports" / f"{result.name}.err"
         storage.make_folder(report.parent)
         with report.open("wb") as out, errors.open("wb") as err:
@@ -243,7 +244,7 @@ class Fleet:
         except ValueError:
             detail = complaint or last or f"exit {code}, and no report"
             # A run that was interrupted early has no report, and is resumed.
-            run = [result.run, *sorted(set(_runs(top)) - set(earlier))][-1]
+            run = [result.run, *sorted(set(names()) - set(earlier))][-1]
             usd = result.usd if run else 0.0  # one that was refused at once has spent nothing
             return replace(result, status=FAILED, detail=masked(detail), code=code or 3, usd=usd, run=run)
         usd = found.get("cost", {}).get("usd", 0.0)
@@ -301,11 +302,16 @@ def _complaint(stderr: str) -> tuple[str, str]:
     return ["", *found][-1], lines[-1]
 
 
-def _runs(top: Path) -> list[str]:
-    """Return the names of the recorded runs in the repository of `top`; none without a repository."""
-    with suppress(GitError):
-        return run_names(Repository.open(top))
-    return []
+def _runs_of(top: Path) -> Callable[[], list[str]]:
+    """Return a function that returns the names of the runs recorded in `top`; none without a repository.
+
+    The function starts no git, which would be killed while the fleet is being stopped.
+    """
+    try:
+        repository = Repository.open(top)
+    except GitError:
+        return list
+    return lambda: run_names(repository)
 
 
 def _reason(stderr: bytes) -> str:

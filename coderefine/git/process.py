@@ -32,7 +32,10 @@ COMPLAINTS = (
         r"\.lock': File exists|another git process",
         "another git process is at work in {where}: wait for it, or remove {lock} if none is running",
     ),
-    (r"No space left on device|Disk quota exceeded|File too large", "the disk is full: free some space and try again"),
+    (
+        r"No space left on device|Out of diskspace|Disk quota exceeded|File too large",
+        "the disk is full: free some space and try again",
+    ),
     (
         r"Permission denied|insufficient permission|Read-only file system|Operation not permitted",
         "permission denied inside {where}: check the owner of its files ({output})",

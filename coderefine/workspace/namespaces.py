@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -229,14 +229,21 @@ def _reap(holder: subprocess.Popen[bytes]) -> None:
 def covered(place: Place) -> tuple[Path, ...]:
     """Return the folders of the user that no child may write, outermost first.
 
-    These are the tree, git directories outside of it, and mounts below them.
+    These are the tree, git directories outside of it, git directories that its own one links to, and mounts below them.
     """
     roots = [place.top]
-    for folder in (place.git_dir, place.worktree_dir):
-        if folder is not None and not any(folder.is_relative_to(root) for root in roots):
+    own = [folder for folder in (place.git_dir, place.worktree_dir) if folder is not None]
+    for folder in (*own, *_linked(own)):
+        if not any(folder.is_relative_to(root) for root in roots):
             roots.append(folder)
     below = [mount for mount in _mounts() if any(mount != root and mount.is_relative_to(root) for root in roots)]
     return (*roots, *sorted(set(below), key=lambda path: len(path.parts)))
+
+
+def _linked(folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders of the files to which links in git directories refer; git-new-workdir makes such links."""
+    links = (item for folder in folders for item in folder.iterdir() if item.is_symlink() and item.name != "hooks")
+    return (link.resolve().parent for link in links if link.exists())
 
 
 def _mounts() -> Iterator[Path]:

@@ -262,10 +262,16 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copied(item: Path, target: Path) -> None:
+    """Copy a file, or a folder, with what links refer to: writing through a copied link would change the original.
+
+    `shutil.copytree` would report a full disk as a text without an error number.
+    """
     if item.is_dir():
-        shutil.copytree(item, target, symlinks=True)
+        target.mkdir()
+        for inner in item.iterdir():
+            _copied(inner, target / inner.name)
     elif item.is_file():
-        shutil.copy2(item, target, follow_symlinks=False)
+        shutil.copy2(item, target)
 
 
 def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:

@@ -256,6 +256,22 @@ def test_a_linked_worktree_has_its_git_directory_covered(top: Path, kind: str, t
     assert photograph(tmp_path) == before
 
 
+def test_the_links_of_git_new_workdir_are_not_written_through(top: Path, kind: str, tmp_path: Path) -> None:
+    """contrib/workdir/git-new-workdir of git makes such links to share a repository."""
+    origin, links = tmp_path / "origin", ("config", "refs", "packed-refs", "info", "objects")
+    (top / ".git").rename(origin)
+    git(top, "-C", str(origin), "config", "core.hooksPath", "elsewhere")
+    (top / ".git").mkdir()
+    for name in ("HEAD", "index"):
+        (top / ".git" / name).write_bytes((origin / name).read_bytes())
+    for name in links:
+        (top / ".git" / name).symlink_to(origin / name)
+    before = photograph(tmp_path)
+    with open_views(locate([], top), kind=kind) as views, views.open(files_patch({"n.py": "n"})) as view:
+        view.run(("sh", "-c", "git add n.py && git commit -qm inside && git tag t"))
+    assert photograph(tmp_path) == before
+
+
 def test_a_submodule_and_its_outer_repository(top: Path, kind: str, tmp_path: Path) -> None:
     outer = make_repo(tmp_path / "outer", {"m.py": "m\n"})
     git(top, "checkout", "-q", ".")
