@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import seal
 from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
 from tests.support.llm_server import LlmServer, Reply, Script
@@ -46,33 +48,50 @@ def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tr
     assert state(shop) == before
 
 
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one run that two answers of a model led to; it is in the last commit."""
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        top = make_repo(tmp_path_factory.mktemp("replay") / "shop", {"order.py": ORDER, "test_order.py": TESTS})
+        assert fixed(top, [WRONG, RIGHT], "--commit") >= 2
+    return top
+
+
+@pytest.fixture
+def recorded(recording: Path) -> Path:
+    """`recording` with a clean tree."""
+    git(recording, "reset", "-q", "--hard")
+    git(recording, "clean", "-qfd")
+    return recording
+
+
+@pytest.fixture
+def right(recorded: Path) -> Iterator[Path]:
+    """The recorded answer that was right: a test may spoil it."""
+    answers = sorted((recorded / ".git/coderefine/runs").glob("*/answers/*.json"))
+    path = next(path for path in answers if ">= 100" in json.loads(path.read_bytes())["value"])
+    content = path.read_bytes()
+    yield path
+    path.write_bytes(content)
+
+
 @pytest.mark.thorough
-def test_it_does_not_matter_what_became_of_the_tree(shop: Path) -> None:
-    fixed(shop, [WRONG, RIGHT], "--commit")
-    (shop / "order.py").write_text("nothing = 'like it was'\n")
-    (shop / "new.py").write_text("import nothing_that_exists\n")
-    git(shop, "rm", "-q", "--cached", "test_order.py")
-    (shop / "test_order.py").unlink()
-    said = coderefine("replay", cwd=shop)
+def test_it_does_not_matter_what_became_of_the_tree_and_the_settings(recorded: Path) -> None:
+    (recorded / "order.py").write_text("nothing = 'like it was'\n")
+    (recorded / "new.py").write_text("import nothing_that_exists\n")
+    (recorded / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "retry"\nmodel = "another"\n')
+    git(recorded, "rm", "-q", "--cached", "test_order.py")
+    (recorded / "test_order.py").unlink()
+    said = coderefine("replay", cwd=recorded)
     assert said.code == 0, said
-    assert (shop / "order.py").read_text() == "nothing = 'like it was'\n"
+    assert (recorded / "order.py").read_text() == "nothing = 'like it was'\n"
 
 
 @pytest.mark.thorough
-def test_other_settings_by_now_do_not_matter(shop: Path) -> None:
-    fixed(shop, [WRONG, RIGHT])
-    (shop / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "retry"\nmodel = "another"\n')
-    said = coderefine("replay", cwd=shop)
-    assert said.code == 0, said
-
-
-@pytest.mark.thorough
-def test_a_missing_answer_is_an_error_in_one_line(shop: Path) -> None:
-    assert fixed(shop, [WRONG, RIGHT]) >= 2
-    answers = sorted((shop / ".git/coderefine/runs").glob("*/answers/*.json"))
-    right = next(path for path in answers if ">= 100" in json.loads(path.read_bytes())["value"])
+def test_a_missing_answer_is_an_error_in_one_line(recorded: Path, right: Path) -> None:
     right.unlink()
-    said = coderefine("replay", cwd=shop)
+    said = coderefine("replay", cwd=recorded)
     assert said.code == 2, said
     assert said.out == ""
     assert len(said.lines) == 1
@@ -80,11 +99,9 @@ def test_a_missing_answer_is_an_error_in_one_line(shop: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_an_answer_that_was_changed_is_an_error(shop: Path) -> None:
-    fixed(shop, [RIGHT])
-    (answer,) = (shop / ".git/coderefine/runs").glob("*/answers/*.json")
-    answer.write_text(answer.read_text().replace(">= 100", ">= 101"))
-    said = coderefine("replay", cwd=shop)
+def test_an_answer_that_was_changed_is_an_error(recorded: Path, right: Path) -> None:
+    right.write_text(right.read_text().replace(">= 100", ">= 101"))
+    said = coderefine("replay", cwd=recorded)
     assert (said.code, len(said.lines)) == (2, 1)
     assert "damaged" in said.lines[0]
 
