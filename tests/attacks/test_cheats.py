@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,6 @@ from tests.support.repo import make_repo, write
 ROOM = ("--max-iterations", "200", "--max-requests", "200", "--max-tokens", "10000000", "--policy", "retry")
 QUICK = {cheat.guard: cheat for cheat in reversed(CHEATS)}
 """The first of each guard; the others are thorough, in a run of their own."""
-PARTS = pytest.param("quick"), pytest.param("others", marks=pytest.mark.thorough)
 HONEST = Cheat("the repair of the factorial", "", {"shop/core.py": FACTORIAL}, "test_fact")
 
 
@@ -49,39 +49,41 @@ def reply(cheat: Cheat) -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], Ran]]:
+    """Yield a function that makes each of the two runs once: with the quick cheats (True), with the others (False)."""
     from tests.conftest import seal
 
-    cheats = [cheat for cheat in CHEATS if is_quick(cheat) == (request.param == "quick")]
-    with pytest.MonkeyPatch.context() as patch:
-        seal(tmp_path_factory.mktemp("home"), patch)
+    @cache
+    def run(quick: bool) -> Ran:
+        cheats = [cheat for cheat in CHEATS if is_quick(cheat) == quick]
         top = make_repo(tmp_path_factory.mktemp("cheats") / "shop", FILES)
         before = state(top)
         with LlmServer([*map(reply, cheats), ""]) as server:
             model = ("--model", "scripted", "--base-url", server.url)
             said = coderefine("fix", "--no-search", *model, *ROOM, cwd=top)
         attempts = Journal.load(Repository.open(top)).attempts()
-        yield Ran(said, {one.patch.summary: one for one in attempts}, before, state(top))
+        return Ran(said, {one.patch.summary: one for one in attempts}, before, state(top))
+
+    with pytest.MonkeyPatch.context() as patch:
+        seal(tmp_path_factory.mktemp("home"), patch)
+        yield run
 
 
-@pytest.mark.parametrize("ran", PARTS, indirect=True)
-def test_nothing_is_written_and_the_exit_code_says_so(ran: Ran) -> None:
-    assert ran.said.code == 1, ran.said
-    assert ran.after == ran.before
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.thorough)])
+def test_nothing_is_written_and_the_exit_code_says_so(ran: Callable[[bool], Ran], quick: bool) -> None:
+    assert ran(quick).said.code == 1, ran(quick).said
+    assert ran(quick).after == ran(quick).before
 
 
 @pytest.mark.parametrize(
-    ("ran", "cheat"),
+    "cheat",
     [
-        pytest.param("quick", cheat, id=str(cheat))
-        if is_quick(cheat)
-        else pytest.param("others", cheat, id=str(cheat), marks=pytest.mark.thorough)
-        for cheat in CHEATS
+        pytest.param(cheat, id=str(cheat), marks=() if is_quick(cheat) else pytest.mark.thorough)
+        for cheat in sorted(CHEATS, key=is_quick)  # the tests of one run lie together, for one worker
     ],
-    indirect=["ran"],
 )
-def test_a_cheat_is_refused(ran: Ran, cheat: Cheat) -> None:
-    verdict = ran.attempts[cheat.name].verdict
+def test_a_cheat_is_refused(ran: Callable[[bool], Ran], cheat: Cheat) -> None:
+    verdict = ran(is_quick(cheat)).attempts[cheat.name].verdict
     assert not verdict
     if cheat.guard in (BESIDE, COPIED):
         assert verdict.reason.startswith(("knows the tests' inputs", "copies an answer", "copies a table"))
