@@ -115,6 +115,8 @@ class Searcher:
     """(Calls near the tests whose result `proposed` changes, compared calls); None if none were compared."""
     offer: Offer | None = None
     """The offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
+    rivals: Offer | None = None
+    """The offer to make if the proof of `proposed` shows that it may be wrong; None if only one patch is known."""
     first_candidate: float | None = None
     """Seconds from the start of the first search to the first judged candidate; None before."""
     hindrance = ""

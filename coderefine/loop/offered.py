@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
 from coderefine.core.plurals import counted
 from coderefine.loop.state import State, failing
@@ -26,6 +28,8 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
         return attempt
     if search.offer is None:
         state.changed[attempt.number] = search.changed
+        if search.rivals:
+            state.rivals[attempt.number] = search.rivals
         return attempt
     if state.parts.accept_plausible:
         state.doubts[attempt.number] = search.offer.why
@@ -71,14 +75,22 @@ def _share(changed: tuple[int, int]) -> float:
 
 
 def offer_whole(state: State, attempt: Attempt, why: str) -> None:
-    """Refuse `attempt` because of `why`, and offer its whole patch as the only alternative."""
+    """Refuse `attempt` because of `why`, and offer its whole patch, followed by those with a rival of its last part."""
     refused = attempt.refused(f"{PLAUSIBLE}: {why}")
     state.attempts[attempt.number] = refused
     state.parts.record(refused)
     state.say("verdict", refused.verdict.reason, done=attempt.number)
     repaired = failing(state.baseline) - failing(attempt)
-    before = dict(state.originals(attempt.patch))
-    state.offers.append(Offer((Alternative(attempt.patch),), repaired, why, before=before))
+    rivals = state.rivals.get(attempt.number, Offer((Alternative(attempt.patch),)))
+    first, *others = rivals.alternatives
+    under = {**attempt.patch.files, **rivals.before}
+    before = dict(state.originals(replace(attempt.patch, files=under)))
+    whole = [replace(first, patch=attempt.patch)]
+    for other in others:
+        files = {**under, **other.patch.files}
+        changed = {path: data for path, data in files.items() if data != before.get(path)}
+        whole.append(replace(other, patch=replace(other.patch, files=changed)))
+    state.offers.append(replace(rivals, alternatives=tuple(whole), tests=repaired, why=why, before=before))
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:

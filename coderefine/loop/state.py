@@ -131,7 +131,8 @@ class State:
     `confirmation`: reruns of failing tests; `steady`: failing tests still to be confirmed; `absent`: failing tests
     that cannot be run by themselves.
     `trace`: lines that failing tests execute on the unchanged tree; `follow`: some are in programs that tests start.
-    `offers`: plausible patches that were not applied. `doubts`: why an accepted attempt may be wrong, by number;
+    `offers`: plausible patches that were not applied; `rivals`: those beside an accepted attempt of the search, by
+    number; `doubts`: why an accepted attempt may be wrong, by number;
     `changed`: number of nearby answers that an attempt changes, and of all compared ones, by number.
     `examined`: digests of the test files after the tests of an attempt, by number; `selected`: the tests that ran.
     """
@@ -155,6 +156,7 @@ class State:
     examined: dict[int, dict[str, str]] = field(default_factory=dict)
     selected: dict[int, ChosenTests] = field(default_factory=dict)
     offers: list[Offer] = field(default_factory=list)
+    rivals: dict[int, Offer] = field(default_factory=dict)
     doubts: dict[int, str] = field(default_factory=dict)
     changed: dict[int, tuple[int, int] | None] = field(default_factory=dict)
     loose: Cost = Cost()

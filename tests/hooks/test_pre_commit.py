@@ -57,7 +57,7 @@ def run(top: Path, *argv: str, env: Mapping[str, str] | None = None) -> subproce
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -267,7 +267,7 @@ def test_two_commits_at_once(repo: Path, tmp_path: Path) -> None:
         subprocess.Popen(("git", "commit", "-m", "x"), cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for top in (repo, other)
     ]
-    said = [child.communicate(timeout=120)[0].decode() for child in both]
+    said = [child.communicate(timeout=600)[0].decode() for child in both]
     assert [child.returncode for child in both] == [1, 1], said
     for top in (repo, other):
         assert git(top, "show", ":pkg/a.py") == WRONG.strip()

@@ -9,13 +9,26 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Ask, Attempt, Mutation, Patch
+from coderefine.core import (
+    Alternative,
+    Ask,
+    Attempt,
+    Cost,
+    Mutation,
+    Offer,
+    Patch,
+    Proposals,
+    Searcher,
+    Situation,
+    Views,
+)
 from coderefine.critics.pytest import Pytest
 from coderefine.loop.critique import critique
 from coderefine.loop.strength import UNMEASURED, Measured, Strength
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
+from tests.support.loop import run
 from tests.support.repo import make_repo
 
 OLD = "def old_enough(age):\n    return age > 18\n"
@@ -83,3 +96,35 @@ def test_what_the_tests_notice_of_the_linters_own_fixes_says_nothing_against_a_r
     report = json.loads(done.out)
     assert (report["clean"], report["offers"]) == (True, []), done.err
     assert ".format" not in (top / "words.py").read_text("utf-8")
+
+
+BIG = "from limit import factor\n\n\ndef large(n):\n    return n * factor() * 3 - 4 > LIMIT + 5\n"
+FOUND, RIVAL = BIG.replace("LIMIT", "100"), "def factor():\n    return 5\n"
+FILES = {
+    "bar.py": BIG.replace("LIMIT", "4000"),
+    "limit.py": "def factor():\n    return 1\n",
+    "test_bar.py": "from bar import large\n\n\ndef test_it():\n    assert large(900)\n",
+}
+
+
+class Found(Searcher):
+    """Proposes a patch, and knows a rival of it that changes another file."""
+
+    name = "search"
+    spent = Cost()
+
+    def propose(self, situation: Situation, views: Views) -> Proposals:
+        self.proposed = Patch({"bar.py": FOUND.encode()}, "search")
+        other = Patch({"limit.py": RIVAL.encode()}, "search")
+        before = {path: FILES[path].encode() for path in ("bar.py", "limit.py")}
+        self.rivals = Offer((Alternative(self.proposed), Alternative(other)), before=before)
+        yield self.proposed
+
+
+def test_rivals_of_a_repair_that_the_tests_hardly_notice_are_offered_too(tmp_path: Path) -> None:
+    ran = run(make_repo(tmp_path / "p", FILES), Found(), strength=True)
+    (offer,) = ran.outcome.offers
+    assert "small wrong versions" in offer.why
+    assert [one.patch.files for one in offer.alternatives] == [{"bar.py": FOUND.encode()}, {"limit.py": RIVAL.encode()}]
+    assert offer.before == {path: FILES[path].encode() for path in ("bar.py", "limit.py")}
+    assert offer.tests == {"test_bar.py::test_it"}

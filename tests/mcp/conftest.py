@@ -12,7 +12,7 @@ from tests.support.command import GREEN, ORDER, TESTS
 from tests.support.repo import make_repo
 
 FAULTY = f"import os\n\n{ORDER}"
-ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import time\n\n    time.sleep(60)\n"
+ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import time\n\n    time.sleep(600)\n"
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def text(answer: Any) -> str:
     return str(answer.content[0].text)
 
 
-def until(done: Callable[[], object], seconds: float = 60.0) -> None:
+def until(done: Callable[[], object], seconds: float = 240.0) -> None:
     end = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < end, "never happened"
@@ -180,7 +180,7 @@ def test_a_cancelled_call_ends_at_once_and_another_goes_on(agent: Agent, folder:
     with pytest.raises(CancelledError):
         slow.result()
     until(lambda: not [line for line in descendants(MARK) if str(asleep) in line], 30)
-    assert time.monotonic() - began < 30, "the test sleeps for sixty"
+    assert time.monotonic() - began < 30, "the test sleeps for ten minutes"
     assert other.result(60).structured_content["findings"]
     assert state(asleep) == before
     until(lambda: not [line for line in descendants(MARK) if "worker" in line], 10)

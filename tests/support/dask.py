@@ -115,7 +115,7 @@ def open_cluster(
             made.stop(name)
 
 
-def wait(until: Callable[[], object], seconds: float = 60.0) -> None:
+def wait(until: Callable[[], object], seconds: float = 240.0) -> None:
     latest = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < latest, "waited in vain"

@@ -29,6 +29,7 @@ from coderefine.loop.fast_proof import FastProof
 from coderefine.loop.refine import refine
 from coderefine.loop.special_cases import Guard
 from coderefine.loop.state import Parts
+from coderefine.loop.strength import Strength
 from coderefine.project import Protection, interpreter, locate
 from coderefine.workspace import open_views
 from coderefine.workspace.originals import Originals
@@ -86,6 +87,7 @@ def run(
     advice: Sequence[Critic] = (),
     lasting: float | None = None,
     special: Guard | None = None,
+    strength: bool = False,
     **settings: object,
 ) -> Ran:
     """refine() on the repository at `top`, the way `coderefine fix` wires it. `lasting`: seconds each check claims."""
@@ -112,6 +114,7 @@ def run(
                 edited=originals.edited,
                 advice=advice,
                 special=special,
+                strength=Strength(place, python, config) if strength else None,
                 fast=FastProof(place.top, protection.is_test, protection.plugins) if config.fast_proof else None,
             )
         )

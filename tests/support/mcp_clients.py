@@ -91,7 +91,7 @@ def http_server(cwd: Path, *options: str, env: Mapping[str, str] | None = None) 
         yield address, token
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def _roots(folders: Sequence[Path] | None) -> Any:

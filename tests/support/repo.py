@@ -10,7 +10,7 @@ from pathlib import Path
 def git(top: Path, *args: str) -> str:
     """Run git in `top`; its stdout, stripped."""
     return subprocess.run(
-        ("git", *args), cwd=top, check=True, capture_output=True, text=True, timeout=60
+        ("git", *args), cwd=top, check=True, capture_output=True, text=True, timeout=240
     ).stdout.strip()
 
 

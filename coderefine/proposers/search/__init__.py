@@ -13,7 +13,20 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Cost, Coverage, Event, Listen, Patch, Proposals, Searcher, Situation, Views
+from coderefine.core import (
+    Ask,
+    Case,
+    Cost,
+    Coverage,
+    Event,
+    Listen,
+    Offer,
+    Patch,
+    Proposals,
+    Searcher,
+    Situation,
+    Views,
+)
 from coderefine.core.plurals import counted
 from coderefine.errors import CriticError, RunnerError
 from coderefine.judge import listed
@@ -129,15 +142,21 @@ class Search(Searcher):
         """Make `repair` the next proposal; return False if it was offered, or if its parts are proposed separately."""
         if repair.fixed & situation.offered:
             return False
-        doubtful = [rivals for rivals in self._rivals_of(repair) if rivals.doubt]
+        known = self._rivals_of(repair)
+        doubtful = next((rivals for rivals in known if rivals.doubt), None)
         if repair.parts and doubtful and self._config.accept != "plausible":
             return False
         self.alternatives = tuple(self._patches[id(other)] for other in self._equals(repair))
         self._promised = repair.fixed
         self.proposed = self._patches[id(repair)]
         self.changed = self.chosen.changed(repair)
-        self.offer = offer(doubtful[0], repair, situation.best.patch, self._read) if doubtful else None
+        self.offer = self._offered(doubtful, repair, situation)
+        same = next((rivals for rivals in known if rivals.fixed == repair.fixed), None)
+        self.rivals = self._offered(same, repair, situation)
         return True
+
+    def _offered(self, rivals: Rivals | None, repair: Repair, situation: Situation) -> Offer | None:
+        return offer(rivals, repair, situation.best.patch, self._read) if rivals else None
 
     def _equals(self, repair: Repair) -> Iterator[Repair]:
         return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.enumeration import DEAR
 from coderefine.proposers.search.naturalness import TOKEN
+from coderefine.proposers.search.syntax import Replacement
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
 
@@ -106,17 +106,16 @@ def _emptying(repair: Repair) -> bool:
 def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
     """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
-    Repairs that remove behaviour are last; then by the number of changed tokens other than parentheses, where two that
-    change places count once; operators before names before constants; then the shorter result (`a != b` rather than
-    `not a == b`); then by score.
+    Repairs that remove behaviour are last; then by the number of changed tokens other than parentheses, where two
+    expressions that change places are one change, of no token; operators before names before constants; then the
+    shorter result (`a != b` rather than `not a == b`); then by score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
+    if _exchange(parts, text):
+        return _emptying(repair), 1, OPERATOR, 0, -worth(repair)
     changed, kind, longer = 0, OPERATOR, 0
-    exchanged = len(parts) == 2 and all(
-        text[one.start : one.end] == other.text for one, other in itertools.permutations(parts)
-    )
-    for part in parts[:1] if exchanged else parts:
+    for part in parts:
         old, new = _tokens(text[part.start : part.end]), _tokens(part.text)
         longer += len(new) - len(old)
         for step, first, end, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -124,6 +123,12 @@ def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
                 changed += max(end - first, stop - start)
                 kind = max([kind, *map(_kind, (*old[first:end], *new[start:stop]))])
     return _emptying(repair), changed, kind, longer, -worth(repair)
+
+
+def _exchange(parts: Sequence[Replacement], text: str) -> bool:
+    """Return whether two expressions, of one line each, change places."""
+    pairs = [(text[part.start : part.end], part.text) for part in parts]
+    return len(pairs) == 2 and pairs[0] == pairs[1][::-1] and "\n" not in "".join(pairs[0])
 
 
 def _tokens(text: str) -> list[str]:

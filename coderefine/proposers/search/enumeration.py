@@ -32,6 +32,8 @@ CEILING = 3.0
 """Upper bound of the score (log odds) that naturalness adds."""
 FIRST_GUESS = -0.5
 """Expected score of an operator's best edit relative to its base, before any of its edits is known."""
+PLACES = 0.3
+"""Weight of the logarithm of the number of places in a statement where an operator applies."""
 SLACK = 0.5
 """How much the score of the best edit at the next location may exceed the best one so far."""
 
@@ -78,7 +80,8 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
     total = sum(edit.weight for edit in edits)
     if total <= 0:
         return []
-    start, model = base(site, operator), site.trigrams
+    places = len({edit.parts[0].start for edit in edits})
+    start, model = base(site, operator) + PLACES * math.log(places), site.trigrams
     found = [
         Scored(
             start

@@ -80,13 +80,18 @@ def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, st
     assert first(better, Given(-4.5, SAME, old=plain[0], new=plain[1])) == 1
 
 
-def test_two_names_that_change_places_are_one_exchange() -> None:
-    """`f(None, module)` became `f(module, module)`, not `f(module, None)`: one changed name instead of two."""
-    one, two = (LINE.index(name) for name in ("size", "limit"))
-    swapped = Edit((Replacement(one, one + 4, "limit"), Replacement(two, two + 5, "size")))
+@pytest.mark.parametrize(
+    ("one", "two", "rival"),
+    [("size", "limit", ("size", "limit")), ("size", "limit + 1", ("<", "<="))],
+    ids=["and better than one changed name", "however long they are"],
+)
+def test_two_expressions_that_change_places_are_one_change(one: str, two: str, rival: tuple[str, str]) -> None:
+    parts = [Replacement(at := LINE.index(old), at + len(old), new) for old, new in ((one, two), (two, one))]
+    at = LINE.index(rival[0])
+    other = Edit((Replacement(at, at + len(rival[0]), rival[1]),))
     repairs = [
         Repair(Proposed(Scored(score, edit, PLAIN, cast(Site, Place())), ""), frozenset("t"), whole=True, at=0.0)
-        for score, edit in ((-4.3, swapped), (-4.6, Edit((Replacement(one, one + 4, "limit"),))))
+        for score, edit in ((-4.3, Edit(tuple(parts))), (-5.2, other))
     ]
     assert choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME}).repairs[0] is repairs[0]
 
