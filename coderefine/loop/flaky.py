@@ -152,7 +152,8 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     """Return those of `ids` whose failure with `patch` is no evidence against it; they passed before.
 
     Such tests both pass and fail in reruns, or also fail on the unchanged baseline under the hash seed of `ask`. There
-    they run alone and in the full suite, because a test that depends on another one fails alone on any tree. The
+    they run alone; those that pass, as many times at once as with the patch, because some tests limit their seconds
+    (hypothesis); and in the full suite, because a test that depends on another one fails alone on any tree. The
     baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
     """
     own = replace(ask, freedom=None, changed=None)
@@ -161,7 +162,9 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     rest = tuple(id_ for id_ in ids if id_ not in flaky)
     red = tuple(id_ for id_ in rest if seen[id_, False])
     alone = _run(views, critic, Patch(), replace(own, tests=red)) if red else Check(critic.name)
-    open_ = frozenset(rest) - (frozenset(red) & _passing(red, alone))
+    passed = tuple(_passing(red, alone))
+    flaky |= frozenset(passed) - _passing_side_by_side(views, critic, passed, own)
+    open_ = frozenset(rest) - frozenset(passed)
     if not open_:
         return flaky
     (full,) = critique(views, (critic,), Patch(), replace(own, tests=None))
@@ -201,6 +204,14 @@ def _outcomes(
             for check in pool.map(lambda one: _run(views, critic, patch, one), asks):
                 _count(seen, open_, check)
     return seen
+
+
+def _passing_side_by_side(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
+    """Return those of `ids` that pass in every one of several runs at once on the unchanged baseline."""
+    asks = [replace(ask, tests=tuple(ids))] * (FAILED_AGAIN if ids else 0)
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        checks = pool.map(lambda one: _run(views, critic, Patch(), one), asks)
+        return frozenset(ids).intersection(*(_passing(ids, check) for check in checks))
 
 
 def _run(views: Views, critic: Critic, patch: Patch, ask: Ask) -> Check:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import random
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from coderefine.core import Ask, Case, Check, Patch, Status, View, Views
+from coderefine.core import Ask, Case, Check, Freedom, Patch, Status, View, Views
 from coderefine.loop.flaky import FAILED, broken_by_chance, rerun_failing, unsteady
 from tests.loop.test_refine import RIGHT, SUM, TESTS
 from tests.support.loop import Script, run
@@ -88,6 +90,31 @@ def test_a_pass_by_chance_is_named_with_the_certainty_that_is_promised() -> None
     found = [broken_by_chance(VIEWS, critic, ("t::luck", "t::fine"), Ask(seed=2), Patch()) for _ in range(MANY)]
     assert not any("t::fine" in names for names in found)
     assert sum("t::luck" in names for names in found) >= 0.985 * MANY
+
+
+@dataclass
+class Hurried:
+    """A test that fails where others run at the same time, as one that limits its seconds does."""
+
+    running: int = 0
+    crowded: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, ask: Ask) -> bool:
+        with self.lock:
+            self.running += 1
+            self.crowded |= self.running > 1
+        time.sleep(0.3)
+        with self.lock:
+            passes, self.running = not self.crowded, self.running - 1
+            self.crowded &= self.running > 0
+        return passes
+
+
+def test_a_test_that_limits_its_seconds_is_no_evidence_against_a_patch() -> None:
+    critic = Dice({"t::hurried": Hurried(), "t::broken": lambda ask: ask.freedom is None})
+    ask = Ask(seed=2, freedom=Freedom())
+    assert broken_by_chance(VIEWS, critic, tuple(critic.tests), ask, Patch()) == {"t::hurried"}
 
 
 def test_what_depends_on_order_or_seed_is_a_real_failure() -> None:

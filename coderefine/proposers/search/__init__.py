@@ -143,7 +143,7 @@ class Search(Searcher):
         if repair.fixed & situation.offered:
             return False
         known = self._rivals_of(repair)
-        doubtful = next((rivals for rivals in known if rivals.doubt), None)
+        doubtful = next((rivals for rivals in known if rivals.doubt_of(repair)), None)
         if repair.parts and doubtful and self._config.accept != "plausible":
             return False
         self.alternatives = tuple(self._patches[id(other)] for other in self._equals(repair))

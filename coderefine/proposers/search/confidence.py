@@ -235,8 +235,16 @@ class Rivals:
     @property
     def doubt(self) -> str:
         """Return why the confidence in the first group is too low for applying its repair; "" if it is high enough."""
-        known = self.groups[0].features
-        return doubts(self.groups[0]) if known.stuck or confidence(known) < BAR else ""
+        return self.doubt_of(self.groups[0].repairs[0])
+
+    def doubt_of(self, repair: Repair) -> str:
+        """Return the same for the group of `repair`, which is not the first one if a cold run has refused that."""
+        group = self.groups[self.place(repair)]
+        return doubts(group) if group.features.stuck or confidence(group.features) < BAR else ""
+
+    def place(self, repair: Repair) -> int:
+        """Return the index of the group of `repair`; 0 if it was not compared."""
+        return next((at for at, group in enumerate(self.groups) if repair in group.repairs), 0)
 
     @property
     def few(self) -> bool:

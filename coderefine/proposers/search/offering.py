@@ -27,7 +27,7 @@ def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
     It begins with the behaviour of `first`: a cold run has refused the more likely ones before it. `base`: the patch to
     which the repairs are added.
     """
-    at = next((at for at, group in enumerate(rivals.groups) if first in group.repairs), 0)
+    at = rivals.place(first)
     groups = rivals.groups[at : at + MOST]
     patches = [Patch(dict(group.repairs[0].files), "search", summary(group.repairs[0])) for group in groups]
     paths = sorted({path for patch in patches for path in patch.files})
@@ -39,7 +39,7 @@ def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
             for patch, group in zip(patches, groups, strict=True)
         ),
         rivals.fixed,
-        rivals.doubt,
+        rivals.doubt_of(first),
         rivals.groups[0].features.ways,
         questions,
         tuple(modules),

@@ -142,6 +142,9 @@ PROJECTS = (
     Project("flask", "3.1.3", "development", "src/flask", ("pytest==8.4.2", "asgiref", "python-dotenv")),
     Project("pyflakes", "4.1.0", "development", "pyflakes", ("pytest==9.1.0",)),
     Project("mako", "1.4.3", "development", "mako", ("pytest==9.1.0", "Babel", "beautifulsoup4", "dogpile.cache")),
+    # Versions and requirements; an HTTP protocol without input and output.
+    Project("packaging", "26.3", "development", "src/packaging", ("pytest==9.1.0", "pretend", "tomli_w", "hypothesis")),
+    Project("h2", "4.4.1", "development", "src/h2", ("pytest==8.4.2", "hypothesis")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),

@@ -284,3 +284,14 @@ def test_what_a_cold_run_refused_is_not_offered() -> None:
     rivals = Rivals(frozenset({"t"}), tuple(found))
     later = offer(rivals, found[1].repairs[0], Patch(), lambda _patch, _path: SOURCE)
     assert [one.patch.files["f.py"] for one in later.alternatives] == [SOURCE.replace(b"1", b"3")]
+
+
+def test_the_rival_of_a_sure_repair_that_a_cold_run_refused_is_judged_by_its_own_evidence() -> None:
+    found = made({-1: ("a",), 0: ("b",), 1: ("c",)}, "F", repair(-4.0, "2"), repair(-5.0, "3"))
+    first, second = (replace(group, features=SURE) for group in found)
+    second = replace(second, features=replace(SURE, ways=12, share=0.1))
+    rivals = Rivals(frozenset({"t"}), (first, second))
+    assert rivals.doubt == rivals.doubt_of(first.repairs[0]) == ""
+    assert "behave in 12 ways" in rivals.doubt_of(second.repairs[0])
+    later = offer(rivals, second.repairs[0], Patch(), lambda _patch, _path: SOURCE)
+    assert later.why == rivals.doubt_of(second.repairs[0])
