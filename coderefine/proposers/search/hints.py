@@ -140,6 +140,8 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
 
 NONE = re.compile(r"NoneType|assert None (==|is not)")
 LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
+CLASS_WANTED = re.compile(r"is(?:instance|subclass)\(\) arg \d must be a (?:type|class)")
+"""CPython's message for an object where a class is wanted, such as the arguments of `isinstance` in the wrong order."""
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
 """CPython's messages for a name without a value, before and since 3.11."""
 
@@ -150,7 +152,7 @@ class Hints:
 
     `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
     attributes that were looked up on None. `slips`: names that were not found, each with the most similar existing
-    ones.
+    ones. `class_wanted`: `isinstance` or `issubclass` got another object in place of a class.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -158,6 +160,7 @@ class Hints:
     none: bool = False
     lacking: tuple[str, ...] = ()
     slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    class_wanted: bool = False
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
@@ -170,7 +173,8 @@ class Hints:
         texts = [failure.words for failure in failures]
         none = any(NONE.search(text) for text in texts)
         slips = {failure.wrong: failure.nearest for failure in failures if failure.nearest}
-        return cls(found, _named(UNDEFINED, texts), none, _named(LACKING, texts), tuple(slips.items()))
+        wanted = bool(CLASS_WANTED.search("\n".join(texts)))
+        return cls(found, _named(UNDEFINED, texts), none, _named(LACKING, texts), tuple(slips.items()), wanted)
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:

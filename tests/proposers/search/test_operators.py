@@ -256,3 +256,17 @@ def test_what_is_tested_is_mostly_what_is_used_next(head: str) -> None:
     weights = weighted("variable", text, 3, raised=("TypeError",))
     best = max((edit for edit in weights if "(c)" not in edit), key=weights.__getitem__)
     assert best == text.replace(head.replace("1", "c"), head.replace("1", "x"))
+
+
+@pytest.mark.parametrize(
+    ("message", "swapped"),
+    [
+        ("TypeError: isinstance() arg 2 must be a type, a tuple of types, or a union", True),
+        ("TypeError: issubclass() arg 1 must be a class", True),
+        ("TypeError: 'int' object is not iterable", False),
+    ],
+)
+def test_arguments_that_the_interpreter_calls_no_class_are_swapped(message: str, *, swapped: bool) -> None:
+    hints = Hints.of([Case("t", Status.FAILED, failure=Failure(message, "TypeError"))])
+    text = body("return isinstance(int, x)")
+    assert (text.replace("int, x", "x, int") in made("misspelt", text, 2, hints=hints)) is swapped

@@ -1,10 +1,12 @@
-"""Replace a name that was not found by the most similar existing one in the same object or scope."""
+"""Repair what the interpreter's message names: a name that was not found, swapped arguments of `isinstance`."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 
@@ -13,7 +15,12 @@ NEAREST = 3.0
 
 
 def nearest(site: Site) -> Iterator[Edit]:
-    """Replace a name that was not found by a similar existing one, here only or at all places with the same mistake."""
+    """Replace a name that was not found by a similar existing one, here only or at all places with the same mistake.
+
+    Swap the arguments of `isinstance` or `issubclass` that raised because one is no class.
+    """
+    if site.hints.class_wanted:
+        yield from _classes_last(site)
     for wrong, names in site.hints.slips:
         for node in site.nodes:
             if _name(node) == wrong:
@@ -23,6 +30,13 @@ def nearest(site: Site) -> Iterator[Edit]:
                     if len(everywhere) > 1:
                         yield from _replaced(site, everywhere, (wrong, name), boost + 0.5)
                     yield from _replaced(site, [node], (wrong, name), boost)
+
+
+def _classes_last(site: Site) -> Iterator[Edit]:
+    for node in site.nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[one, two], keywords=[]):
+                yield replace(emit.exchanged(site.module, one, two, 1.0), boost=NEAREST)
 
 
 def _name(node: ast.AST) -> str:
