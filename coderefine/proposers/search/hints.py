@@ -90,6 +90,9 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
 }
 """Log odds of each operator, by the exception that a failing test raised inside the program."""
 
+CLASS_WANTED = re.compile(r"is(?:instance|subclass)\(\) arg \d must be a (?:type|class)")
+"""CPython's message for an object where a class is wanted, such as the arguments of `isinstance` in the wrong order."""
+
 BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (
         re.compile(r"DID NOT RAISE"),
@@ -135,13 +138,12 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (re.compile(r"changed size during iteration"), {"copy": 3.0, "wrap": 2.0}),
     (re.compile(r"<generator object|coroutine"), {"wrap": 1.5, "await": 3.0, "display": 1.0, "statement-kind": 1.0}),
     (re.compile(r"was never awaited"), {"await": 3.0}),
+    (CLASS_WANTED, {"misspelt": 3.0}),
 )
 
 
 NONE = re.compile(r"NoneType|assert None (==|is not)")
 LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
-CLASS_WANTED = re.compile(r"is(?:instance|subclass)\(\) arg \d must be a (?:type|class)")
-"""CPython's message for an object where a class is wanted, such as the arguments of `isinstance` in the wrong order."""
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
 """CPython's messages for a name without a value, before and since 3.11."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import Site
@@ -36,7 +35,7 @@ def _classes_last(site: Site) -> Iterator[Edit]:
     for node in site.nodes:
         match node:
             case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[one, two], keywords=[]):
-                yield replace(emit.exchanged(site.module, one, two, 1.0), boost=NEAREST)
+                yield emit.exchanged(site.module, one, two, 1.0)
 
 
 def _name(node: ast.AST) -> str:
