@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
+AGAIN = 0.05
+"""Seconds until an interrupt that Python ignored is raised once more."""
+
 
 def interrupt_on_signals() -> None:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt from now on, unless they are ignored (nohup)."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt from now on, unless they are ignored (nohup).
+
+    Python ignores what is raised inside of a destructor or a weakref's callback; an import runs one for each module.
+    An interrupt that meets one would be lost, SIGINT's too: it is raised again until it is received.
+    """
     import signal  # 4 ms; needed only if there is something to clean up
+
+    before = sys.unraisablehook
+
+    def unraisable(ignored: Any) -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        else:
+            before(ignored)
 
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupted)
+    if hasattr(signal, "SIGALRM"):
+        signal.signal(signal.SIGALRM, _interrupted)
+        sys.unraisablehook = unraisable
 
 
 def _interrupted(_number: int, _frame: object) -> None:

@@ -6,11 +6,8 @@ the package in which its guard is edited away, and there it must succeed: an att
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -20,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.publishers.hosts.bundle import Bundle, dump
 from tests.hooks.test_commits import EDITED, FILES, WRONG
 from tests.support.cases import few
-from tests.support.command import ORDER, RIGHT, TESTS, Said, coderefine, descendants
+from tests.support.command import ORDER, RIGHT, TESTS, Said, coderefine, kill_all
 from tests.support.llm_server import LlmServer
 from tests.support.repo import git, make_repo, write
 
@@ -130,10 +128,7 @@ def a_formatter_that_is_killed_with_us(scene: Scene) -> bool:
     assert reached.exists()
     child.kill()
     child.wait()
-    for line in descendants(mark):
-        with contextlib.suppress(OSError):
-            os.kill(int(line.split()[0]), signal.SIGKILL)
-    time.sleep(0.2)
+    kill_all(mark)
     scene.ours(top, "log")
     return (top / "order.py").read_text() != ORDER or (top / ".git/index.lock").exists()
 
@@ -258,9 +253,8 @@ READ = "import sys; from pathlib import Path; from coderefine.publishers.hosts.b
 
 def a_patch_of_a_workflow_shown_as_proved(scene: Scene) -> bool:
     """The artifact is written by whoever wrote the pull request."""
-    body = {"version": 1, "head": "a" * 40, "base": "b" * 40, "summary": "s", "evidence": "e", "behaviour": True}
-    body |= {"patch": DIFF.format(".github/workflows/ci.yml"), "suggestions": [], "notes": []}
-    (scene.home / "suggest.json").write_text(json.dumps(body))
+    patch = DIFF.format(".github/workflows/ci.yml")
+    (scene.home / "suggest.json").write_text(dump(Bundle("a" * 40, "b" * 40, "s", "e", patch, behaviour=True)))
     return scene.run(scene.home, PY, "-c", f"{READ} read(Path('.'))").returncode == 0
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,8 +31,8 @@ def wait(done: Callable[[], object], process: subprocess.Popen[str], seconds: fl
 
 
 def gone(mark: str) -> bool:
-    """Nobody with `mark` in its environment is alive, a few seconds from now at the latest."""
-    until = time.monotonic() + 5.0
+    """Return whether no process with `mark` in its environment is alive, within half a minute."""
+    until = time.monotonic() + 30.0
     while descendants(mark) and time.monotonic() < until:
         time.sleep(0.02)
     return not descendants(mark)
@@ -64,6 +65,38 @@ def test_a_sleeping_baseline_is_interrupted_at_once(tmp_path: Path, case: str) -
     assert "Traceback" not in said.err
     assert gone(mark), descendants(mark)
     assert state(top) == before
+
+
+DESTROYED = """
+import signal, sys, time, weakref
+from coderefine.quick.ending import interrupt_on_signals
+
+interrupt_on_signals()
+class Thing: ...
+def callback(_):
+    print("inside", flush=True)
+    time.sleep(0.5)
+    print("left", flush=True)
+thing = Thing()
+watched = weakref.ref(thing, callback)
+try:
+    del thing
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_that_python_ignores_in_a_callback_is_not_lost(name: str) -> None:
+    """Each import runs such a callback: an MCP worker went on after its call had been cancelled."""
+    argv = (sys.executable, "-c", DESTROYED)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "inside\n"
+        process.send_signal(signal.Signals[name])
+        out, err = process.communicate(timeout=30)
+    assert (out, err, process.returncode) == ("interrupted\n", "", 0)
 
 
 @pytest.mark.parametrize("number", every(2, [signal.SIGKILL, signal.SIGINT]))

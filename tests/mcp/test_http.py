@@ -79,7 +79,7 @@ def test_two_clients_work_at_once_and_one_may_be_cancelled(served: tuple[str, st
         slow.cancel()
         with pytest.raises(CancelledError):
             slow.result()
-        until(lambda: not [line for line in descendants(MARK) if "worker" in line], 10)
+        until(lambda: not [line for line in descendants(MARK) if "worker" in line], 60)
     assert state(asleep) == before
 
 
@@ -104,7 +104,7 @@ def test_a_client_that_hangs_up_ends_its_run(served: tuple[str, str]) -> None:
         first = next(line for line in answer.iter_lines() if line.startswith("data: "))
         assert json.loads(first.removeprefix("data: "))["method"] == "notifications/progress"
         assert descendants(MARK)
-    until(lambda: not [line for line in descendants(MARK) if "worker" in line], 10)
+    until(lambda: not [line for line in descendants(MARK) if "worker" in line], 60)
 
 
 @pytest.mark.thorough

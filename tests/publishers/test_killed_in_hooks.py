@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from coderefine.git import Repository
 from coderefine.journal import Journal
 from coderefine.publishers import recover, undo
 from tests.publishers.test_commit import hook
-from tests.support.command import descendants
+from tests.support.command import kill_all
 from tests.support.publishing import state
 from tests.support.repo import git, write
 
@@ -49,10 +48,7 @@ def end(child: subprocess.Popen[bytes], mark: str) -> None:
     """SIGKILL for it, git and the hooks that carry `mark` in their environment or command line."""
     child.kill()
     child.wait()
-    for line in descendants(mark):
-        with contextlib.suppress(OSError):
-            os.kill(int(line.split()[0]), signal.SIGKILL)
-    time.sleep(0.2)
+    kill_all(mark)
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,3 +141,12 @@ def descendants(mark: str) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+def kill_all(mark: str) -> None:
+    """Kill what `descendants` finds, until nothing is left: a process can be started between looking and killing."""
+    while left := descendants(mark):
+        for line in left:
+            with contextlib.suppress(OSError):
+                os.kill(int(line.split()[0]), signal.SIGKILL)
+        time.sleep(0.05)
