@@ -275,3 +275,17 @@ def test_many_lint_findings_are_repaired_with_the_test_where_ruff_is_configured(
     said = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
     assert said.code == 0, said
     assert len(git(top, "diff", "--name-only").split()) == 13
+
+
+@pytest.mark.thorough
+def test_repairs_that_break_tests_of_files_far_away_are_not_run_one_after_the_other(tmp_path: Path) -> None:
+    """A wrong expectation took 54 runs of the suite: each of 28 repairs broke the same test, which no server had."""
+    faulty = "def price(n):\n    if n > 10:\n        return n * 8 // 10\n    return n\n"
+    far = "import pytest\n\nfrom shop import price\n\n\n@pytest.mark.parametrize('n', range(700))\n"
+    far += "def test_far(n):\n    assert price(n) == (n * 8 // 10 if n > 10 else n)\n"
+    near = "from shop import price\n\n\ndef test_near():\n    assert price(5) != 5\n    assert price(20) == 16\n"
+    files = {"shop.py": faulty, "test_shop.py": near, "test_far.py": far}
+    top = make_repo(tmp_path / "repo", files)
+    said = json.loads(coderefine("fix", "--no-model", "--search-time", "6", "--format", "json", cwd=top).out)
+    broken = [one for one in said["attempts"] if "test_far" in one["reason"]]
+    assert len(broken) == 1, [(one["summary"], one["reason"]) for one in said["attempts"]]

@@ -17,7 +17,7 @@ from coderefine.runner.cold import run_tests
 from coderefine.runner.pool import Candidate, Judged, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.cases import every
-from tests.support.repo import make_repo
+from tests.support.repo import make_repo, write
 from tests.support.zoo import EDITS, FILES, Edit
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
@@ -150,3 +150,19 @@ def test_a_file_named_like_a_module_that_is_none_shadows_nothing(
     with open_views(place) as views, open_pool(views, place, python, config, workers=1) as pool:
         (judged,) = pool.judge([Candidate(1, {"m.py": b"def f(): return 2\n"})], Plan(("test_m.py::test_f",)))
     assert judged.plausible, judged
+
+
+def test_an_installed_module_that_imports_the_project_does_not_hide_the_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The right default of a parameter was judged by the file that Beautiful Soup had imported before: it failed."""
+    installed = tmp_path / "installed"
+    write(installed, {"outside.py": "try:\n    import m\nexcept ImportError:\n    m = None\n"})
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    test = "import outside\nimport m\n\ndef test_limit():\n    assert (m.LIMIT, outside.m.LIMIT) == (2, 2)\n"
+    top = make_repo(tmp_path / "project", {"pytest.ini": "[pytest]\n", "m.py": "LIMIT = 1\n", "test_m.py": test})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        (judged,) = pool.judge([Candidate(1, {"m.py": b"LIMIT = 2\n"})], Plan(("test_m.py::test_limit",)))
+    assert (judged.plausible, bool(judged.slow)) == (True, True), judged.reason

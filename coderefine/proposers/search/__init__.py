@@ -34,6 +34,7 @@ from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
+from coderefine.proposers.search.failures import Symptom, broken, in_order, repairable, symptoms
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.localise import (
@@ -49,7 +50,7 @@ from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
-from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, passing
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
@@ -62,10 +63,9 @@ ALONE, TURN = 30.0, 8.0
 """Default time of a search in seconds: if no proposer follows, and before a model is asked."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing failing tests and those near them."""
-Symptom = tuple[str, str, str]
-NO_FIXTURE = "FixtureLookupError"
-"""A test asks for a fixture that does not exist, often that of a plug-in: no change to the program repairs it."""
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
+SCREENING = 10.0
+"""Maximum seconds for judging the repairs that are left by tests of files that the search had not loaded."""
 COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
@@ -105,6 +105,8 @@ class Search(Searcher):
         self._fastest = "hot"
         self._promised: frozenset[str] = frozenset()
         """Tests that the last proposed patch passed in a fork."""
+        self._loaded: frozenset[str] = frozenset()
+        """Tests of the files that the last search had loaded in its servers."""
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
@@ -126,7 +128,9 @@ class Search(Searcher):
         """
         while self._wanted(situation):
             before = situation
-            for repair in self._ranked(situation, views):
+            repairs = [*self._ranked(situation, views)]
+            while repairs:
+                repair = repairs.pop(0)
                 if not self._take(repair, situation):
                     continue
                 assert self.proposed is not None
@@ -134,8 +138,9 @@ class Search(Searcher):
                 if situation.best is not before.best:
                     break
                 self._compare(situation, self.proposed)
+                repairs = self._without_breaking(situation, views, repairs)
             if situation.best is before.best and situation.offered == before.offered:
-                self._unsolved = _symptoms(situation)
+                self._unsolved = symptoms(situation)
                 return
 
     def _take(self, repair: Repair, situation: Situation) -> bool:
@@ -177,10 +182,30 @@ class Search(Searcher):
             self._fastest = "warm"
             self._listen(Event("note", f"search: {wrong[0]} passed in a fork of the warm tests and fails cold"))
 
+    def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
+        """Return those of `repairs` that pass the tests that the last proposal broke, if it had not loaded them.
+
+        Each of the others would break them in a cold run of its own.
+        """
+        unforeseen = [name for name in broken(situation, self.proposed) if name not in self._loaded]
+        if not unforeseen or not repairs:
+            return repairs
+        self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {unforeseen[0]}"))
+        clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
+        files = list(dict.fromkeys(name.split("::")[0] for name in unforeseen))
+        try:
+            with self._pool(situation, views, files, clock) as pool:
+                kept = passing(pool, repairs, unforeseen, clock)
+        except RunnerError as error:
+            self._listen(Event("note", f"search: {error}"))
+            return repairs
+        self.chosen = self.chosen.without([repair for repair in repairs if repair not in kept])
+        return kept
+
     def _wanted(self, situation: Situation) -> bool:
         left = self._limit - self._seconds
-        symptoms = _symptoms(situation)
-        return bool(symptoms) and symptoms != self._unsolved and min(left, situation.seconds_left or left) > 0.5
+        found = symptoms(situation)
+        return bool(found) and found != self._unsolved and min(left, situation.seconds_left or left) > 0.5
 
     def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
         """Run one search and return all its repairs, best first; servers are closed before the first proposal."""
@@ -199,13 +224,15 @@ class Search(Searcher):
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> None:
         """Find repairs and store them in `chosen`."""
-        failing = _failing(situation)
+        failing = repairable(situation)
         self._listen(Event("stage", f"search: loading {counted(len(failing), 'failing test')} and those near"))
-        with self._pool(situation, views, failing, clock) as pool:
+        near = files_near([case.id for case in failing], list(situation.best.cases))
+        with self._pool(situation, views, near, clock) as pool:
+            self._loaded = frozenset(pool.tests)
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
             sites, spectrum = self._sites(situation, views, pool, failing, clock)
-            asked = _in_order(failing, pool, frozenset().union(*spectrum.failing.values()))
+            asked = in_order(failing, pool, frozenset().union(*spectrum.failing.values()))
             if not asked and isinstance(pool, Pool):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
@@ -227,11 +254,11 @@ class Search(Searcher):
             self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
 
     def _pool(
-        self, situation: Situation, views: Views, failing: list[Case], clock: Clock
+        self, situation: Situation, views: Views, files: list[str] | None, clock: Clock
     ) -> AbstractContextManager[AnyPool]:
-        """Open a pool whose servers load the test files near `failing`."""
+        """Open a pool whose servers load the test files `files` (None: all)."""
         cases = situation.best.cases
-        deadly = frozenset(case.id for case in failing if is_deadly(case))
+        deadly = frozenset(case.id for case in repairable(situation) if is_deadly(case))
         return open_any_pool(
             views,
             self._place,
@@ -241,7 +268,7 @@ class Search(Searcher):
             expected={name: case.status for name, case in cases.items()},
             deadly=deadly,
             seconds={name: case.seconds for name, case in cases.items() if name not in deadly},
-            files=files_near([case.id for case in failing], list(cases)),
+            files=files,
             freedom=situation.freedom,
             within=clock.left,
             fork=self._fork,
@@ -416,44 +443,6 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
     """Return the files that failing tests execute, or that are in their tracebacks."""
     paths = {path for by_path in coverage.values() for path in by_path}
     return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
-
-
-def _failing(situation: Situation) -> list[Case]:
-    """Return the failing tests that a change to the program may repair."""
-    left = situation.flaky | situation.absent | situation.offered
-    bad = (case for case in situation.best.cases.values() if case.status.bad and case.id not in left)
-    return [case for case in bad if case.failure is None or not case.failure.exception.endswith(NO_FIXTURE)]
-
-
-def _symptoms(situation: Situation) -> frozenset[Symptom]:
-    """Return the failing tests with the type and message of each failure."""
-    failures = ((case.id, case.failure) for case in _failing(situation))
-    return frozenset(
-        (name, str(failure and failure.exception), str(failure and failure.message)) for name, failure in failures
-    )
-
-
-def _in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
-    """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
-
-    `covering`: the tests that execute a statement of the program. The others are last: hardly any repair can influence
-    them. Tests that the servers do not know, or that end differently there, are left out.
-    """
-    names = {*pool.tests, *pool.broken} - pool.unfit
-    fit = sorted((case for case in failing if case.id in names), key=lambda case: case.seconds)
-    symptoms: dict[object, str] = {}
-    functions: dict[object, str] = {}
-    for case in fit:
-        symptoms.setdefault(_symptom(case), case.id)
-        functions.setdefault(case.id.split("[")[0], case.id)
-    every = dict.fromkeys((*symptoms.values(), *functions.values(), *(case.id for case in fit)))
-    return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
-
-
-def _symptom(case: Case) -> object:
-    """Return the type of the exception and the innermost line of the traceback."""
-    failure = case.failure
-    return failure and (failure.exception, *((frame.path, frame.line) for frame in failure.frames[-1:]))
 
 
 def _as_sites(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -70,6 +70,11 @@ class Chosen:
         """
         groups = (group for rivals in self.sets for group in rivals.groups if repair in group.repairs)
         return next((group.changed for group in groups), None)
+
+    def without(self, wrong: Sequence[Repair]) -> Chosen:
+        """Return what is left if `wrong` are no repairs."""
+        sets = tuple(left for rivals in self.sets if (left := rivals.without(wrong)).groups)
+        return replace(self, repairs=[repair for repair in self.repairs if repair not in wrong], sets=sets)
 
 
 def choose(

@@ -220,6 +220,12 @@ class Group:
     features: Features = Features()
     changed: tuple[int, int] | None = None
 
+    def without(self, wrong: Sequence[Repair]) -> Group:
+        """Return the group without the repairs `wrong`."""
+        kept = [at for at, repair in enumerate(self.repairs) if repair not in wrong]
+        repairs, places = tuple(self.repairs[at] for at in kept), tuple(self.places[at] for at in kept)
+        return replace(self, repairs=repairs, places=places)
+
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
@@ -245,6 +251,16 @@ class Rivals:
     def place(self, repair: Repair) -> int:
         """Return the index of the group of `repair`; 0 if it was not compared."""
         return next((at for at, group in enumerate(self.groups) if repair in group.repairs), 0)
+
+    def without(self, wrong: Sequence[Repair]) -> Rivals:
+        """Return the rivals that are left if `wrong` are no repairs; the groups' shares and ways are without them."""
+        left = [group for one in self.groups if (group := one.without(wrong)).repairs]
+        total, gone = sum(group.features.share for group in left) or 1.0, len(self.groups) - len(left)
+
+        def again(known: Features) -> Features:
+            return replace(known, share=known.share / total, ways=max(1, known.ways - gone))
+
+        return replace(self, groups=tuple(replace(one, features=again(one.features)) for one in left))
 
     @property
     def few(self) -> bool:

@@ -273,6 +273,14 @@ class Trial:
                 )
 
 
+def passing(pool: AnyPool, repairs: Sequence[Repair], tests: Sequence[str], clock: Clock) -> list[Repair]:
+    """Return those of `repairs` with which `tests` pass; those that are not judged in time are kept."""
+    candidates = (Candidate(at, repair.files) for at, repair in enumerate(repairs) if clock.left > 0)
+    judged = pool.judge(candidates, Plan(first=tuple(tests), known=pool.unfit))
+    wrong = {one.candidate.number for one in judged if not one.plausible}
+    return [repair for at, repair in enumerate(repairs) if at not in wrong]
+
+
 def merged(one: Repair, two: Repair) -> dict[str, bytes] | None:
     """Return the files with both edits applied; None if these overlap."""
     first, second = one.proposed, two.proposed

@@ -187,21 +187,52 @@ def collect_and_run(session: Any) -> None:
     _main(session.config, session)
 
 
-def import_modules(names: Iterable[str], rewritten: Iterable[str]) -> None:
+class _ImportsProjectError(BaseException):
+    """A module imports a file of the project; no `except ImportError` around that import may hide it."""
+
+
+class _NoProject:
+    """A finder before all others that lets no file of the project be imported."""
+
+    def __init__(self, ours: Callable[[Optional[str]], bool]) -> None:
+        self._ours = ours
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        for finder in [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                if self._ours(spec.origin):
+                    raise _ImportsProjectError(name)
+                return spec
+        return None
+
+
+def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callable[[Optional[str]], bool]) -> None:
     """Import modules before pytest starts, with pytest's assertion rewriting for those in `rewritten`.
 
-    Without the rewriting here, pytest would warn that such a plugin was imported too early.
+    Without the rewriting here, pytest would warn that such a plugin was imported too early. A module that imports the
+    project (`ours`: whether a file belongs to it) is not imported: its candidates are files of the project, which would
+    then not be loaded again.
     """
     from _pytest.assertion import install_importhook
     from _pytest.config import get_config
 
     config = get_config()
     install_importhook(config).mark_rewrite(*rewritten)
+    barrier, refused = _NoProject(ours), set()
+    sys.meta_path.insert(0, barrier)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
+            before = frozenset(sys.modules)
             try:
-                importlib.import_module(name)
-            except Exception:  # noqa: PERF203
+                if name.partition(".")[0] not in refused:
+                    importlib.import_module(name)
+            except Exception:
                 sys.modules.pop(name, None)
+            except _ImportsProjectError:
+                refused.add(name.partition(".")[0])
+                for new in [one for one in sys.modules if one.partition(".")[0] in refused and one not in before]:
+                    del sys.modules[new]
+    sys.meta_path.remove(barrier)
     config._ensure_unconfigure()

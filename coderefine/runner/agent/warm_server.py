@@ -38,7 +38,10 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
         if message is None:
             return
         if message["kind"] == "preload":
-            channel.send("preloaded", polluted=preload(message["modules"], message["rewritten"], job["top"]))
+            pytest_internals.import_modules(
+                message["modules"], message["rewritten"], lambda path: ours(path, job["top"])
+            )
+            channel.send("preloaded")
             child.warm_up(message.get("patterns", ()), pytest_internals.LOADED_LATE)
             child.settle()
             ahead = start(job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd)
@@ -47,12 +50,6 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
         if answer is None:
             answer = judge(message, job, tree, lambda order, tell: _run(order, job, tell))
         channel.send("judged", **answer)
-
-
-def preload(modules: List[str], rewritten: List[str], top: str) -> List[str]:
-    """Import `modules`; return the names of project modules that were imported with them (there must be none)."""
-    pytest_internals.import_modules(modules, rewritten)
-    return [name for name, module in loaded_modules.loaded() if ours(getattr(module, "__file__", None), top)]
 
 
 def ours(path: Optional[str], top: str) -> bool:

@@ -145,6 +145,9 @@ PROJECTS = (
     # Versions and requirements; an HTTP protocol without input and output.
     Project("packaging", "26.3", "development", "src/packaging", ("pytest==9.1.0", "pretend", "tomli_w", "hypothesis")),
     Project("h2", "4.4.1", "development", "src/h2", ("pytest==8.4.2", "hypothesis")),
+    # A parser of HTML with its tests inside of the package, and one of selectors.
+    Project("beautifulsoup4", "4.15.0", "development", "bs4", ("pytest==9.1.0", "html5lib", "lxml")),
+    Project("soupsieve", "4.1.2", "development", "soupsieve", ("pytest==9.1.0", "beautifulsoup4", "html5lib", "lxml")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),
