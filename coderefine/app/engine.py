@@ -288,9 +288,11 @@ def _proposers(
             Search(place, python, config, project.protection, project.listen, alone=client is None, under=under)
         )
     found.append(Autofix(place, config, python))
-    found.append(Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence))
+    found.append(
+        Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence, project.listen)
+    )
     simpler = refactorings.ComplexityChanges(place, config, python, project.protection)
-    found.append(Refactoring(refactorings.NAME, simpler, equivalence))
+    found.append(Refactoring(refactorings.NAME, simpler, equivalence, project.listen))
     if client is not None:
         found.append(model_proposer(project, client, under))
     return tuple(found)

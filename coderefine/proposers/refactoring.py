@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from coderefine.core import Alternative, Cost, Offer, Patch, Proposals, Searcher, Situation, View, Views
+from coderefine.core import Alternative, Cost, Event, Listen, Offer, Patch, Proposals, Searcher, Situation, View, Views
+from coderefine.core.plurals import counted
 from coderefine.lint import TextEdit, apart, apply
 from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
 from coderefine.source import decode
@@ -71,9 +72,10 @@ class Refactoring(Searcher):
     be compared are proposed last, to be offered (see loop/offered.py). Those that change behaviour are left out.
     """
 
-    def __init__(self, name: str, find: Find, equivalence: Equivalence) -> None:
+    def __init__(self, name: str, find: Find, equivalence: Equivalence, listen: Listen = lambda _: None) -> None:
         self.name = name
         self._find = find
+        self._listen = listen
         self._equivalence = equivalence
         self._known: dict[Key, tuple[str, str]] = {}
         """What the comparison said about a change, and why."""
@@ -97,6 +99,7 @@ class Refactoring(Searcher):
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
         """Find the changes to try, those that were not refused."""
+        self._listen(Event("stage", f"{self.name}: drafting"))
         with views.open(situation.best.patch) as view:
             found = [change for change in self._find(view, situation) if change.edits]
             read = [(path, view.read(path)) for path in dict.fromkeys(change.path for change in found)]
@@ -113,6 +116,7 @@ class Refactoring(Searcher):
             if not batch:
                 return
             best = situation.best
+            self._listen(Event("stage", f"{self.name}: comparing the behaviour of {counted(len(batch), 'draft')}"))
             found = self._equivalence.compare(
                 views, best.patch, tree.patch(batch), best.cases, tree.texts, within=situation.seconds_left
             )

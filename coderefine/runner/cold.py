@@ -259,7 +259,12 @@ class _Cold:
         if results.dropped:
             yield f"left out of addopts: {' '.join(results.dropped)}"
         if not results.cases and not results.broken:
-            yield "no tests"
+            named = sorted(path.name for path in (self.view.top / self.place.prefix).glob("*tests*.py"))
+            yield (
+                f"no tests; pytest collects no {named[0]} by default, see its setting python_files"
+                if named
+                else "no tests"
+            )
 
 
 def _shorter(limits: ProcessLimits, results: RunResults, hung: str) -> ProcessLimits:

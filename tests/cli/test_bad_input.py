@@ -34,6 +34,10 @@ def without_tests(top: Path) -> None:
     (top / "test_order.py").unlink()
 
 
+def renamed_tests(top: Path) -> None:
+    (top / "test_order.py").rename(top / "tests.py")
+
+
 def unborn(top: Path) -> None:
     shutil.rmtree(top / ".git")
     git(top, "init", "-q")
@@ -135,6 +139,7 @@ REFUSED = (
 JUDGED = (
     Case("no git, check", ("check",), 1, "test_discount_from_one_hundred_on", without_git),
     Case("no tests", ("check",), 0, "pytest: no tests", without_tests),
+    Case("tests.py", ("check",), 0, "pytest collects no tests.py by default", renamed_tests),
     Case("syntax error in a source", ("check",), 1, "order.py:1", write("order.py", SYNTAX)),
     Case("syntax error in a test", ("check",), 1, "test_order.py:1", write("test_order.py", SYNTAX)),
     Case("syntax error, fix", FIX, 1, "order.py:1", write("order.py", SYNTAX)),
