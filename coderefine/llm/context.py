@@ -19,10 +19,10 @@ from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
 from coderefine.source import decode, syntax
 
-TESTS = 1_200
+TESTS = 800
 """Maximum number of characters of failing tests."""
 
-SHARED = 1_200
+SHARED = 500
 """Maximum number of characters of conftest.py files and of helpers in other test modules."""
 
 LONGEST = 7_200

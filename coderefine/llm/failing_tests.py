@@ -8,20 +8,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from pathlib import PurePosixPath
 
-from coderefine.llm.modules import Function, span
+from coderefine.llm.modules import Function, names_and_attributes, span
 from coderefine.source import first_line, syntax
 
-LONGEST = 1_800
+LONGEST = 900
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
 
-SHARED = 800
+SHARED = 400
 """Minimum number of characters kept for what the tests use of their file."""
 
 NAMES = 6
 """Maximum number of tests that are only named."""
 
-HEAD, AROUND = 8, 10
-"""Number of lines shown of a long test: its first ones, and those on each side of a failing line."""
+HEAD, BEFORE, AFTER = 6, 8, 3
+"""Number of lines shown of a long test: its first ones, and those before and after a failing line."""
+
+ALWAYS = 4
+"""Lines up to which a fixture is shown that every test uses (autouse) without requesting it."""
 
 SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup"})
 
@@ -69,16 +72,19 @@ def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -
     """Join the source of the statements `chosen` of `text`, in file order, separated by blank lines.
 
     Imports and assignments are not separated. Of a long statement only the surroundings of the failing `lines` are
-    kept.
+    kept, of an import of several lines the names that the other statements use.
     """
     rows = text.split("\n")
+    nodes = sorted(chosen, key=lambda node: (first_line(node), node.end_lineno or node.lineno))
+    names = _names_in(node for node in nodes if not isinstance(node, ast.ImportFrom))
     shown, before = "", None
-    for node in sorted(chosen, key=lambda node: (first_line(node), node.end_lineno or node.lineno)):
+    for node in nodes:
         dense = any(
             isinstance(node, kind) and isinstance(before, kind)
             for kind in ((ast.Import, ast.ImportFrom), (ast.Assign, ast.AnnAssign))
         )
-        shown += ("\n" if dense else "\n\n") * bool(before) + _source(node, rows, lines)
+        source = (len(span(node)) > 1 and _reduced(node, names)) or _source(node, rows, lines)
+        shown += ("\n" if dense else "\n\n") * bool(before) + source
         before = node
     return shown
 
@@ -118,7 +124,7 @@ def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
     last = numbers.stop - 1
     failing = [line for line in lines if line in numbers] or [last]
     kept = {*range(numbers.start, numbers.start + HEAD), node.lineno, last}
-    kept |= {near for line in failing for near in range(line - AROUND, line + AROUND + 1)}
+    kept |= {near for line in failing for near in range(line - BEFORE, line + AFTER + 1)}
     shown: list[str] = []
     left_out = 0
     for number in numbers:
@@ -126,6 +132,14 @@ def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
             shown += [f"    ... {left_out} lines"] * bool(left_out) + [rows[number - 1]]
         left_out = 0 if number in kept else left_out + 1
     return textwrap.dedent("\n".join(shown))
+
+
+def _reduced(node: ast.stmt, names: Collection[str]) -> str:
+    """Return the source of an import with those of its names that are in `names`; "" for other statements."""
+    if not isinstance(node, ast.ImportFrom):
+        return ""
+    used = [alias for alias in node.names if (alias.asname or alias.name) in names]
+    return ast.unparse(ast.ImportFrom(node.module, used or node.names, node.level))
 
 
 def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -194,7 +208,7 @@ def _requested(source: str) -> frozenset[str]:
     """Return the names in the tests, and those in strings of their decorators (`usefixtures`)."""
     tree = syntax(source)
     if tree is None:
-        return frozenset()
+        return names_and_attributes(source)
     decorated = (node for node in ast.walk(tree) if isinstance(node, Function | ast.ClassDef))
     decorators = (item for node in decorated for decorator in node.decorator_list for item in ast.walk(decorator))
     quoted = (item.value for item in decorators if isinstance(item, ast.Constant) and isinstance(item.value, str))
@@ -221,12 +235,14 @@ def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
 
 
 def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, Function]]:
-    """Yield the fixtures in `wanted`, and those used by every test (autouse), with their names."""
+    """Yield the fixtures in `wanted`, and short ones used by every test (autouse), with their names."""
     for node in (node for node in tree.body if isinstance(node, Function)):
         for options in map(_fixture_options, node.decorator_list):
-            named = options.get("name") if options is not None else None
+            if options is None:
+                continue
+            named = options.get("name")
             name = named.value if isinstance(named, ast.Constant) else node.name
-            if options is not None and (name in wanted or "autouse" in options):
+            if name in wanted or ("autouse" in options and len(span(node)) <= ALWAYS):
                 yield str(name), node
 
 

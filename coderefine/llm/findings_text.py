@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Status
@@ -18,28 +18,31 @@ IN_FULL = 4
 WIDE = 12
 """Maximum number of failures described in full once there is progress."""
 
-LINES = 4
-"""Maximum number of lines for failing tests that are not described in full."""
+LINES, NAMED = 3, 3
+"""Maximum number of lines for failing tests that are not described in full, and of tests in one of them."""
 
-REMARKS, FEW = 25, 5
+REMARKS, FEW = 25, 2
 """Maximum number of lines for findings of other gates, and that while tests fail."""
 
-MOST = 1_000
+MOST = 700
 """Maximum number of characters of failures described in full; the first one is always included."""
 
-FULL = 1_800
+FULL = 1_400
 """Maximum number of characters of a failure described in full."""
 
 BRIEF = 800
 """Characters up to which a failure counts as short; short ones come first."""
 
-NEAR = 5
+NEAR = 3
 """Maximum number of passing tests that are named."""
 
-EACH = 1_200
-OUTPUT = 600
-LOCALS, FEWER = 8, 3
+EACH = 800
+OUTPUT = 400
+LOCALS, FEWER = 6, 2
 """Maximum number of locals shown of the innermost frame, and of its callers."""
+
+VALUE, SHORTER, VALUES = 80, 40, 300
+"""Maximum number of characters of a value in the innermost frame and in its callers, and of all values of a frame."""
 
 FRAMES = 4
 
@@ -68,8 +71,8 @@ def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: 
             texts.append(text)
     rest = [finding for finding in findings if finding.critic == "pytest" and finding not in in_full]
     others = [finding for finding in findings if finding.critic != "pytest"]
-    remarks = _lines("", others, witness, FEW if in_full else REMARKS)
-    return "\n".join((*texts, *_lines("also FAILED", rest, witness, LINES), *remarks))
+    remarks = _lines(others, witness, FEW if in_full else REMARKS)
+    return "\n".join((*texts, *_also_failed(rest, witness), *remarks))
 
 
 def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> list[Finding]:
@@ -137,7 +140,7 @@ def _in_full(finding: Finding, witness: Witness) -> str:
         return f"FAILED {name}\n{cut(normalize(body, witness.top), EACH)}"
     lines = [cut(normalize(_message(failure), witness.top), EACH)]
     frames = _telling(failure.frames, witness.cases[finding.symbol].path)
-    lines += [_frame(frame, witness, LOCALS if frame is frames[-1] else FEWER) for frame in frames]
+    lines += [_frame(frame, witness, innermost=frame is frames[-1]) for frame in frames]
     if failure.output.strip():
         lines.append(f"printed: {cut(normalize_output(failure.output.strip(), witness.top), OUTPUT)}")
     return "\n".join((f"FAILED {name}", *filter(None, lines)))
@@ -162,36 +165,43 @@ def _message(failure: Failure) -> str:
     return detail if message and message in detail else f"{whole}\n{detail}"
 
 
-def _frame(frame: Frame, witness: Witness, most: int) -> str:
-    """Format a frame with its source line and the first `most` locals."""
+def _frame(frame: Frame, witness: Witness, *, innermost: bool) -> str:
+    """Format a frame with its source line and its first locals; `self` comes last, and not for callers."""
     lines = (witness.text(frame.path) or "").split("\n")
     source = _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
-    shown = [f"{name}={_short(value)}" for name, value in list(frame.locals.items())[:most]]
-    values = f"; {', '.join(shown)}" if shown else ""
+    names = sorted((name for name in frame.locals if innermost or name != "self"), key="self".__eq__)
+    most, length = (LOCALS, VALUE) if innermost else (FEWER, SHORTER)
+    shown = [f"{name}={_short(frame.locals[name], length)}" for name in names[:most]]
+    values = f"; {_short(', '.join(shown), VALUES)}" if shown else ""
     return normalize(f"  {frame.path}:{frame.line} {frame.function}: {source}{values}", witness.top)
 
 
-def _short(value: str, most: int = 80) -> str:
+def _short(value: str, most: int = VALUE) -> str:
     return shortened(re.sub(r"\s+", " ", value), most)
 
 
-def _lines(prefix: str, findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
-    """Return a line for each of the first findings; advice that several have is given once."""
+def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
+    """Return a line for each of the first messages of failing tests, with the tests that failed with it."""
+    by_message: dict[str, list[str]] = {}
+    for finding in findings:
+        failure = witness.failure(finding)
+        message = _short(failure.message if failure else finding.message, 100)
+        by_message.setdefault(message, []).append(_short(finding.symbol.rpartition("::")[2] or finding.where))
+    lines = [
+        f"also FAILED {', '.join(names[:NAMED])}{f' and {len(names) - NAMED} more' * (len(names) > NAMED)}: {message}"
+        for message, names in list(by_message.items())[:LINES]
+    ]
+    left = sum(map(len, list(by_message.values())[LINES:]))
+    return [*(normalize(line, witness.top) for line in lines), *([f"… and {left} more"] if left else [])]
+
+
+def _lines(findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
+    """Return a line for each of the first findings of other gates; advice that several have is given once."""
     more = [f"… and {len(findings) - most} more"] if len(findings) > most else []
     advice: set[str] = set()
     lines = []
     for finding in findings[:most]:
-        instruction = "" if finding.instruction in advice else finding.instruction
-        advice.add(instruction)
-        lines.append(_in_a_line(prefix, replace(finding, instruction=instruction), witness))
+        instruction = f" ({finding.instruction})" if finding.instruction and finding.instruction not in advice else ""
+        advice.add(finding.instruction)
+        lines.append(normalize(f"{finding.where} {finding.rule}: {finding.message}{instruction}".strip(), witness.top))
     return [*lines, *more]
-
-
-def _in_a_line(prefix: str, finding: Finding, witness: Witness) -> str:
-    """Format a failing test, or the finding of another gate with its advice, in one line after `prefix`."""
-    failure = witness.failure(finding)
-    message = failure.message if failure else finding.message
-    if prefix:
-        return normalize(f"{prefix} {finding.symbol}: {_short(message, 100)}".strip(), witness.top)
-    advice = f" ({finding.instruction})" if finding.instruction else ""
-    return normalize(f"{finding.where} {finding.rule}: {message}{advice}".strip(), witness.top)

@@ -16,7 +16,7 @@ MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
 LONG = 200
 """Lines from which a function is shown as the branches that ran."""
 
-DOCSTRING, BEGINNING = 20, 8
+DOCSTRING, BEGINNING = 12, 5
 """Lines from which a docstring is shown by its beginning, and lines of that."""
 
 SUMMARY = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -215,10 +216,11 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
 
 
 def names_and_attributes(source: str) -> frozenset[str]:
-    """Return all names and attributes in `source`; empty if it does not parse."""
+    """Return all names and attributes in `source`; all words if it does not parse, as of an excerpt."""
     tree = syntax(source)
-    nodes = ast.walk(tree) if tree else ()
-    found = (getattr(node, "id", None) or getattr(node, "attr", None) for node in nodes)
+    if tree is None:
+        return frozenset(re.findall(r"[^\W\d]\w*", source))
+    found = (getattr(node, "id", None) or getattr(node, "attr", None) for node in ast.walk(tree))
     return frozenset(name for name in found if name)
 
 

@@ -168,8 +168,8 @@ def test_many_failures_of_one_kind_are_described_once() -> None:
     ]
     evidence = show(FILES, cases).evidence
     assert evidence.count("\nFAILED") == 1
-    assert evidence.count("also FAILED") == 4
-    assert "… and 55 more" in evidence
+    assert evidence.count("also FAILED") == 3
+    assert "… and 56 more" in evidence
 
 
 def test_one_of_each_kind_comes_first_and_only_their_source_is_shown() -> None:
@@ -347,11 +347,13 @@ def test_of_a_very_long_function_the_branches_that_ran_are_shown() -> None:
 
 def test_what_tests_share_is_cut_before_the_failing_test_is() -> None:
     shared = "\n".join(f"    assert {n} in STATE, 'fixture line {n}'" for n in range(30))
-    fixtures = "".join(f"@pytest.fixture(autouse=True)\ndef state{n}():\n{shared}\n    yield\n\n" for n in range(4))
+    fixtures = "".join(f"@pytest.fixture\ndef state{n}():\n{shared}\n    yield\n\n" for n in range(4))
     files = {
         **FILES,
         "conftest.py": f"import pytest\n\n{fixtures}",
-        "tests/test_cart.py": f"from helpers_test import big\n{TEST}".replace("total(cart) ==", "big(total(cart)) =="),
+        "tests/test_cart.py": f"from helpers_test import big\n{TEST}".replace(
+            "total(cart) ==", "big(total(cart)) =="
+        ).replace("test_total(cart)", "test_total(cart, state0)"),
         "tests/helpers_test.py": function("big", 100),
     }
     context = show(files, [failing("tests/test_cart.py::test_total")])
@@ -373,7 +375,7 @@ def test_a_context_has_a_length_that_it_does_not_exceed() -> None:
     frames = (Frame("shop/cart.py", files["shop/cart.py"].count("\n") - 100, "total"),)
     noisy = [failing(f"tests/test_cart.py::test_{n}", message=f"{n}" * 700, frames=frames) for n in range(3)]
     context = show(files, noisy, (finding,))
-    assert 5_000 < len(str(context)) < 9_500
+    assert 4_000 < len(str(context)) < 9_500
     assert "missing_one(0)" in context.tests
 
 
@@ -460,3 +462,71 @@ def test_a_request_has_at_most_ten_thousand_characters() -> None:
         assert len(str(context)) < 8_700, "the system message and the question have 1,300"
         assert "def f0(x)" in context.code
         assert "def test_0(cart)" in context.tests
+
+
+def suspicious(sizes: Mapping[str, int], **weights: float) -> str:
+    """The code of a request where functions of so many lines have such suspicion."""
+    text = "".join(function(name, lines) for name, lines in sizes.items())
+    lines = {place(text, name) + 3: weight for name, weight in weights.items()}
+    files = {**FILES, "shop/cart.py": text + function("unused", 300)}
+    return traced(files, Trace({"shop/cart.py": frozenset(lines)}, {"shop/cart.py": lines})).code
+
+
+def test_beside_one_clear_suspect_only_few_others_are_shown() -> None:
+    code = suspicious(dict.fromkeys("abcdef", 40), a=0.5, b=1.0, c=0.5, d=0.5, e=0.5, f=0.5)
+    assert [name for name in "abcdef" if f"def {name}(x)" in code] == ["a", "b"]
+
+
+def test_functions_that_are_equally_suspicious_are_all_shown() -> None:
+    code = suspicious(dict.fromkeys("abcdef", 40), a=0.95, b=1.0, c=0.95, d=0.95, e=0.95, f=0.95)
+    assert all(f"def {name}(x)" in code for name in "abcdef")
+
+
+def test_a_short_function_comes_before_a_long_one_that_is_a_little_more_suspicious() -> None:
+    code = suspicious({"first": 20, "long": 150, "short": 20}, first=1.0, long=0.85, short=0.8)
+    assert "def short(x)" in code
+
+
+def test_a_test_that_is_shown_in_part_tells_the_code_that_it_names() -> None:
+    rows = "".join(f"        ({n}, 'a row of the table'),\n" for n in range(60))
+    test = (
+        f"from shop import cart\n\ndef test_total():\n    for n, _ in (\n{rows}    ):\n        assert cart.KNOWN[n]\n"
+    )
+    code = "".join(function(f"f{n}", 20) for n in range(30)) + "KNOWN = {1: True}\n"
+    frame = Frame("tests/test_cart.py", test.count("\n"), "test_total")
+    case = failing("tests/test_cart.py::test_total", frames=(frame,))
+    context = show({**FILES, "shop/cart.py": code, "tests/test_cart.py": test}, [case])
+    assert "assert cart.KNOWN[n]" in context.tests
+    assert "KNOWN = {1: True}" in context.code
+
+
+def test_imports_of_several_lines_are_shown_with_the_names_in_use() -> None:
+    head = "from shop import (\n    total,\n    unused,\n    other as another,\n)\n"
+    context = show(FILES | {"tests/test_cart.py": head + TEST}, [failing("tests/test_cart.py::test_total")])
+    assert "from shop import total\n" in context.tests
+    assert "unused" not in context.tests
+
+
+def test_a_fixture_of_all_tests_is_shown_only_if_it_is_short() -> None:
+    short = "import pytest\n\n@pytest.fixture(autouse=True)\ndef clean():\n    BASE.clear()\n\n"
+    long = f"@pytest.fixture(autouse=True)\n{function('settings', 20)}"
+    context = show(FILES | {"conftest.py": short + long}, [failing("tests/test_cart.py::test_total")])
+    assert "def clean" in context.tests
+    assert "def settings" not in context.tests
+
+
+def test_failures_with_the_same_message_share_a_line() -> None:
+    cases = [failing(f"tests/test_cart.py::test_total[{n}]", message=f"assert {n // 40} == 2") for n in range(50)]
+    evidence = show(FILES, cases).evidence
+    assert "also FAILED test_total[1], test_total[2], test_total[3] and 36 more: assert 0 == 2" in evidence
+    assert "also FAILED test_total[40], test_total[41], test_total[42] and 7 more: assert 1 == 2" in evidence
+
+
+def test_self_is_told_last_and_not_of_callers() -> None:
+    frames = (
+        Frame("shop/cart.py", 4, "total", {"self": "<Cart one>", "x": "3"}),
+        Frame("shop/cart.py", 5, "total", {"self": "<Cart two>", "x": "4"}),
+    )
+    evidence = show(FILES, [failing("tests/test_cart.py::test_total", frames=frames)]).evidence
+    assert "x += 1; x=3\n" in evidence
+    assert "x += 2; x=4, self=<Cart two>" in evidence

@@ -71,7 +71,7 @@ def passed(file: str, number: int, seconds: float) -> Case:
     return Case(f"{file}::test_{number}", Status.PASSED, seconds, file, number)
 
 
-@pytest.mark.parametrize(("seconds", "number"), [(0.001, 80), (1.0, 20)])
+@pytest.mark.parametrize(("seconds", "number"), [(0.001, 150), (1.0, 20)])
 def test_more_passing_tests_are_traced_where_they_are_quick(seconds: float, number: int) -> None:
     near = [passed("test_shop.py", n, seconds) for n in range(200)]
     assert len(traced_tests(*near, passed("test_other.py", 1, 20.0))) == number

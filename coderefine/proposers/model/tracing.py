@@ -23,11 +23,11 @@ Arguments: patch, failing tests, passing tests, the first WARM of which run befo
 FAILING = 12
 """Failing tests that are traced, one of each test function first."""
 
-PASSING, MORE = 20, 80
+PASSING, MORE = 20, 150
 """Passing tests that are traced: those nearest to the failing ones by file and name, and more where they are quick."""
 
-SHARE = 0.05
-"""Share of the seconds of all tests that these further ones may take."""
+SHARE, QUICK = 0.05, 0.5
+"""Share of the seconds of all tests that these further ones may take, and seconds that they may take in any case."""
 
 FAR = 20
 """Passing tests of other files that are traced: what nearly every test runs is not suspicious."""
@@ -139,22 +139,22 @@ def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Modu
 
 def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
     """Return passing tests to trace, in this order: a near and a far one, the other near ones, the other far ones."""
-    seconds = sum(case.seconds for case in cases.values())
+    seconds = max(SHARE * sum(case.seconds for case in cases.values()), QUICK)
     files = {case.path for case in failing}
     passing = [case for case in _apart(cases.values()) if case.status is Status.PASSED and "::" in case.id]
     near = _near_ones(failing, [case for case in passing if case.path in files], seconds)
     far = _far_ones(passing, files)
     quick = accumulate(case.seconds for case in far)
-    far = far[: min(FAR, len(list(takewhile((SHARE * seconds).__ge__, quick))))]
+    far = far[: min(FAR, len(list(takewhile(seconds.__ge__, quick))))]
     return [case.id for case in (*near[:1], *far[:1], *near[1:], *far[1:])]
 
 
 def _near_ones(failing: Sequence[Case], passing: Sequence[Case], seconds: float) -> list[Case]:
-    """Return those with the most similar names, one of each function first. `seconds`: of all tests."""
+    """Return those with the most similar names, one of each function first; further ones in `seconds`."""
     words = [_words(case.id) for case in failing]
     ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))
     quick = accumulate(case.seconds for case in ordered)
-    number = len(list(takewhile((SHARE * seconds).__ge__, quick)))
+    number = len(list(takewhile(seconds.__ge__, quick)))
     return ordered[: min(max(number, PASSING), MORE)]
 
 
